@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 import user_programs
 from ghosts import ghosts_of, padded
-from tilewright.programs import catalogue, recurrences, reference
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem, make_problem, parse_boundary
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil import catalogue, reference
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem, make_problem, parse_boundary
+from tilewright.programs.stencil.program import Program
+from tilewright.programs.tables import catalogue as recurrences
 
 Array = npt.NDArray[Any]
 ALIGNMENT = 64

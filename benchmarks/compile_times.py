@@ -24,11 +24,11 @@ import user_programs
 from summary import spread
 from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import Target
-from tilewright.programs import catalogue
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem, make_problem
-from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
+from tilewright.schedules.tiling import Tiling
 
 SIZES = {1: 2**24, 2: 4096, 3: 256}
 LIMIT = 1.0

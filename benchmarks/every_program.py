@@ -22,7 +22,7 @@ import cpu
 import environment
 import user_programs
 from case import Case
-from tilewright.programs import catalogue
+from tilewright.programs.stencil import catalogue
 
 SIZES = {1: 2**23, 2: 2048, 3: 160}
 STEPS = 48

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.programs import reference
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.problem import Problem
 
 Array = npt.NDArray[Any]
 LINE = 64
@@ -47,8 +47,8 @@ class Ghosts:
 def ghosts_of(problem: Problem) -> Ghosts:
     """Lay out the buffers of a problem.
 
-    >>> from tilewright.programs.catalogue import program
-    >>> from tilewright.programs.problem import make_problem
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> from tilewright.programs.stencil.problem import make_problem
     >>> ghosts_of(make_problem(program("j2d5pt"), (10, 30), 1, boundary="wrap")).extents
     (12, 48)
     """

@@ -43,11 +43,11 @@ from tilewright.base.errors import DeviceError, TilewrightError
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.plan import read_target
-from tilewright.programs import catalogue
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem, make_problem
-from tilewright.runtime import gpu
-from tilewright.runtime.devices import open_device
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.runtime.devices import gpu
+from tilewright.runtime.devices.found import open_device
 
 ROOFED = ("j2d5pt", "box2d1r", "j3d7pt", "j3d27pt")
 PROGRAMS = (*ROOFED, "wave2d")

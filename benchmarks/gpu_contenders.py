@@ -11,18 +11,18 @@ import numpy as np
 from case import Array, Case, initial
 from rivals import UnavailableError
 from rivals.with_cupy import FORMS, Cupy
-from tilewright.api.screen import screen
-from tilewright.api.strata import strata
 from tilewright.base.errors import DeviceError, TilewrightError
-from tilewright.codegen.gpu_emit import emit_device
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.machines.machine import Machine
-from tilewright.programs import reference
-from tilewright.programs.problem import Problem
-from tilewright.runtime import gpu
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.devices import gpu
 from tilewright.runtime.session import Inputs
-from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import ranked
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.verbs.tuning.screen import screen
+from tilewright.verbs.tuning.strata import strata
 
 _CHECKED = {1: (300,), 2: (40, 50), 3: (14, 16, 20)}
 _FACTOR = 4.0

@@ -19,8 +19,8 @@ from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
-from tilewright.programs import catalogue
-from tilewright.programs.problem import Problem, make_problem
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_default import gpu_defaults
 

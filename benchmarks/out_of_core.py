@@ -20,13 +20,13 @@ import numpy as np
 
 import environment
 import tilewright as tw
-from tilewright.api import memo
-from tilewright.api.calibrate_large import calibrate_disk
 from tilewright.distributed import slabs
 from tilewright.distributed.compute import Computer
 from tilewright.plan import read_target
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
+from tilewright.verbs import memo
+from tilewright.verbs.calibrate_large import calibrate_disk
 
 PROGRAMS = ("heat2d", "wave3d")
 

@@ -93,8 +93,8 @@ def measured(name: str, shape: tuple[int, ...], steps: int, repeats: int, thread
     import tilewright as tw
     from tilewright.driver import prepare
     from tilewright.plan import read_target
-    from tilewright.programs.catalogue import program
-    from tilewright.programs.problem import make_problem
+    from tilewright.programs.stencil.catalogue import program
+    from tilewright.programs.stencil.problem import make_problem
 
     known = program(name)
     problem = make_problem(known, shape, steps)
@@ -180,8 +180,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as empty:
         os.environ["TILEWRIGHT_STORE"] = str(chosen.store or empty)
-        from tilewright.programs.catalogue import program
-        from tilewright.runtime.hosts import host
+        from tilewright.programs.stencil.catalogue import program
+        from tilewright.runtime.store.hosts import host
 
         cases = []
         for name in chosen.programs:

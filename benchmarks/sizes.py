@@ -37,11 +37,11 @@ import verify
 from case import Case, slots
 from every_program import not_slower
 from process import Worker, WorkerError
-from tilewright.api.predict import as_machine
 from tilewright.base.units import format_bytes
-from tilewright.programs import catalogue
+from tilewright.programs.stencil import catalogue
 from tilewright.runtime.host import available_bytes
 from tilewright.tuning.choice import choose_blocks, choose_tiling
+from tilewright.verbs.predict import as_machine
 
 SIZES = {1: (2**12, 2**18, 2**24), 2: (64, 256, 1024, 4096, 16384), 3: (32, 64, 128, 320, 640)}
 FEW = {1: (2**12, 2**22), 2: (256, 2048), 3: (48, 192)}

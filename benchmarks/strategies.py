@@ -18,7 +18,7 @@ from typing import Any
 import cpu
 import environment
 from case import Case
-from tilewright.programs import catalogue
+from tilewright.programs.stencil import catalogue
 
 CONTENDERS = (
     *cpu.NAIVE,

@@ -24,9 +24,6 @@ from typing import Any
 import numpy as np
 
 import environment
-from tilewright.api.meter import Limits, WorkerMeter, read_history
-from tilewright.api.predict import as_machine
-from tilewright.api.strata import strata
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
@@ -35,15 +32,18 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
-from tilewright.programs import catalogue
-from tilewright.programs.problem import Problem, make_problem
-from tilewright.runtime import store
-from tilewright.runtime.workers import pool
-from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.workers.pool import pool
+from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.search import spread
 from tilewright.tuning.select import rank
 from tilewright.tuning.shortlist import Stratum, ranked, shortlist
 from tilewright.tuning.validation import scores
+from tilewright.verbs.predict import as_machine
+from tilewright.verbs.tuning.meter import Limits, WorkerMeter, read_history
+from tilewright.verbs.tuning.strata import strata
 
 _FLAT = ("j2d5pt", "j2d9pt-gol", "gradient2d", "star2d2r", "wave2d", "heat2d_var", "fdtd2d")
 _SOLID = ("j3d7pt", "laplacian3d", "heat3d", "j3d27pt")

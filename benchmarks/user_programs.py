@@ -3,9 +3,9 @@
 import itertools
 
 import tilewright as tw
-from tilewright.programs import catalogue
-from tilewright.programs.expression import Value
-from tilewright.programs.stencil import FieldBuilder, Program
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.expression import Value
+from tilewright.programs.stencil.program import FieldBuilder, Program
 
 _CENTRE = -205 / 72
 _RING = (8 / 5, -1 / 5, 8 / 315, -1 / 560)

@@ -13,14 +13,14 @@ import numpy as np
 from case import Array, Case, Data, initial, sequences
 from rivals import UnavailableError
 from rivals.naive_c import StrictC
-from tilewright.api.table_data import make_data
-from tilewright.programs import rounding
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Apply, Const, Tape
-from tilewright.programs.problem import FIXED, Boundary, Problem
-from tilewright.programs.recurrences import recurrence_named
-from tilewright.programs.rounding import is_linear, underflow, units
-from tilewright.programs.table_reference import fill
+from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Apply, Const, Tape
+from tilewright.programs.stencil.problem import FIXED, Boundary, Problem
+from tilewright.programs.stencil.rounding import is_linear, underflow, units
+from tilewright.programs.tables.catalogue import recurrence_named
+from tilewright.programs.tables.reference import fill
+from tilewright.verbs.tables.data import make_data
 
 _SMALL = {1: (1003,), 2: (61, 83), 3: (17, 22, 29)}
 _SAFETY = 16.0

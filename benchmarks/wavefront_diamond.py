@@ -30,12 +30,13 @@ import tilewright as tw
 from case import Case, initial
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import predict
-from tilewright.runtime.hosts import host
-from tilewright.tilings import catalogue, wavefront_diamond
-from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning import space
+from tilewright.runtime.store.hosts import host
+from tilewright.schedules import catalogue
+from tilewright.schedules.families import wavefront_diamond
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import evaluated
 from tilewright.tuning.select import rank
+from tilewright.tuning.spaces import space
 
 PROGRAMS = ("j3d7pt", "heat3d", "j3d27pt", "star3d4r", "acoustic3d")
 SIZES = (128, 256, 320)

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tilewright.api import explain, image
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.gpu_schedule import draw_schedule
 from tilewright.report.gpu_stream_schedule import draw_streaming
-from tilewright.tilings.tiling import parse
+from tilewright.schedules.tiling import parse
+from tilewright.verbs import explain
+from tilewright.verbs.pipelines import image
 
 TILINGS = {
     "none": "none",

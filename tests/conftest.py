@@ -52,7 +52,7 @@ def private_store(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture(autouse=True, scope="session")
 def races_reported():
     """Whichever test makes a process's first OpenCL call, the interpreter of kernels reports data races."""
-    from tilewright.runtime import opencl
+    from tilewright.runtime.devices import opencl
 
     opencl.prepare_oclgrind()
 
@@ -60,7 +60,9 @@ def races_reported():
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""
-    from tilewright.codegen import gpu_emit, gpu_energy, gpu_micro
+    from tilewright.codegen.gpu import emit as gpu_emit
+    from tilewright.codegen.gpu import energy as gpu_energy
+    from tilewright.codegen.gpu import micro as gpu_micro
     from tilewright.codegen.ir.verify import verify
     from tilewright.codegen.matrices import gpu as gpu_matrices
     from tilewright.codegen.matrices import matmul_gpu
@@ -94,7 +96,7 @@ def interruptible():
 @pytest.fixture(autouse=True)
 def nothing_prepared():
     """Nothing that an earlier test prepared is used again."""
-    from tilewright.api import memo
+    from tilewright.verbs import memo
 
     memo.forget()
 

@@ -1,4 +1,4 @@
-"""A pytest plugin that writes which lines of ``tilings`` and ``codegen`` each test runs, and how long it takes.
+"""A pytest plugin that writes which lines of ``schedules`` and ``codegen`` each test runs, and how long it takes.
 
 Loaded by ``tests/mutations.py`` with ``-p mutation_map``; the variable ``MUTATION_MAP`` names the file. What a
 fixture of a wider scope than one test runs belongs to every test of its file; what an import runs, to every test.
@@ -13,7 +13,7 @@ import coverage
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "tilewright"
-ROOMS = ("tilings", "codegen")
+ROOMS = ("schedules", "codegen")
 SHARED = "*"
 IMPORTED = ""
 

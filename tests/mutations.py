@@ -1,4 +1,4 @@
-"""Puts errors into ``tilings`` and ``codegen``, one at a time, and says which ones the tests catch.
+"""Puts errors into ``schedules`` and ``codegen``, one at a time, and says which ones the tests catch.
 
     python tests/mutations.py --per-class 20 --seed 1
 
@@ -33,12 +33,12 @@ from mutation_map import IMPORTED, ROOMS, SHARED
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tilewright"
 TESTS = (
-    "tilings/test_*", "codegen/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
+    "schedules/test_*", "codegen/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
     "runtime/test_gpu*", "runtime/test_widths", "runtime/test_calibrate", "runtime/test_cuda",
-    "runtime/test_device_arrays", "runtime/test_energy_micro", "runtime/test_energy_gpu", "api/test_pipelines",
-    "api/test_align", "api/test_table", "api/test_annotate*", "api/test_wrap", "api/test_stencil", "api/test_gpu",
-    "api/test_run", "api/test_calibrate_gpu",
-    "api/test_chain", "sparse/test_krylov", "sparse/test_bratu", "sparse/test_dia", "sparse/test_stencil",
+    "runtime/test_device_arrays", "runtime/test_energy_micro", "runtime/test_energy_gpu", "verbs/test_pipelines",
+    "verbs/test_align", "verbs/test_table", "verbs/test_annotate*", "verbs/test_wrap", "verbs/test_stencil",
+    "verbs/test_gpu", "verbs/test_run", "verbs/test_calibrate_gpu",
+    "verbs/test_chain", "sparse/test_krylov", "sparse/test_bratu", "sparse/test_dia", "sparse/test_stencil",
     "costs/test_streaming_gpu", "costs/test_strategies", "costs/test_counts", "costs/test_orthogonal",
     "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip

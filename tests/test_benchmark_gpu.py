@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from tilewright.machines.files import load
-from tilewright.programs import catalogue, reference
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil import catalogue, reference
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings.tiling import Tiling
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules.tiling import Tiling
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SHAPES = {1: (40,), 2: (11, 13), 3: (9, 8, 10)}

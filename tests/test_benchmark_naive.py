@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.programs import catalogue, reference
-from tilewright.programs.problem import make_problem
-from tilewright.runtime.toolchain import toolchain
+from tilewright.programs.stencil import catalogue, reference
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.toolchains.cpu import toolchain
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SHAPES = {1: (37,), 2: (9, 21), 3: (7, 6, 19)}

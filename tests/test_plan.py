@@ -6,18 +6,18 @@ import pickle
 import numpy as np
 import pytest
 
-from tilewright.api.table_data import make_data
 from tilewright.base.errors import UsageError
 from tilewright.driver import emit, emit_tiling
 from tilewright.machines.files import load
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.programs.recurrences import recurrence_named
-from tilewright.tilings.tiling import NONE, parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.tables.catalogue import recurrence_named
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.tuning.table_default import table_default
+from tilewright.verbs.tables.data import make_data
 from tilewright.workloads.table_plan import plan_table
 
 C = Target(backend="c")

@@ -13,11 +13,11 @@ from pathlib import Path
 import measured
 import numpy as np
 
-from tilewright.api.validate import Validation, validate
-from tilewright.costs.gpu_terms import TERMS
+from tilewright.costs.gpu.terms import TERMS
 from tilewright.report import validation as report
-from tilewright.runtime.logs import read_stencilbench
+from tilewright.runtime.formats.logs import read_stencilbench
 from tilewright.tuning.validation import TOPS, Scores
+from tilewright.verbs.validate import Validation, validate
 
 MACHINE = "v100"
 CLAIM = "RMSE at most 10 % within 20 % of the best, several times larger over all (Prajapati et al. 2017, figure 3)"

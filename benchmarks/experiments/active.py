@@ -5,7 +5,7 @@ python benchmarks/experiments/active.py [--data DIR] [--sweeps DIR] [--output DI
 Every line measures one candidate after the other, and says which share of the best measured speed the best of 1, 4, 10
 and so many candidates has reached. `model, in turn` takes the model's ranking as it stands, `model, learning` asks
 tilewright.tuning.surrogate after every measurement; on the V100 its constants are fitted to the other six stencils.
-The others are the searches of tilewright.tuning.loop_algorithms without a model, on the indices of the same sizes: the
+The others are the searches of tilewright.tuning.loops.algorithms without a model, on the indices of the same sizes: the
 mean of as many seeds.
 """
 
@@ -20,12 +20,12 @@ import measured
 import numpy as np
 from first_choice import fits, predicted, whole
 
-from tilewright.api.validate import ordered
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.runtime.logs import read_stencilbench
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.loop_algorithms import ALGORITHMS
+from tilewright.runtime.formats.logs import read_stencilbench
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.loops.algorithms import ALGORITHMS
 from tilewright.tuning.surrogate import Surrogate
+from tilewright.verbs.validate import ordered
 
 COUNTS = (1, 4, 10, 20, 50)
 SEARCHES = ("Randomsearch", "Randomlocal", "Annealing", "Firefly", "Simplex", "Direct")

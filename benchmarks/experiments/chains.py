@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.api import chain
-from tilewright.costs.chain import Ints, kept_result
-from tilewright.programs.chain import Tree, extents, nodes
-from tilewright.tuning.chain_search import Setting, best_trees, by_operations_only, by_words, fuse_trees, words_of
+from tilewright.costs.chains.traffic import Ints, kept_result
+from tilewright.programs.chains.chain import Tree, extents, nodes
+from tilewright.tuning.chains.search import Setting, best_trees, by_operations_only, by_words, fuse_trees, words_of
+from tilewright.verbs.chains import chain
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
 MEMORIES = (65536, 98304)

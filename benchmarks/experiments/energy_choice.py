@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from energy_runs import METERED, runs
 
-from tilewright.api.energy import Comparison, compare
-from tilewright.api.energy_fit import Run, run_usage
-from tilewright.costs.energy_constants import constants
-from tilewright.costs.energy_fit import FITTED, columns
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
+from tilewright.verbs.energy.energy import Comparison, compare
+from tilewright.verbs.energy.fit import Run, run_usage
 
 PUBLISHED = {"smith_waterman": (2, 0.05, 0.75), "jacobi1d": (1, 0.02, 0.4), "jacobi2d": (0, 0.0, 0.0)}
 """Table B.3: wrong choices, RMSE and largest error in percent."""

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.api.energy_fit import Run, read_runs, run_usage
 from tilewright.costs import time as time_model
-from tilewright.costs.energy import price
-from tilewright.costs.energy_constants import constants
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.price import price
 from tilewright.costs.setting import iteration_seconds
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
+from tilewright.verbs.energy.fit import Run, read_runs, run_usage
 
 COUNTS = {"smith_waterman": 298, "jacobi1d": 265, "jacobi2d": 125}
 TRUTH, METERED = "k20c-regression", "k20c"

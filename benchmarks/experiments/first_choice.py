@@ -16,15 +16,15 @@ from pathlib import Path
 import measured
 import numpy as np
 
-from tilewright.api.predict import as_machine
-from tilewright.api.validate import Validation, case_of, ordered, validate
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.gpu_terms import Constants
+from tilewright.costs.gpu.fit import FASTEST, Points, calibrate
+from tilewright.costs.gpu.terms import Constants
+from tilewright.costs.gpu.threads import evaluate
 from tilewright.costs.hardware import hardware
-from tilewright.costs.selector import evaluate
-from tilewright.costs.selector_fit import FASTEST, Points, calibrate
-from tilewright.runtime.logs import TuningLog, read_stencilbench
+from tilewright.runtime.formats.logs import TuningLog, read_stencilbench
 from tilewright.tuning.validation import Scores, mean, scores
+from tilewright.verbs.predict import as_machine
+from tilewright.verbs.validate import Validation, case_of, ordered, validate
 
 MACHINE = "v100"
 ESTIMATES = Constants(

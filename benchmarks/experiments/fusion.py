@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.api.fusion import fuse
-from tilewright.costs.fusion_gpu import Blocks, card, evaluate
+from tilewright.costs.pipelines.gpu import Blocks, card, evaluate
 from tilewright.machines.files import load
-from tilewright.programs.pipeline_problem import PipelineProblem, make_pipeline_problem
-from tilewright.programs.pipelines import pipeline
+from tilewright.programs.pipelines.catalogue import pipeline
+from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.hosts import host
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines import compile_pipeline, execute, new_grid
-from tilewright.tilings import fusion as fusions
+from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
+from tilewright.runtime.store.hosts import host
+from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import RowChoice, VendorFilter, all_blocks, best_choices, filtered
+from tilewright.verbs.pipelines.fusion import fuse
 
 CARDS = ("gtx590", "gtx780", "gtx750")
 BASIC = (16, 16, 1, 1)

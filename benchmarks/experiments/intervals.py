@@ -16,10 +16,10 @@ import measured
 import numpy as np
 from first_choice import fits, predicted, whole
 
-from tilewright.api.validate import ordered
 from tilewright.costs.arrays import Floats
-from tilewright.runtime.logs import read_stencilbench
-from tilewright.tilings.tiling import parse
+from tilewright.runtime.formats.logs import read_stencilbench
+from tilewright.schedules.tiling import parse
+from tilewright.verbs.validate import ordered
 
 _TAILS = (0.1, 0.9)
 

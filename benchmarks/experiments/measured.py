@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.api.arrays import gather
-from tilewright.api.predict import as_machine
-from tilewright.api.prediction import Prediction
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.driver import prepare
 from tilewright.plan import Target
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
-from tilewright.tilings.tiling import parse
-from tilewright.tuning import space
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces import space
+from tilewright.verbs.arrays import gather
+from tilewright.verbs.predict import as_machine
+from tilewright.verbs.prediction import Prediction
 
 _WIDE = 5.0
 """Ranges wider than this are drawn on logarithmic axes."""

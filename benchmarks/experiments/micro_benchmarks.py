@@ -14,9 +14,10 @@ import numpy as np
 from tilewright.costs import fit
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
-from tilewright.programs.catalogue import program
-from tilewright.runtime import calibrate, calibrate_fits
-from tilewright.runtime.toolchain import toolchain
+from tilewright.programs.stencil.catalogue import program
+from tilewright.runtime.calibration import cpu as calibrate
+from tilewright.runtime.calibration import fits as calibrate_fits
+from tilewright.runtime.toolchains.cpu import toolchain
 
 STENCILS = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d")
 PARAMETERS = ("dram_bandwidth", "core_bandwidth", "cache_bandwidth", "launch_seconds", "call_seconds")

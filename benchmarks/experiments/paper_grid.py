@@ -21,10 +21,10 @@ import numpy as np
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.traffic import shared_values
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import Tiling
-from tilewright.tuning import space
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces import space
 
 MACHINES = ("gtx980", "titanx")
 STENCILS_2D = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d")

@@ -15,7 +15,7 @@ from pathlib import Path
 import measured
 
 import tilewright as tw
-from tilewright.api.prediction import Prediction
+from tilewright.verbs.prediction import Prediction
 
 IDEAL_SECONDS = 16.35
 """Gradient2D, 8192^2, T = 8192 on gtx980 without transfers (8.3)."""

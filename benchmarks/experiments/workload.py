@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.api.codesign import Codesign, codesign
-from tilewright.api.codesign_workload import IN_2D, IN_3D, NAMED
-from tilewright.costs.separable import Form
+from tilewright.tuning.codesign.design import Options
+from tilewright.costs.pipelines.separable import Form
 from tilewright.report.codesign_plots import draw_needs
-from tilewright.tuning.codesign import Options
+from tilewright.verbs.codesign.codesign import Codesign, codesign
+from tilewright.verbs.codesign.workload import IN_2D, IN_3D, NAMED
 
 PUBLISHED = {
     "jacobi2d": (32, 128, 24, 438, 2059),

@@ -22,9 +22,9 @@ from case import Array, Buffers, Case, Data, slots
 from ghosts import Ghosts, copies, flat, ghosts_of, row_text, slab_text, text_of
 from rivals import UnavailableError
 from rivals.text import AXES, Dialect, body, shifted
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
 
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp")
 STRICT = ("-O2", "-march=native", "-ffp-contract=off", "-fopenmp")

@@ -5,11 +5,11 @@ import numpy as np
 import tilewright as tw
 from case import Array, Case, initial
 from rivals import UnavailableError
-from tilewright.api.predict import as_machine
-from tilewright.api.strata import strata
 from tilewright.driver import prepare
 from tilewright.plan import Target
-from tilewright.programs.problem import parse_boundary
+from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.verbs.predict import as_machine
+from tilewright.verbs.tuning.strata import strata
 from user_programs import program
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilewright.programs.expression import Const, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Const, Read, Scalar, Tape
 
 INFIX = {
     "add": "+",

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from rivals import UnavailableError
 from rivals.text import Dialect, body
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Const, Read, Scalar
-from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Read, Scalar
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
 from tilewright.runtime.session import Inputs
 
 FORMS = ("cupy", "cupy-fused")

@@ -18,10 +18,10 @@ import devito as dv
 
 from case import Array, Case, initial
 from rivals import UnavailableError
-from tilewright.programs import reference
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Const, Read
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Read
+from tilewright.programs.stencil.program import Statement
 
 _AXES = ("x", "y", "z")
 _OPERATORS: dict[str, Callable[..., Any]] = {

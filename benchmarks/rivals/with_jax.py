@@ -13,10 +13,10 @@ import numpy as np
 from jax import numpy as jnp
 
 from case import Array, Case, initial
-from tilewright.programs import reference
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Const, Read
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Read
+from tilewright.programs.stencil.program import Statement
 
 FORMS = ("slices", "rolls")
 _TRIAL_STEPS = 6

@@ -9,10 +9,10 @@ import numba
 
 from case import Array, Buffers, Case, slots
 from rivals.text import AXES, Dialect, body, shifted
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Read
-from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
 
 BLOCK = 8192
 """Cells of one dimension that a thread takes at a time: a parallel loop over single cells does not vectorise."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from case import Array, Buffers, Case
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Const, Read
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Read
+from tilewright.programs.stencil.program import Statement
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "pow": np.power,

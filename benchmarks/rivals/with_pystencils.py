@@ -14,9 +14,9 @@ import sympy as sp
 
 from case import Array, Buffers, Case
 from rivals import UnavailableError
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Apply, Const, Read
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Apply, Const, Read
+from tilewright.programs.stencil.program import Statement
 
 _TRIAL_STEPS = 6
 _OPERATORS: dict[str, Callable[..., Any]] = {

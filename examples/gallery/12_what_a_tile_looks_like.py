@@ -3,6 +3,6 @@
 import sys
 from pathlib import Path
 
-from tilewright.api import explain
+from tilewright.verbs import explain
 
 explain.draw(explain.family("hybrid:t=8,s=6x16"), Path(sys.argv[1]))

@@ -8,15 +8,29 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright import distributed, sparse, waves
-    from tilewright.api import chain, image
-    from tilewright.api.align import Alignment, align
-    from tilewright.api.annotate import annotate
-    from tilewright.api.area import area
-    from tilewright.api.calibrate import calibrate, sensitivity
-    from tilewright.api.codesign import codesign
-    from tilewright.api.energy import compare, energy
-    from tilewright.api.fusion import fuse
-    from tilewright.api.operators import (
+    from tilewright.base.errors import (
+        ArrayError,
+        IllegalTilingError,
+        TilewrightError,
+        TilewrightWarning,
+        ToolchainError,
+        TraceError,
+        UsageError,
+        WrongResultError,
+    )
+    from tilewright.programs.stencil.catalogue import program
+    from tilewright.programs.stencil.differences import diff, laplacian
+    from tilewright.programs.stencil.points import Points
+    from tilewright.programs.stencil.problem import Boundary
+    from tilewright.programs.stencil.program import Program
+    from tilewright.schedules.tiling import Tiling
+    from tilewright.verbs.annotated.annotate import annotate
+    from tilewright.verbs.calibrate import calibrate, sensitivity
+    from tilewright.verbs.chains import chain
+    from tilewright.verbs.codesign.area import area
+    from tilewright.verbs.codesign.codesign import codesign
+    from tilewright.verbs.energy.energy import compare, energy
+    from tilewright.verbs.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         conj,
         cos,
@@ -32,46 +46,33 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
-    from tilewright.api.pipelines import StencilPipeline, pipeline
-    from tilewright.api.plan import Plan
-    from tilewright.api.predict import choose_tiling, predict, select
-    from tilewright.api.record import Run
-    from tilewright.api.run import run
-    from tilewright.api.stencil import Stencil, stencil
-    from tilewright.api.supertune import supertune
-    from tilewright.api.table import Table, fill, recurrence
-    from tilewright.api.tune import tune
-    from tilewright.api.validate import validate
-    from tilewright.api.whatif import reuse, whatif
-    from tilewright.base.errors import (
-        ArrayError,
-        IllegalTilingError,
-        TilewrightError,
-        TilewrightWarning,
-        ToolchainError,
-        TraceError,
-        UsageError,
-        WrongResultError,
-    )
-    from tilewright.programs.catalogue import program
-    from tilewright.programs.differences import diff, laplacian
-    from tilewright.programs.points import Points
-    from tilewright.programs.problem import Boundary
-    from tilewright.programs.stencil import Program
-    from tilewright.tilings.tiling import Tiling
+    from tilewright.verbs.pipelines import image
+    from tilewright.verbs.pipelines.fusion import fuse
+    from tilewright.verbs.pipelines.pipelines import StencilPipeline, pipeline
+    from tilewright.verbs.predict import choose_tiling, predict, select
+    from tilewright.verbs.running.record import Run
+    from tilewright.verbs.running.run import run
+    from tilewright.verbs.stencil import Stencil, stencil
+    from tilewright.verbs.tables.align import Alignment, align
+    from tilewright.verbs.tables.table import Table, fill, recurrence
+    from tilewright.verbs.tuning.plan import Plan
+    from tilewright.verbs.tuning.supertune import supertune
+    from tilewright.verbs.tuning.tune import tune
+    from tilewright.verbs.validate import validate
+    from tilewright.verbs.whatif import reuse, whatif
 
     __version__: str
 
 _HOMES = {
-    "tilewright.api.align": ("Alignment", "align"),
-    "tilewright.api.annotate": ("annotate",),
-    "tilewright.api.area": ("area",),
-    "tilewright.api.codesign": ("codesign",),
-    "tilewright.api.calibrate": ("calibrate", "sensitivity"),
-    "tilewright.api.energy": ("compare", "energy"),
-    "tilewright.api.supertune": ("supertune",),
-    "tilewright.api.whatif": ("reuse", "whatif"),
-    "tilewright.api.operators": (
+    "tilewright.verbs.tables.align": ("Alignment", "align"),
+    "tilewright.verbs.annotated.annotate": ("annotate",),
+    "tilewright.verbs.codesign.area": ("area",),
+    "tilewright.verbs.codesign.codesign": ("codesign",),
+    "tilewright.verbs.calibrate": ("calibrate", "sensitivity"),
+    "tilewright.verbs.energy.energy": ("compare", "energy"),
+    "tilewright.verbs.tuning.supertune": ("supertune",),
+    "tilewright.verbs.whatif": ("reuse", "whatif"),
+    "tilewright.verbs.operators": (
         "abs",
         "conj",
         "cos",
@@ -87,16 +88,16 @@ _HOMES = {
         "tanh",
         "where",
     ),
-    "tilewright.api.fusion": ("fuse",),
-    "tilewright.api.pipelines": ("StencilPipeline", "pipeline"),
-    "tilewright.api.predict": ("choose_tiling", "predict", "select"),
-    "tilewright.api.record": ("Run",),
-    "tilewright.api.run": ("run",),
-    "tilewright.api.plan": ("Plan",),
-    "tilewright.api.stencil": ("Stencil", "stencil"),
-    "tilewright.api.table": ("Table", "fill", "recurrence"),
-    "tilewright.api.tune": ("tune",),
-    "tilewright.api.validate": ("validate",),
+    "tilewright.verbs.pipelines.fusion": ("fuse",),
+    "tilewright.verbs.pipelines.pipelines": ("StencilPipeline", "pipeline"),
+    "tilewright.verbs.predict": ("choose_tiling", "predict", "select"),
+    "tilewright.verbs.running.record": ("Run",),
+    "tilewright.verbs.running.run": ("run",),
+    "tilewright.verbs.tuning.plan": ("Plan",),
+    "tilewright.verbs.stencil": ("Stencil", "stencil"),
+    "tilewright.verbs.tables.table": ("Table", "fill", "recurrence"),
+    "tilewright.verbs.tuning.tune": ("tune",),
+    "tilewright.verbs.validate": ("validate",),
     "tilewright.base.errors": (
         "ArrayError",
         "IllegalTilingError",
@@ -107,12 +108,12 @@ _HOMES = {
         "UsageError",
         "WrongResultError",
     ),
-    "tilewright.programs.catalogue": ("program",),
-    "tilewright.programs.differences": ("diff", "laplacian"),
-    "tilewright.programs.points": ("Points",),
-    "tilewright.programs.problem": ("Boundary",),
-    "tilewright.programs.stencil": ("Program",),
-    "tilewright.tilings.tiling": ("Tiling",),
+    "tilewright.programs.stencil.catalogue": ("program",),
+    "tilewright.programs.stencil.differences": ("diff", "laplacian"),
+    "tilewright.programs.stencil.points": ("Points",),
+    "tilewright.programs.stencil.problem": ("Boundary",),
+    "tilewright.programs.stencil.program": ("Program",),
+    "tilewright.schedules.tiling": ("Tiling",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -182,6 +183,8 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "__version__",
 ]
 
+_MODULES = {"chain": "tilewright.verbs.chains.chain", "image": "tilewright.verbs.pipelines.image"}
+
 
 def __getattr__(name: str) -> object:
     """Load a public name on first use (PEP 562)."""
@@ -189,8 +192,8 @@ def __getattr__(name: str) -> object:
         from importlib import metadata
 
         value: object = metadata.version("tilewright")
-    elif name in {"chain", "image"}:
-        value = importlib.import_module(f"tilewright.api.{name}")
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
     elif name in {"distributed", "sparse", "waves"}:
         value = importlib.import_module(f"tilewright.{name}")
     elif name in _HOME:

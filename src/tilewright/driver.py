@@ -21,18 +21,18 @@ from tilewright.codegen import emit as c
 from tilewright.codegen.source import KernelSource
 from tilewright.plan import Plan, Target
 from tilewright.planner import plans
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
-from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
+from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.warn import warn_once
-from tilewright.tilings.gpu_schedule import GpuSchedule
-from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning.bodies import choose_body
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.spaces.bodies import choose_body
 
 if TYPE_CHECKING:  # what GPUs alone need is loaded when one is asked for: a process that has none starts faster
-    from tilewright.codegen.gpu_site import DeviceLayout
-    from tilewright.runtime import gpu
+    from tilewright.codegen.gpu.site import DeviceLayout
+    from tilewright.runtime.devices import gpu
 
 Source = KernelSource[Any] | None
 
@@ -95,7 +95,7 @@ def emit(plan: Plan) -> Source:
 
 
 def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:
-    """Write the kernel of a tiling for this processor, its code as :func:`tilewright.tuning.bodies.choose_body` says.
+    """Write a tiling's kernel for this processor, its code as :func:`tilewright.tuning.spaces.bodies.choose_body` says.
 
     Args:
         problem: The problem.
@@ -144,7 +144,7 @@ def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
 
 
 def _device(plan: Plan) -> "gpu.Device":
-    from tilewright.runtime.devices import open_device
+    from tilewright.runtime.devices.found import open_device
 
     return open_device(plan.target)
 
@@ -153,7 +153,7 @@ def _device(plan: Plan) -> "gpu.Device":
 def _device_source(
     problem: Problem, schedule: GpuSchedule, dialect: str, strict: bool, periodic: bool
 ) -> "KernelSource[DeviceLayout]":
-    from tilewright.codegen.gpu_emit import emit_device
+    from tilewright.codegen.gpu.emit import emit_device
 
     return emit_device(problem, schedule, dialect, strict=strict, periodic=periodic)
 
@@ -162,13 +162,13 @@ def _device_source(
 def _device_code(
     device: "gpu.Device", source: "KernelSource[DeviceLayout]", schedule: GpuSchedule
 ) -> "Artifact[DeviceLayout]":
-    from tilewright.runtime import gpu
+    from tilewright.runtime.devices import gpu
 
     return gpu.compile_source(device, source, schedule)
 
 
 @functools.lru_cache(maxsize=64)
 def _loaded(device: "gpu.Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.Program":
-    from tilewright.runtime import gpu
+    from tilewright.runtime.devices import gpu
 
     return gpu.load(device, artifact, schedule)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.periodic import Extended
-from tilewright.programs.problem import Problem
-from tilewright.programs.table import Recurrence
-from tilewright.tilings.body import Body
-from tilewright.tilings.gpu_schedule import GpuSchedule
-from tilewright.tilings.tiling import Tiling
-from tilewright.tilings.unrolling import TableShape
+from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.tables.table import Recurrence
+from tilewright.schedules.bodies.body import Body
+from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.tiling import Tiling
 
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 """What a caller may ask for; ``auto`` is C, or NumPy where there is no code or no compiler."""

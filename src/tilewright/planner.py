@@ -6,18 +6,19 @@ from dataclasses import replace
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.plan import Plan, Target
-from tilewright.programs.dependences import analyse
-from tilewright.programs.periodic import Extended, wrapped_axes
-from tilewright.programs.problem import GPU_COMPILED, Problem
-from tilewright.runtime import wisdom
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.periodic import Extended, wrapped_axes
+from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.hosts import host
+from tilewright.runtime.store import wisdom
+from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
-from tilewright.tilings import catalogue, stream_block
-from tilewright.tilings.tiling import NONE, Tiling, parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.schedules import catalogue
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling
-from tilewright.tuning.periodic import plain_block
+from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.periodic import plain_block
 
 
 def plans(
@@ -70,8 +71,8 @@ def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Ti
 
 def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
     # What GPUs alone need is loaded when one is asked for.
-    from tilewright.runtime.devices import circumstances, device_machine, open_device
-    from tilewright.tuning.gpu_schedule import gpu_schedule
+    from tilewright.runtime.devices.found import circumstances, device_machine, open_device
+    from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
     if asked is not None:
         asked = _asked_of_device(problem, asked)
@@ -117,7 +118,7 @@ def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extende
 
 def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
     """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
-    from tilewright.codegen.gpu_emit import SCHEDULES
+    from tilewright.codegen.gpu.emit import SCHEDULES
 
     if asked.family not in SCHEDULES:
         raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
 from tilewright.costs.bottleneck import Resource
-from tilewright.costs.energy import Usage
-from tilewright.costs.orthogonal import TableCase
+from tilewright.costs.energy.price import Usage
 from tilewright.costs.roofline import Roofline
+from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.problem import BoundarySpec, Problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import BoundarySpec, Problem
+from tilewright.schedules.tiling import Tiling
 
 Points = Literal["all", "coarse", "threads"]
 """Points of a space: all, those of a coarse grid, or tiles of a GPU together with their thread blocks."""

@@ -11,11 +11,11 @@ from typing import Any, cast
 import numpy as np
 import xarray
 
-from tilewright.api.record import Run
-from tilewright.api.run import run
-from tilewright.api.stencil import ProgramLike, as_program
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs.problem import BoundarySpec
+from tilewright.programs.stencil.problem import BoundarySpec
+from tilewright.verbs.running.record import Run
+from tilewright.verbs.running.run import run
+from tilewright.verbs.stencil import ProgramLike, as_program
 
 
 @xarray.register_dataarray_accessor("tw")  # type: ignore[no-untyped-call]

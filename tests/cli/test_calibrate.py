@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.machines.files import load
-from tilewright.runtime import calibrate
+from tilewright.runtime.calibration import cpu as calibrate
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import typer
 
 from tilewright.cli.app import app
 from tilewright.machines.files import names as machine_names
-from tilewright.programs.catalogue import names as program_names
-from tilewright.tilings.catalogue import names as tiling_names
+from tilewright.programs.stencil.catalogue import names as program_names
+from tilewright.schedules.catalogue import names as tiling_names
 
 
 def test_programs_lists_every_program(cli):

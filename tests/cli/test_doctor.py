@@ -2,7 +2,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from tilewright.api import doctor
+from tilewright.verbs import doctor
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -27,7 +27,7 @@ def test_what_counts_as_required_are_the_dependencies_of_the_core(cli, monkeypat
 
 def test_what_the_backends_of_gpus_would_find(cli, monkeypatch):
     """Absent is no fault; what is absent has its reason and what mends it."""
-    from tilewright.runtime import cuda, opencl
+    from tilewright.runtime.devices import cuda, opencl
 
     monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
     cuda._library.cache_clear()
@@ -82,7 +82,7 @@ def test_a_wrong_number_of_threads_is_a_fault(cli, monkeypatch):
 
 
 def test_a_computer_that_nobody_calibrated_is_told_how(cli, monkeypatch, tmp_path):
-    from tilewright.runtime import hosts
+    from tilewright.runtime.store import hosts
 
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path))
     found = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}["calibration"]

@@ -15,9 +15,9 @@ import typer
 from PIL import Image
 
 from tilewright.cli.app import app
-from tilewright.runtime import calibrate
+from tilewright.runtime.calibration import cpu as calibrate
 
-ANNOTATED = Path(__file__).parents[1] / "api" / "annotated"
+ANNOTATED = Path(__file__).parents[1] / "verbs" / "annotated"
 
 
 def _commands(group, path=()):

@@ -3,10 +3,10 @@ import pytest
 from PIL import Image
 
 import tilewright as tw
-from tilewright.api import data
-from tilewright.programs.catalogue import names, program
+from tilewright.programs.stencil.catalogue import names, program
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.warn import forget_warnings
+from tilewright.verbs import data
 
 SMALL = {1: "3000", 2: "70x90", 3: "20x24x28"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.runtime.opencl import prepare_oclgrind
+from tilewright.runtime.devices.opencl import prepare_oclgrind
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from tilewright.programs.loopnest import Assign, Declare, Name, Stmt, counters, expressions, names, statements
-from tilewright.programs.loopnest_scalars import subscripts
+from tilewright.programs.loops.nest import Assign, Declare, Name, Stmt, counters, expressions, names, statements
+from tilewright.programs.loops.scalars import subscripts
 
 
 def scalar_types(stmt: Stmt, declared: Mapping[str, str]) -> dict[str, str]:

@@ -6,8 +6,8 @@ import pytest
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, mapped, mirrored
 from tilewright.codegen.ir.verify import verify
-from tilewright.programs.problem import KINDS
-from tilewright.programs.reference import map_index
+from tilewright.programs.stencil.problem import KINDS
+from tilewright.programs.stencil.reference import map_index
 
 MAPPED = ("nearest", "reflect", "mirror", "wrap")
 _EVALUATE = {

@@ -12,12 +12,12 @@ from tilewright.codegen.matrices.matmul import emit_fused
 from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import c_source
-from tilewright.costs.chain import SCHEDULES, count
+from tilewright.costs.chains.traffic import SCHEDULES, count
 from tilewright.runtime.cpu import functions
-from tilewright.runtime.fused import block_sizes, fused_product
-from tilewright.runtime.toolchain import target_cpu
-from tilewright.tilings.unrolling import Blocking, GroupBlock
-from tilewright.tuning.unrolling import blocking
+from tilewright.runtime.pipelines.fused import block_sizes, fused_product
+from tilewright.runtime.toolchains.cpu import target_cpu
+from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock
+from tilewright.tuning.spaces.unrolling import blocking
 
 CASES = 600
 LOOPS = Path(__file__).with_name("chain_loops.c")

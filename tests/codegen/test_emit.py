@@ -8,11 +8,11 @@ from tilewright.codegen.emit import emit
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
 from tilewright.codegen.print.c import c_literal
 from tilewright.driver import emit_tiling, emit_tilings
-from tilewright.programs.catalogue import program
-from tilewright.programs.expression import Apply, Read, Value, apply, flatten
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import NONE, parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import Apply, Read, Value, apply, flatten
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 JACOBI = make_problem(program("jacobi2d"), (40, 50), 3)
 HYBRID = parse("hybrid:t=8,s=8x64")

@@ -10,12 +10,12 @@ from tilewright.codegen.boxes.vectors import vectors_at_ends
 from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tiling
-from tilewright.programs import catalogue, reference
-from tilewright.programs.problem import Boundary, make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.tiling import NONE, parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.programs.stencil import catalogue, reference
+from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 SIDES = ("wrap", ("nearest", "reflect"), ("mirror", "constant:0.5"), ("constant:0.25", "mirror"))
 TILINGS = {1: ("none", "hexagonal:t=8,s=64"), 2: ("none", "hybrid:t=4,s=8x32"), 3: ("none",)}

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tilewright.codegen.gpu_chip import fixed_chip
-from tilewright.programs.catalogue import program
-from tilewright.programs.dependences import analyse, slopes
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings.prism import geometry
-from tilewright.tilings.tiling import Tiling
+from tilewright.codegen.gpu.chip import fixed_chip
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.schedules.prism import geometry
+from tilewright.schedules.tiling import Tiling
 
 
 def missing(problem, hexagon):

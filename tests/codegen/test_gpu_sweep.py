@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from tilewright.codegen.gpu_sweep import _weights, sweep_launches
-from tilewright.programs.expression import apply
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings.tiling import NONE
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.codegen.gpu.sweep import _weights, sweep_launches
+from tilewright.programs.stencil.expression import apply
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.schedules.tiling import NONE
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 
 @pytest.mark.parametrize(

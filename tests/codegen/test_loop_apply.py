@@ -5,9 +5,9 @@ import pytest
 from tilewright.codegen.loops.apply import Applied, apply_transforms
 from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 from .guessed_types import scalar_types
 

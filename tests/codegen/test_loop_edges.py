@@ -10,8 +10,8 @@ import pytest
 
 from tilewright.codegen.loops.edges import has_edges, split_edges
 from tilewright.codegen.loops.harness import Bound, emit_unit
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.programs.loopnest import Assign, If, Loop, statements
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.nest import Assign, If, Loop, statements
 
 EXTENTS = (-1, 0, 1, 2, 3, 9)
 TEXTS = {

@@ -5,8 +5,8 @@ import pytest
 from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.parallel import Plan, plan_parallel
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 TYPES = {**dict.fromkeys("ABCxyzstuv", "double"), "c": "int", "n": "int", "m": "int", "h": "int"}
 KNOWN = {"n": 140, "m": 130}

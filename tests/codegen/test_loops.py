@@ -15,12 +15,12 @@ from tilewright.codegen.loops.harness import Bound, emit_unit
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest import Loop, Transform, map_statements, statements
-from tilewright.programs.loopnest_bounds import check_bounds
-from tilewright.programs.loopnest_dependences import analyse
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise, reductions
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.bounds import check_bounds
+from tilewright.programs.loops.dependences import analyse
+from tilewright.programs.loops.nest import Loop, Transform, map_statements, statements
+from tilewright.programs.loops.scalars import inline_temporaries, localise, reductions
 from tilewright.runtime import loops as runtime
 
 from .guessed_types import scalar_types

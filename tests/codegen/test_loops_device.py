@@ -14,9 +14,9 @@ from tilewright.codegen.loops.host_calls import cuda_body, opencl_body, opencl_p
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 from .guessed_types import scalar_types
 

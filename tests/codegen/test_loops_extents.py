@@ -6,8 +6,8 @@ import random
 import pytest
 
 from tilewright.codegen.loops.extents import extents_of
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.programs.loopnest import (
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.nest import (
     Assign,
     Binary,
     Block,

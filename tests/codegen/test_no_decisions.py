@@ -1,9 +1,10 @@
 """Code generation decides nothing: its modules hold no threshold, of cost or otherwise.
 
-How code is written is said by the tiling and the body that an emitter is given (:mod:`tilewright.tilings.body`), or by
-the values of :mod:`tilewright.tilings.unrolling`; what fills these in is :mod:`tilewright.tuning.bodies` and
-:mod:`tilewright.tuning.unrolling`. A number in a comparison, or a constant of a module, is how
-decisions came in before, so both fail here unless they are small and structural or listed below.
+How code is written is said by the tiling and the body that an emitter is given
+(:mod:`tilewright.schedules.bodies.body`), or by the values of :mod:`tilewright.schedules.bodies.unrolling`; what fills
+these in is :mod:`tilewright.tuning.spaces.bodies` and :mod:`tilewright.tuning.spaces.unrolling`. A number in a
+comparison, or a constant of a module, is how decisions came in before, so both fail here unless they are small and
+structural or listed below.
 """
 
 import ast
@@ -14,7 +15,7 @@ import pytest
 from tilewright import codegen
 
 FOLDER = Path(codegen.__file__).parent
-APART = ("gpu", "loops", "lower.gpu", "tables.gpu")
+APART = ("gpu", "loops", "tables.gpu")
 """Files of GPUs have a test of their own; what loops become is written by hand, in the file that is annotated."""
 EVERY = {".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in FOLDER.rglob("*.py")} - {"__init__"}
 MODULES = sorted(name.removesuffix(".__init__") for name in EVERY if not name.startswith(APART))

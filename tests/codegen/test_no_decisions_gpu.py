@@ -1,6 +1,6 @@
 """What writes the kernels of GPUs decides nothing: every number is of the schedule, or of the structure of the code.
 
-What is looked for in ``codegen/gpu*.py``:
+What is looked for in ``codegen/gpu``:
 
 - a number above three, and a constant of a module that is made of numbers: a size that somebody chose;
 - a comparison of an order with a number above one, or with a constant of sizes: a threshold;
@@ -22,23 +22,23 @@ FOLDER = Path(tilewright.codegen.__file__).parent
 FILES = {
     path.relative_to(FOLDER).as_posix(): path
     for path in sorted(FOLDER.rglob("*.py"))
-    if path.relative_to(FOLDER).as_posix().startswith(("gpu", "lower/gpu", "tables/gpu"))
+    if path.relative_to(FOLDER).as_posix().startswith(("gpu/", "tables/gpu"))
 }
 """By path below ``codegen``."""
 SIZES = frozenset(name for name in vars(constants) if name.isupper())
-OWN_KERNELS = {"gpu_micro.py", "gpu_energy.py"}
+OWN_KERNELS = {"gpu/micro.py", "gpu/energy.py"}
 """Micro-benchmarks: what they measure is their size, and no schedule asks for another."""
 STRUCTURE = {
-    ("gpu_emit.py", "_VERSION"): "raised when texts change, part of their fingerprints",
-    ("gpu_emit.py", "40"): "characters of a program's name in its kernels' names",
-    ("gpu_emit.py", "12"): "digits of a fingerprint in them",
+    ("gpu/emit.py", "_VERSION"): "raised when texts change, part of their fingerprints",
+    ("gpu/emit.py", "40"): "characters of a program's name in its kernels' names",
+    ("gpu/emit.py", "12"): "digits of a fingerprint in them",
     ("tables/gpu.py", "_VERSION"): "the same",
     ("tables/gpu.py", "40"): "characters of a program's name in its kernels' names",
     ("tables/gpu.py", "12"): "digits of a fingerprint in them",
     ("tables/gpu.py", "ABOVE"): "position of an argument",
     ("tables/gpu.py", "BESIDE"): "position of an argument",
-    ("gpu_streaming/plan.py", "VECTOR_BYTES"): "what one instruction of a thread moves at most",
-    ("gpu_site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
+    ("gpu/streaming/plan.py", "VECTOR_BYTES"): "what one instruction of a thread moves at most",
+    ("gpu/site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
     ("tables/gpu.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",
     ("tables/gpu.py", "shape.threads > MAX_BLOCK_THREADS"): "what a device may start, else refused",
 }
@@ -100,7 +100,9 @@ def _apart(node: ast.Compare) -> Iterator[ast.Compare]:
 def test_what_writes_kernels_decides_nothing(name):
     found = dict.fromkeys(decisions(FILES[name].read_text(encoding="utf-8")))
     decided = [each for each in found if (name, each) not in STRUCTURE]
-    assert not decided, f"{name} decides by {decided}: make it a field of GpuSchedule, see tuning/gpu_schedule.py"
+    assert not decided, (
+        f"{name} decides by {decided}: make it a field of GpuSchedule, see tuning/spaces/gpu_schedule.py"
+    )
 
 
 def test_every_exception_is_needed():

@@ -7,12 +7,12 @@ import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
-from tilewright.costs.fusion_gpu import Blocks, card, evaluate
+from tilewright.costs.pipelines.gpu import Blocks, card, evaluate
 from tilewright.machines.files import load
-from tilewright.programs.pipeline_problem import compute, make_pipeline_problem
-from tilewright.programs.pipelines import pipeline
-from tilewright.programs.problem import parse_boundary
-from tilewright.tilings import fusion as fusions
+from tilewright.programs.pipelines.catalogue import pipeline
+from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
+from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.schedules.pipelines import fusion as fusions
 
 CASES = [
     ("canny", {"sigma": 0.5}, "reflect", (13, 19), (4, 8, 1, 1), "full", "float32"),

@@ -7,11 +7,11 @@ import pytest
 
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime.toolchain import compile_shared, toolchain
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
 
 
 def tools():

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.programs.pipeline_problem import compute, make_pipeline_problem
-from tilewright.programs.pipelines import pipeline
-from tilewright.programs.problem import parse_boundary
+from tilewright.programs.pipelines.catalogue import pipeline
+from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
+from tilewright.programs.stencil.problem import parse_boundary
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines import compile_pipeline, execute, new_grid
-from tilewright.tilings import fusion as fusions
-from tilewright.tilings.rows import RowTile, plan_rows, ring_bytes, streamable
+from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
+from tilewright.schedules.pipelines import fusion as fusions
+from tilewright.schedules.pipelines.rows import RowTile, plan_rows, ring_bytes, streamable
 
 BORDERS = ("reflect", "mirror", "nearest", "wrap", "constant:0.25", "wrap,mirror", "nearest/reflect,constant:1/mirror")
 

@@ -14,12 +14,12 @@ from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming.layout import make_plan
 from tilewright.codegen.streaming.stages import LINE, stage_functions
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.problem import make_problem
-from tilewright.programs.weights import apart
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.weights import apart
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 IN_3D = sorted(name for name in names() if program(name).rank == 3)
 

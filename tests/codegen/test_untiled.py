@@ -6,10 +6,10 @@ import pytest
 import tilewright as tw
 from tilewright.codegen.lower.sweeps import stage_distances
 from tilewright.driver import emit_tiling
-from tilewright.programs import catalogue, reference
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, Program, stencil
-from tilewright.tilings.tiling import NONE
+from tilewright.programs.stencil import catalogue, reference
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
+from tilewright.schedules.tiling import NONE
 
 SHAPES = {1: (9001,), 2: (97, 150), 3: (23, 14, 70)}
 """Several pieces per part, for up to five threads."""

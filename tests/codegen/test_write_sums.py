@@ -11,21 +11,21 @@ from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming.layout import make_plan
 from tilewright.codegen.streaming.stages import stage_functions
 from tilewright.driver import emit_tiling
-from tilewright.programs import rounding
-from tilewright.programs.catalogue import program
-from tilewright.programs.expression import Apply, Read, apply, flatten, reads
-from tilewright.programs.operators import OPERATORS
-from tilewright.programs.problem import make_problem
-from tilewright.programs.reference import run
-from tilewright.programs.stencil import FieldBuilder
-from tilewright.programs.weights import MOST_GROWTH, MOST_GROWTH_OF_FEW, Column, apart, columns, weighted_sum
+from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import Apply, Read, apply, flatten, reads
+from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder
+from tilewright.programs.stencil.reference import run
+from tilewright.programs.stencil.weights import MOST_GROWTH, MOST_GROWTH_OF_FEW, Column, apart, columns, weighted_sum
 from tilewright.runtime import cpu
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings import catalogue
-from tilewright.tilings.sums import paired, runs
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.bodies.sums import paired, runs
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 _U = FieldBuilder("u")
 

@@ -8,15 +8,15 @@ import pytest
 
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.expression import Read
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.programs.weights import weighted_sum
-from tilewright.runtime.toolchain import compile_shared, toolchain
-from tilewright.tilings import catalogue
-from tilewright.tilings.sums import parts
-from tilewright.tilings.tiling import parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.programs.stencil.weights import weighted_sum
+from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.bodies.sums import parts
+from tilewright.schedules.tiling import parse
 
 
 def tools():

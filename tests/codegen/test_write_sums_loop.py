@@ -9,12 +9,12 @@ import tilewright as tw
 from tilewright.codegen.boxes.loops import near_reads
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tiling
-from tilewright.programs import catalogue, rounding
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.tiling import NONE, parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.programs.stencil import catalogue, rounding
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 BOUNDARIES = (
     "fixed",

@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tilewright.costs import cached, traffic
+from tilewright.costs import traffic
+from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=32 << 10, l2_bytes=1 << 20, l3_bytes=32 << 20, clock_hz=2.6e9)

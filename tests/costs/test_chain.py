@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.chain import SCHEDULES, check_model, closed_form, count, least, moves, tile
-from tilewright.costs.chain_time import HostTimes, fit, machine_rates, times_from
+from tilewright.costs.chains.time import HostTimes, fit, machine_rates, times_from
+from tilewright.costs.chains.traffic import SCHEDULES, check_model, closed_form, count, least, moves, tile
 from tilewright.machines import files
 
 SIZE = st.integers(1, 60)

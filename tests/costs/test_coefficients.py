@@ -7,20 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.costs import alignment, orthogonal
 from tilewright.costs.coefficients import Coefficients, coefficients
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.tables import alignment, orthogonal
 from tilewright.costs.time import predict
 from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, parse
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import PARAMETERS
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.programs.recurrences import recurrence_named
-from tilewright.tilings import orthogonal as tiles
-from tilewright.tilings.tiling import parse as parse_tiling
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.tables.catalogue import recurrence_named
+from tilewright.schedules.families import orthogonal as tiles
+from tilewright.schedules.tiling import parse as parse_tiling
 from tilewright.tuning.choice import choose_blocks, choose_tiling, evaluated, families_of
 
 HOST = host_machine(

@@ -9,11 +9,11 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Sizes, ceil_sum
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.geometry import Hexagon, Skew
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.geometry import Hexagon, Skew
+from tilewright.schedules.tiling import Tiling
 
 
 def sizes(time, *space, k=0):

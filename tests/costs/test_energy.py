@@ -9,16 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import energy_fit, energy_tiles
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
-from tilewright.costs.energy import Usage, make_energy, operations, price
-from tilewright.costs.energy_constants import NAMES, at_clock, constants, require_known
+from tilewright.costs.energy import fit as energy_fit
+from tilewright.costs.energy import tiles as energy_tiles
+from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
+from tilewright.costs.energy.price import Usage, make_energy, operations, price
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load, names
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import NONE, parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import NONE, parse
 
 SETS = {
     "k20c": (48.0, 2.2e-9, 2.23e-10, 5.3e-11, 3.7e-11, 7.2e-11, 4.8e-11),

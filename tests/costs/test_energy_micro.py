@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy_micro import OPERATIONS, WATTS, Window, benchmarks, solve
+from tilewright.costs.energy.micro import OPERATIONS, WATTS, Window, benchmarks, solve
 
 TRUTH = {
     "idle_watts": 20.0,

@@ -10,10 +10,10 @@ from tilewright.costs import fit
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.prism import geometry
-from tilewright.tilings.tiling import NONE, parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.prism import geometry
+from tilewright.schedules.tiling import NONE, parse
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=48 << 10, l2_bytes=2 << 20, l3_bytes=0, clock_hz=2.6e9)

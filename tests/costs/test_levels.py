@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.costs import fit, levels, traffic
+from tilewright.costs import fit, traffic
 from tilewright.costs.coefficients import coefficients
+from tilewright.costs.cpu import levels
+from tilewright.costs.cpu.streaming import both
 from tilewright.costs.setting import (
     blocked_seconds,
     iteration_seconds,
@@ -14,13 +16,12 @@ from tilewright.costs.setting import (
     operation_cycles,
     swept_seconds,
 )
-from tilewright.costs.streaming import both
 from tilewright.costs.time import evaluate, predict, sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import Quantity
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import NONE, Tiling, parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import NONE, Tiling, parse
 
 CPU = {"cores": 2, "simd_bits": 512, "l1_bytes": 2**15, "l2_bytes": 2**20, "clock_hz": 2.6e9}
 WITH = host_machine(CpuDescription(l3_bytes=2**25, **CPU))

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu_emit import emit_device
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs.machine_code.bound import Needs, Work, analyse, bound, resident_blocks
 from tilewright.costs.machine_code.listing import read
 from tilewright.costs.machine_code.paths import steady
 from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import nvdisasm, nvrtc
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 SMOOTH = Path(__file__).with_name("data") / "smooth.sass"
 """A kernel that averages rows: each thread brings four cells, and hands the outer two to its neighbours on chip."""

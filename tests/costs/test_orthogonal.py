@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import energy_tiles
-from tilewright.costs.energy import count_operations, price
-from tilewright.costs.energy_constants import constants
-from tilewright.costs.orthogonal import best, fronts_by_turns, make_case, predict, tile_usage, tile_words
+from tilewright.costs.energy import tiles as energy_tiles
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.price import count_operations, price
+from tilewright.costs.tables.orthogonal import best, fronts_by_turns, make_case, predict, tile_usage, tile_words
 from tilewright.machines.files import load
-from tilewright.programs.recurrences import names, recurrence_named
-from tilewright.tilings import orthogonal
-from tilewright.tilings.tiling import parse
+from tilewright.programs.tables.catalogue import names, recurrence_named
+from tilewright.schedules.families import orthogonal
+from tilewright.schedules.tiling import parse
 
 K20C = load("k20c")
 

@@ -6,10 +6,10 @@ from collections import OrderedDict
 import pytest
 
 from tilewright.costs import reuse
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings import streaming
-from tilewright.tilings.pipeline import of_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.families import streaming
+from tilewright.schedules.streaming.levels import of_problem
 
 LEVELS, ADVANCES = 9, 3
 

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.api import study
 from tilewright.costs import time as time_model
-from tilewright.costs.gpu_terms import Constants
+from tilewright.costs.gpu.terms import Constants
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.host import host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.study import Candidate
 from tilewright.runtime.host import describe_cpu
-from tilewright.tuning import space
+from tilewright.tuning.spaces import space
+from tilewright.verbs.tuning import study
 
 SHAPES = {1: (2**20,), 2: (2048, 2048), 3: (192, 192, 192)}
 ROUNDED = 1 + 1e-9

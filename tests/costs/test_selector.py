@@ -9,22 +9,15 @@ import pytest
 from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Sizes
-from tilewright.costs.gpu_code import bank_conflicts, body, count, distinct_reads
-from tilewright.costs.gpu_terms import (
-    TERMS,
-    Constants,
-    Residency,
-    residency,
-    whole_fronts,
-    whole_tiles,
-)
+from tilewright.costs.gpu.code import bank_conflicts, body, count, distinct_reads
+from tilewright.costs.gpu.fit import SPREADS, Points, calibrate, sample
+from tilewright.costs.gpu.terms import TERMS, Constants, Residency, residency, whole_fronts, whole_tiles
+from tilewright.costs.gpu.threads import PARTS, evaluate, make_case
 from tilewright.costs.hardware import hardware
-from tilewright.costs.selector import PARTS, evaluate, make_case
-from tilewright.costs.selector_fit import SPREADS, Points, calibrate, sample
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load, names
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 
 GPU = hardware(load("v100"))
 GPUS = [name for name in names() if name != "host" and load(name).kind == "gpu"]

@@ -10,14 +10,14 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import strategies, strategy_work
 from tilewright.costs import time as model
 from tilewright.costs.arrays import Sizes
-from tilewright.costs.levels import missed_inside
+from tilewright.costs.cpu.levels import missed_inside
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
 
 GTX980, H200 = load("gtx980"), load("h200")
 HOST = host_machine(
@@ -113,7 +113,7 @@ def test_overlapped_tiles_pay_for_what_they_compute_again():
     [("jacobi1d", (2**20,)), ("heat2d", (2000, 3000)), ("fdtd2d", (600, 700)), ("wave3d", (90, 80, 70))],
 )
 def test_no_family_is_faster_than_the_ideal_machine(machine, family, name, shape):
-    from tilewright.tuning import space
+    from tilewright.tuning.spaces import space
 
     problem = make_problem(program(name), shape, 96)
     setting = make_setting(problem, machine, "per_sm")
@@ -166,9 +166,9 @@ def test_arrays_carry_sub_tiles():
 
 def test_no_part_of_a_predicted_time_is_below_nothing():
     """Streaming tiles block rows in registers: measured against C_iter of other code their waits would be negative."""
-    from tilewright.api.bottleneck import explain
-    from tilewright.api.predict import predict
-    from tilewright.api.supertune import supertune
+    from tilewright.verbs.bottleneck import explain
+    from tilewright.verbs.predict import predict
+    from tilewright.verbs.tuning.supertune import supertune
 
     case = {"shape": (2048, 2048), "steps": 64, "machine": "host"}
     found = supertune("heat2d", **case)

@@ -7,17 +7,18 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Resources
-from tilewright.costs import streaming_gpu
 from tilewright.costs import time as model
+from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings import catalogue, stream_block
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import parse
-from tilewright.tuning import space
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces import space
 
 H200 = load("h200")
 CASES = (

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.costs import exact, published
 from tilewright.costs import time as model
 from tilewright.costs.arrays import Sizes
+from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import parse
-from tilewright.tuning import space
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
 from tilewright.tuning.select import select
+from tilewright.tuning.spaces import space
 
 GTX980 = load("gtx980")
 L = 4e-9 * 7.36e-3

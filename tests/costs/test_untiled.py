@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.costs import untiled
+from tilewright.costs.cpu import untiled
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import predict
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import NONE
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import NONE
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)

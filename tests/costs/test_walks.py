@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tilewright.costs.walks import core_memory, walk
+from tilewright.costs.cpu.walks import core_memory, walk
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
 

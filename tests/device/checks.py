@@ -8,10 +8,10 @@ import threading
 import numpy as np
 
 import tilewright as tw
-from tilewright.programs import rounding
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import cuda
-from tilewright.runtime.device_arrays import DeviceArray
+from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import cuda
+from tilewright.runtime.devices.arrays import DeviceArray
 
 SHAPES = {1: (1000,), 2: (70, 90), 3: (24, 26, 40)}
 STEPS = 9

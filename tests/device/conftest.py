@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.runtime import cuda, nvrtc
+from tilewright.runtime.devices import cuda, nvrtc
 
 
 @pytest.fixture(autouse=True)

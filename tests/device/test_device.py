@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.programs.catalogue import names
-from tilewright.runtime import cuda
+from tilewright.programs.stencil.catalogue import names
+from tilewright.runtime.devices import cuda
 from tilewright.runtime.memory import available_bytes
 
 from . import checks

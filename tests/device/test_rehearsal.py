@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tilewright.runtime import cuda, nvrtc
+from tilewright.runtime.devices import cuda, nvrtc
 
 from . import checks, emulated
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from tests.laws.generator import make_case
 
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Boundary, Problem
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Boundary, Problem
 
 WRAP = Boundary(kind="wrap")
 

@@ -15,7 +15,7 @@ from tests.distributed.cases import boundary_of, draw, flat, levels_of
 import tilewright as tw
 from tilewright.distributed import compute, measure, ranks, windows
 from tilewright.plan import read_target
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 
 COMM = MPI.COMM_WORLD
 warnings.simplefilter("ignore", tw.TilewrightWarning)
@@ -87,7 +87,7 @@ def with_steps(problem: Problem, given, scalars, backend: str, steps: int):
     target = read_target(backend, 1)
     computer = compute.Computer(target=target, threads=1, tiling=None, strict=True, scalars=scalars)
     levels = dict(zip(problem.program.fields, given, strict=True))
-    from tilewright.runtime.hosts import host
+    from tilewright.runtime.store.hosts import host
 
     found = ranks.run(problem, levels, host(), computer, steps)
     return tuple(found.values())
@@ -191,7 +191,7 @@ def dies(instant: str) -> None:
     target = read_target("numpy", 1)
     computer = compute.Computer(target=target, threads=1, tiling=None, strict=False, scalars={})
     problem = tw.programs.problem.make_problem(tw.program("heat2d"), (200, 200), 400)
-    from tilewright.runtime.hosts import host
+    from tilewright.runtime.store.hosts import host
 
     ranks.run(problem, {"u": (array,)}, host(), computer, 4)
     print("ends", flush=True)

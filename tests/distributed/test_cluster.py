@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import tilewright as tw
 from tilewright.cli.app import app
-from tilewright.costs.network import exchange
+from tilewright.costs.transfers.network import exchange
 from tilewright.distributed.blocks import Layout, halo
 from tilewright.distributed.windows import depths
-from tilewright.programs.periodic import wrapped_axes
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.problem import make_problem
 
 OPTIONS = {"shape": (4096, 4096), "steps": 100, "machine": "zen3"}
 

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 import tilewright as tw
-from tilewright.api import predict
 from tilewright.cli.app import app
 from tilewright.distributed import measure
 from tilewright.machines import files
+from tilewright.verbs import predict
 
 
 def test_a_disk_is_measured_and_nothing_is_left_there(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.distributed.windows import depths, window
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.problem import make_problem
 
 
 @tw.stencil

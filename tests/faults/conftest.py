@@ -2,7 +2,8 @@
 
 import pytest
 
-from tilewright.runtime import cpu, toolchain, warn
+from tilewright.runtime import cpu, warn
+from tilewright.runtime.toolchains import cpu as toolchain
 
 
 def sizes(few: int, many: int) -> pytest.MarkDecorator:

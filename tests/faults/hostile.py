@@ -94,9 +94,9 @@ def _results() -> bytes:
 
 def _tables() -> bytes:
     """The solved tables of a small codesign."""
-    from tilewright.api import codesign_output
-    from tilewright.api.codesign import codesign
-    from tilewright.tuning.codesign import Axes, Options
+    from tilewright.cli.jobs import codesign_output
+    from tilewright.tuning.codesign.design import Axes, Options
+    from tilewright.verbs.codesign.codesign import codesign
 
     axes = Axes(sm_count=(8, 16), vector_width=(64, 128), shared_kb=(24.0, 48.0))
     result = codesign("heat2d", area=(0.0, 900.0), axes=axes, options=Options(grid="coarse"), stock=())
@@ -108,7 +108,7 @@ def _tables() -> bytes:
 def _calibration() -> tuple[str, bytes]:
     """Where the calibration of this machine is kept, and what a machine file of a processor holds."""
     from tilewright.machines.dump import to_toml
-    from tilewright.runtime import hosts
+    from tilewright.runtime.store import hosts
 
     place = hosts.path()
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.api import memo
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import cpu, hosts, store, toolchain, warn, wisdom
-from tilewright.runtime.toolchain import compile_shared, shared_object
-from tilewright.tilings.tiling import NONE
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime import cpu, warn
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.store import hosts, wisdom
+from tilewright.runtime.toolchains import cpu as toolchain
+from tilewright.runtime.toolchains.cpu import compile_shared, shared_object
+from tilewright.schedules.tiling import NONE
+from tilewright.verbs import memo
 
 from .conftest import forget
 

@@ -10,14 +10,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tilewright.api.meter import read_history
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import cache, cpu, store, warn, wisdom
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime import cache, cpu, warn
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings.tiling import NONE
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.store import wisdom
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules.tiling import NONE
+from tilewright.verbs.tuning.meter import read_history
 
 from .conftest import forget, sizes
 
@@ -171,7 +173,8 @@ def test_a_log_with_a_flipped_bit_gives_no_record_that_nobody_wrote(folders, tal
 WRITER = """
 import fcntl, os, sys
 from pathlib import Path
-from tilewright.runtime import cache, store
+from tilewright.runtime import cache
+from tilewright.runtime.store import folder as store
 log, kernels, name, keys = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 def unlocked(*_):
     raise OSError(37, "no locks")

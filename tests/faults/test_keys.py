@@ -5,12 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilewright.api import tune_task
 from tilewright.plan import read_target
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import chain_times, hosts, nvrtc, toolchain, wisdom
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime import chain_times
+from tilewright.runtime.devices import nvrtc
+from tilewright.runtime.store import hosts, wisdom
+from tilewright.runtime.toolchains import cpu as toolchain
 from tilewright.sparse import choices, petsc
+from tilewright.verbs.tuning import task as tune_task
 
 TEXT = 'extern "C" __global__ void k() {}'
 LOG = "ptxas info    : Used 8 registers, 0 bytes smem"

@@ -9,15 +9,15 @@ from collections import Counter
 import pytest
 
 import tilewright as tw
-from tilewright.api import meter
-from tilewright.api import tune as tuning
-from tilewright.api.predict import as_machine
-from tilewright.api.strata import strata
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import NONE
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import NONE
 from tilewright.tuning.shortlist import effort_level, shortlist
+from tilewright.verbs.predict import as_machine
+from tilewright.verbs.tuning import meter
+from tilewright.verbs.tuning import tune as tuning
+from tilewright.verbs.tuning.strata import strata
 
 SHAPE, STEPS = (150, 300), 16
 CODES = {

@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends import annotated_macros as macros
-from tilewright.frontends.annotated import regions
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_eval import formula
-from tilewright.frontends.annotated_file import LoopRegion, read_behind, read_file, read_input_files
-from tilewright.frontends.annotated_scope import visible
-from tilewright.frontends.annotated_spec import arguments, read_spec
-from tilewright.programs.loopnest import Assign, Block, Declare, Loop, Transform, names, outermost, statements
-from tilewright.runtime.build_command import current_architecture, parse_build_command, substitute
+from tilewright.frontends.annotated import macros
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.frontends.annotated.file import LoopRegion, read_behind, read_file, read_input_files
+from tilewright.frontends.annotated.language import regions
+from tilewright.frontends.annotated.scope import visible
+from tilewright.frontends.annotated.spec import arguments, read_spec
+from tilewright.programs.loops.nest import Assign, Block, Declare, Loop, Transform, names, outermost, statements
+from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command, substitute
 
 from .annotated_text import AXPY, SPEC, annotated
 

@@ -6,10 +6,10 @@ import subprocess
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends import annotated_macros as macros
-from tilewright.frontends.annotated_file import read_file, sibling
-from tilewright.frontends.annotated_spec import read_spec
-from tilewright.runtime.build_command import parse_build_command
+from tilewright.frontends.annotated import macros
+from tilewright.frontends.annotated.file import read_file, sibling
+from tilewright.frontends.annotated.spec import read_spec
+from tilewright.runtime.toolchains.build_command import parse_build_command
 
 from .annotated_text import AXPY, SPEC, annotated
 

@@ -5,7 +5,7 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.frontends.recurrence import trace_recurrence
-from tilewright.programs.recurrences import recurrence_named
+from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.report.recurrences import describe, lines
 
 

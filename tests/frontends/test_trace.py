@@ -7,8 +7,8 @@ import pytest
 
 from tilewright.base.errors import TraceError
 from tilewright.frontends.trace import trace
-from tilewright.programs.expression import Read, apply
-from tilewright.programs.stencil import with_coefficients
+from tilewright.programs.stencil.expression import Read, apply
+from tilewright.programs.stencil.program import with_coefficients
 
 
 def test_fields_are_indexed_and_scalars_are_not():

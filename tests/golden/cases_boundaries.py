@@ -1,8 +1,8 @@
 """Reads outside the grid: every kind of boundary, alone and mixed, cell by cell, in vectors and in streaming rings."""
 
-from tilewright.programs.catalogue import program
-from tilewright.programs.periodic import extend
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.periodic import extend
+from tilewright.programs.stencil.problem import make_problem
 
 from .programs import STENCILS
 from .shown import SHAPES, Case, stencil, text_of

@@ -16,14 +16,14 @@ from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
 from tilewright.codegen.loops.transforms import Setting
 from tilewright.driver import emit_tiling
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.catalogue import program
-from tilewright.programs.loopnest import Name, Stmt
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
-from tilewright.programs.problem import make_problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.nest import Name, Stmt
+from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
 
 from .shown import SHAPES, STEPS, Case
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import tilewright as tw
-from tilewright.codegen.gpu_energy import energy_source
-from tilewright.codegen.gpu_micro import at_rest, micro_source
+from tilewright.codegen.gpu.energy import energy_source
+from tilewright.codegen.gpu.micro import at_rest, micro_source
 from tilewright.codegen.hysteresis import emit_hysteresis
 from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.codegen.matrices.cg import emit_cg
@@ -20,18 +20,19 @@ from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.frontends.pipeline import trace_pipeline
-from tilewright.programs.catalogue import program
-from tilewright.programs.pipeline import Pipeline
-from tilewright.programs.pipeline_problem import make_pipeline_problem
-from tilewright.programs.problem import BoundarySpec, make_problem
-from tilewright.programs.recurrences import recurrence_named
-from tilewright.runtime import energy_micro, micro
-from tilewright.runtime.calibrate_tiles import calibration_tiling
-from tilewright.tilings import fusion
-from tilewright.tilings.rows import RowTile
-from tilewright.tilings.unrolling import Blocking, GroupBlock, TableShape, Unrolling
-from tilewright.tuning.gpu_schedule import gpu_schedule
-from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, unrolling
+from tilewright.programs.pipelines.pipeline import Pipeline
+from tilewright.programs.pipelines.problem import make_pipeline_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.programs.tables.catalogue import recurrence_named
+from tilewright.runtime.calibration import micro
+from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.runtime.energy import micro as energy_micro
+from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock, TableShape, Unrolling
+from tilewright.schedules.pipelines import fusion
+from tilewright.schedules.pipelines.rows import RowTile
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, unrolling
 
 from .shown import ENDINGS, SHAPES, STEPS, Case
 

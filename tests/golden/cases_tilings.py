@@ -2,15 +2,15 @@
 
 import dataclasses
 
-from tilewright.codegen.gpu_emit import emit_device
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.codegen.header import banner, header
 from tilewright.driver import emit_tilings
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime.calibrate_tiles import calibration_tiling
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import NONE, parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .programs import STENCILS
 from .shown import SHAPES, STEPS, Case, stencil

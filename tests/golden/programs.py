@@ -2,8 +2,8 @@
 
 import itertools
 
-from tilewright.programs.expression import Scalar, Value, apply, as_value
-from tilewright.programs.stencil import FieldBuilder, Program, stencil
+from tilewright.programs.stencil.expression import Scalar, Value, apply, as_value
+from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
 
 _U, _V, _K = FieldBuilder("u"), FieldBuilder("v"), FieldBuilder("k")
 

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.codegen.gpu_emit import emit_device
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.codegen.print import c_prelude, gpu_prelude
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import BoundarySpec, PointFields, Problem, make_problem
-from tilewright.programs.stencil import Program
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import BoundarySpec, PointFields, Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 FOLDER = Path(__file__).parent
 ENDINGS = {"c": ".c", "opencl": ".cl", "cuda": ".cu"}

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_stencil import read_stencil
-from tilewright.frontends.annotated_sweeps import recognise
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.stencil import read_stencil
+from tilewright.frontends.annotated.sweeps import recognise
 from tilewright.frontends.trace import trace
-from tilewright.programs.expression import Apply, Const, Read, Scalar, Value, apply, as_value
-from tilewright.programs.problem import Problem
-from tilewright.programs.stencil import MAX_REACH, Program, Statement
+from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Value, apply, as_value
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import MAX_REACH, Program, Statement
 
 NAMES = ("builder", "traced function", "loops in C", "annotation")
 _UFUNCS: dict[str, Callable[..., Any]] = {

@@ -13,12 +13,12 @@ import numpy as np
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
-from tilewright.programs.dependences import Slope, analyse, slopes
-from tilewright.programs.expression import Value, apply
-from tilewright.programs.problem import Boundary, Problem, Sides
-from tilewright.programs.reference import Array
-from tilewright.programs.stencil import FieldBuilder, Program, stencil
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.programs.stencil.dependences import Slope, analyse, slopes
+from tilewright.programs.stencil.expression import Value, apply
+from tilewright.programs.stencil.problem import Boundary, Problem, Sides
+from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
+from tilewright.programs.stencil.reference import Array
+from tilewright.schedules.tiling import NONE, Tiling
 
 FLOATS = ("float32", "float64")
 WHOLE = ("int8", "uint8", "int16", "uint16", "uint32", "int64")
@@ -78,10 +78,10 @@ class LawCase:
                 f"# case {self.index} of seed {self.seed}:",
                 f"#   TILEWRIGHT_LAWS_SEED={self.seed} TILEWRIGHT_LAWS_CASE={self.index} python -m pytest tests/laws",
                 "import numpy as np",
-                "from tilewright.programs.expression import Apply, Const, Read, Scalar",
-                "from tilewright.programs.problem import Boundary, Problem",
-                "from tilewright.programs.stencil import Program, Statement",
-                "from tilewright.tilings.tiling import parse",
+                "from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar",
+                "from tilewright.programs.stencil.problem import Boundary, Problem",
+                "from tilewright.programs.stencil.program import Program, Statement",
+                "from tilewright.schedules.tiling import parse",
                 f"problem = {self.problem!r}",
                 f"tiling = parse({str(self.tiling)!r})",
                 f"scalars = {dict(self.scalars)!r}",
@@ -220,7 +220,7 @@ def _linear(draw: random.Random, reads: Sequence[Value], constant: Sequence[str]
 
 
 def _scalar(draw: random.Random) -> Value:
-    from tilewright.programs.expression import Scalar
+    from tilewright.programs.stencil.expression import Scalar
 
     return Value(Scalar(draw.choice(("a", "b"))))
 

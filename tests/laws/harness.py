@@ -16,13 +16,13 @@ import numpy as np
 from tilewright.base.dtypes import arithmetic, is_rounded, limits
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tilings
-from tilewright.programs import reference, rounding
-from tilewright.programs.problem import Problem
-from tilewright.programs.reference import Array
+from tilewright.programs.stencil import reference, rounding
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.reference import Array
 from tilewright.runtime import cpu
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain
+from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
 
 from .generator import LawCase
 

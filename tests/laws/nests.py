@@ -16,9 +16,9 @@ import numpy as np
 from tilewright.codegen.loops.apply import apply_transforms
 from tilewright.codegen.loops.harness import Bound, emit_unit
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.frontends.annotated_eval import formula
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 EXTENT = 15
 NUMBERS = {"M": 11, "N": 13, "K": 7}

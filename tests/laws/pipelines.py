@@ -20,14 +20,14 @@ from tilewright.codegen.pipelines.group import GroupLayout, emit_group
 from tilewright.codegen.source import KernelSource
 from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace
-from tilewright.programs.expression import Value, apply
-from tilewright.programs.pipeline_problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
+from tilewright.programs.pipelines.problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
+from tilewright.programs.stencil.expression import Value, apply
 from tilewright.runtime.cpu import Function
-from tilewright.runtime.pipelines import Step, execute
-from tilewright.runtime.toolchain import Toolchain
-from tilewright.tilings import fusion as fusions
-from tilewright.tilings.fusion import Fusion
-from tilewright.tilings.rows import RowTile
+from tilewright.runtime.pipelines.cpu import Step, execute
+from tilewright.runtime.toolchains.cpu import Toolchain
+from tilewright.schedules.pipelines import fusion as fusions
+from tilewright.schedules.pipelines.fusion import Fusion
+from tilewright.schedules.pipelines.rows import RowTile
 
 from .harness import Poisoned
 

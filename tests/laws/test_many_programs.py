@@ -17,17 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.codegen.gpu_emit import emit_device
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.driver import emit_tilings
-from tilewright.programs.problem import Problem
-from tilewright.runtime import cpu, gpu, opencl
-from tilewright.runtime import pipelines as runtime_pipelines
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime import cpu
+from tilewright.runtime.devices import gpu, opencl
+from tilewright.runtime.pipelines import cpu as runtime_pipelines
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.toolchain import Toolchain
-from tilewright.tilings import catalogue
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import NONE
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.runtime.toolchains.cpu import Toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import NONE
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from . import frontends, nests, pipelines, test_random_strategies, test_random_streaming
 from .generator import LawCase, make_case

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tilewright.codegen.pipelines import group
-from tilewright.programs import reference
-from tilewright.runtime import pipelines as runtime_pipelines
+from tilewright.programs.stencil import reference
+from tilewright.runtime.pipelines import cpu as runtime_pipelines
 
 from . import frontends, nests, pipelines
 from .generator import make_case

@@ -10,13 +10,13 @@ import re
 
 import pytest
 
-from tilewright.codegen.gpu_emit import emit_device
-from tilewright.runtime import gpu, opencl
+from tilewright.codegen.gpu.emit import emit_device
+from tilewright.runtime.devices import gpu, opencl
 from tilewright.runtime.session import Inputs
-from tilewright.tilings import catalogue
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import Tiling
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.schedules import catalogue
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .generator import LawCase, make_case
 from .harness import verdict

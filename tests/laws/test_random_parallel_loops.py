@@ -20,10 +20,10 @@ from tilewright.codegen.loops import parallel as loop_parallel
 from tilewright.codegen.loops.harness import Bound, emit_unit
 from tilewright.codegen.loops.parallel import Plan, plan_parallel
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.programs.loopnest import Binary, Loop, Num, Stmt, swap
-from tilewright.programs.loopnest_dependences import Nest
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.dependences import Nest
+from tilewright.programs.loops.nest import Binary, Loop, Num, Stmt, swap
+from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 from .nests import results
 

@@ -11,19 +11,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.api.arrays import Given
-from tilewright.api.forcing import gather_points
 from tilewright.base.dtypes import NARROW
 from tilewright.driver import emit_tilings
 from tilewright.plan import Plan, Target
-from tilewright.programs.points import Points
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
 from tilewright.runtime import points as tables
 from tilewright.runtime.kernels import NumpyKernel
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
-from tilewright.tilings.tiling import NONE
+from tilewright.schedules.tiling import NONE
+from tilewright.verbs.arrays import Given
+from tilewright.verbs.running.forcing import gather_points
 
 from .generator import LawCase, make_case
 from .harness import BATCH, Poisoned, tools

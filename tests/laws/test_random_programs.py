@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.tilings import catalogue, prism
-from tilewright.tilings.geometry import Hexagon, Skew
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import NONE
+from tilewright.schedules import catalogue, prism
+from tilewright.schedules.geometry import Hexagon, Skew
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import NONE
 
 from .generator import OTHER, OTHER_SEED, WHOLE, WHOLE_SEED, LawCase, make_case
 from .harness import compile_cases, judge, tools

@@ -11,12 +11,14 @@ from dataclasses import replace
 import pytest
 
 from tilewright.driver import emit_tilings
-from tilewright.programs.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.runtime import cpu
-from tilewright.tilings import catalogue, diamond, overlapped, pipeline, prism, skewed, wavefront_diamond
-from tilewright.tilings.geometry import Diamond, Skew
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules import catalogue, prism
+from tilewright.schedules.families import diamond, overlapped, skewed, wavefront_diamond
+from tilewright.schedules.geometry import Diamond, Skew
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.streaming import levels as pipeline
+from tilewright.schedules.tiling import Tiling
 
 from .generator import LawCase, make_case
 from .harness import BATCH, computed, tools

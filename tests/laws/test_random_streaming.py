@@ -13,9 +13,11 @@ import pytest
 from tilewright.driver import emit_tilings
 from tilewright.runtime import cpu, direct
 from tilewright.runtime.session import Inputs
-from tilewright.tilings import catalogue, pipeline, streaming
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules import catalogue
+from tilewright.schedules.families import streaming
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.streaming import levels as pipeline
+from tilewright.schedules.tiling import Tiling
 
 from .generator import OTHER, OTHER_SEED, LawCase, make_case, weighted_program
 from .harness import BATCH, Poisoned, computed, tools, verdict

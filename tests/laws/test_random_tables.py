@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.api.table import fill, filling
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.codegen.tables import cpu as codegen
 from tilewright.codegen.tables import gpu as gpu_table
-from tilewright.programs.expression import Scalar, Value, apply
-from tilewright.programs.stencil import FieldBuilder
-from tilewright.programs.table import COLUMN, ROW, lookup, recurrence
-from tilewright.runtime import opencl
-from tilewright.tilings.unrolling import TableShape
+from tilewright.programs.stencil.expression import Scalar, Value, apply
+from tilewright.programs.stencil.program import FieldBuilder
+from tilewright.programs.tables.table import COLUMN, ROW, lookup, recurrence
+from tilewright.runtime.devices import opencl
+from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.verbs.tables.table import fill, filling
 
 from .harness import tools
 
@@ -88,7 +88,7 @@ def make_recurrence(draw):
 
 
 def _leaves(value):
-    from tilewright.programs.expression import as_value, flatten, reads
+    from tilewright.programs.stencil.expression import as_value, flatten, reads
 
     return reads(flatten(as_value(value)))
 
@@ -225,7 +225,7 @@ def test_a_fault_in_the_kernel_is_found(monkeypatch, old, new):
 
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 3, 30), rng.integers(0, 3, 41)
-    from tilewright.runtime import table as kernels
+    from tilewright.runtime.tables import table as kernels
 
     monkeypatch.setattr(kernels, "emit_table", faulty)
     kernels._kernel.cache_clear()

@@ -26,8 +26,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.gpu_emit import emit_device, launches
-from tilewright.codegen.gpu_micro import at_rest
+from tilewright.codegen.gpu.emit import emit_device, launches
+from tilewright.codegen.gpu.micro import at_rest
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
@@ -47,20 +47,23 @@ from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.costs.strategies import ON_GPUS
 from tilewright.driver import emit_tiling
-from tilewright.frontends.annotated_c import parse_code
-from tilewright.programs import catalogue as programs
-from tilewright.programs.loopnest_scalars import inline_temporaries, localise
-from tilewright.programs.pipeline_problem import make_pipeline_problem
-from tilewright.programs.pipelines import pipeline
-from tilewright.programs.problem import make_problem
-from tilewright.programs.recurrences import names, recurrence_named
-from tilewright.runtime.calibrate_tiles import calibration_tiling
-from tilewright.tilings import catalogue, fusion, stream_block, wavefront_diamond
-from tilewright.tilings.rows import plan_rows, ring_bytes
-from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tilings.unrolling import GroupBlock, TableShape
-from tilewright.tuning.gpu_schedule import gpu_schedule
-from tilewright.tuning.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.scalars import inline_temporaries, localise
+from tilewright.programs.pipelines.catalogue import pipeline
+from tilewright.programs.pipelines.problem import make_pipeline_problem
+from tilewright.programs.stencil import catalogue as programs
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.tables.catalogue import names, recurrence_named
+from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.schedules import catalogue
+from tilewright.schedules.bodies.unrolling import GroupBlock, TableShape
+from tilewright.schedules.families import wavefront_diamond
+from tilewright.schedules.pipelines import fusion
+from tilewright.schedules.pipelines.rows import plan_rows, ring_bytes
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
 
 from . import nests, pipelines
 from .generator import make_case

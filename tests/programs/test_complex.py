@@ -14,8 +14,8 @@ import tilewright as tw
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.base.fingerprint import canonical, fingerprint
 from tilewright.frontends.trace import trace
-from tilewright.programs.expression import Const
-from tilewright.programs.stability import growth
+from tilewright.programs.stencil.expression import Const
+from tilewright.programs.stencil.stability import growth
 
 X = np.linspace(-1, 1, 40)
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tilewright.base.errors import TraceError
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.dependences import Slope, analyse, slopes
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.dependences import Slope, analyse, slopes
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 
 def _distances(analysis, kind):

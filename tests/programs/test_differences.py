@@ -8,8 +8,8 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import TraceError
-from tilewright.programs.differences import weights
-from tilewright.programs.expression import Const, Read
+from tilewright.programs.stencil.differences import weights
+from tilewright.programs.stencil.expression import Const, Read
 
 
 def solved(offsets, derivative, at):

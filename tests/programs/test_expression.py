@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import TraceError
-from tilewright.programs.expression import Apply, Const, Read, Value, apply, as_value, flatten, flops, reads
-from tilewright.programs.operators import OPERATORS
-from tilewright.programs.reference import evaluate
-from tilewright.programs.stencil import FieldBuilder
+from tilewright.programs.stencil.expression import Apply, Const, Read, Value, apply, as_value, flatten, flops, reads
+from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.program import FieldBuilder
+from tilewright.programs.stencil.reference import evaluate
 
 U = FieldBuilder("u")
 

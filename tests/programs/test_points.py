@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import TilewrightError
-from tilewright.programs.points import RADIUS, Points, Sums, around, joined, numbered, of_cells, weights
-from tilewright.programs.problem import sides_of
+from tilewright.programs.stencil.points import RADIUS, Points, Sums, around, joined, numbered, of_cells, weights
+from tilewright.programs.stencil.problem import sides_of
 
 FIXED = sides_of(2, "fixed")
 
@@ -51,8 +51,8 @@ def test_sinc_weights_are_those_of_hicks():
 
 @pytest.mark.parametrize("kind", ["reflect", "mirror", "nearest", "wrap", "constant:2.5"])
 def test_beyond_the_grid_points_read_what_the_boundary_says(kind):
-    from tilewright.programs.problem import parse_boundary
-    from tilewright.programs.reference import pad
+    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.stencil.reference import pad
 
     generator = np.random.default_rng(3)
     field, sides = generator.normal(size=(6, 5)), sides_of(2, parse_boundary(kind))

@@ -3,9 +3,9 @@
 import pytest
 
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.problem import Boundary, make_problem, parse_boundary
-from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import Boundary, make_problem, parse_boundary
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from tilewright.programs import reference
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import Boundary, make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 MODES = ("nearest", "reflect", "mirror", "wrap", "constant")
 _NUMPY = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect", "wrap": "wrap"}

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tilewright.programs import reference, rounding
-from tilewright.programs.catalogue import program
-from tilewright.programs.expression import apply
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
+from tilewright.programs.stencil import reference, rounding
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import apply
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 U, K = FieldBuilder("u"), FieldBuilder("k")
 

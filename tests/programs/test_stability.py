@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.programs import catalogue, stability
-from tilewright.programs.stability import advice, growth
+from tilewright.programs.stencil import catalogue, stability
+from tilewright.programs.stencil.stability import advice, growth
 
 
 def heat(rank):

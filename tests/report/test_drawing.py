@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.drawing import draw_tiling
-from tilewright.tilings.tiling import NONE, parse
+from tilewright.schedules.tiling import NONE, parse
 
 
 def _problem(name, extent=200, steps=50, **more):

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.drawing import draw_tiling
 from tilewright.report.drawing_stream import moment
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.gpu_schedule import draw_schedule, schedule
-from tilewright.tilings.catalogue import counts
-from tilewright.tilings.tiling import parse
+from tilewright.schedules.catalogue import counts
+from tilewright.schedules.tiling import parse
 
 
 @pytest.mark.parametrize(("name", "tile"), [("jacobi2d", "hybrid:t=8,s=6x16"), ("j2d9pt", "hybrid:t=4,s=3x8")])

@@ -3,13 +3,13 @@
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu_emit import emit_device
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.codegen.gpu.emit import emit_device
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.gpu_stream_schedule import draw_streaming, rows_at, widths
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 PROBLEM = make_problem(program("j2d5pt"), (60, 60), 8)
 TILING = parse("streaming:t=4,s=40x16,threads=1x24")

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tilewright.runtime import cpu, opencl, toolchain, warn
+from tilewright.runtime import cpu, warn
+from tilewright.runtime.devices import opencl
+from tilewright.runtime.toolchains import cpu as toolchain
 
 
 @pytest.fixture(autouse=True)

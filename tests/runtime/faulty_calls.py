@@ -9,7 +9,7 @@ import sys
 import time
 
 from tilewright.base.errors import DeviceError, IllegalTilingError, SpillsError, ToolchainError, WrongResultError
-from tilewright.runtime.worker import LENGTH
+from tilewright.runtime.workers.worker import LENGTH
 
 
 def act(kind):  # noqa: C901, PLR0912

@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 
-from tilewright.codegen.gpu_emit import emit_device
-from tilewright.programs import reference, rounding
-from tilewright.runtime import gpu
+from tilewright.codegen.gpu.emit import emit_device
+from tilewright.programs.stencil import reference, rounding
+from tilewright.runtime.devices import gpu
 from tilewright.runtime.session import Inputs
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 
 def inputs(problem, seed=0):

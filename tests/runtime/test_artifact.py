@@ -10,7 +10,7 @@ import pytest
 from tilewright.base.errors import ToolchainError
 from tilewright.codegen.source import c_source
 from tilewright.runtime import cache, cpu
-from tilewright.runtime.artifact import Artifact, open_library
+from tilewright.runtime.toolchains.artifact import Artifact, open_library
 
 from .conftest import forget
 

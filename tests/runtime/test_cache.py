@@ -7,12 +7,12 @@ import pytest
 
 from tilewright.base.errors import TilewrightWarning
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import cache, cpu
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings.tiling import NONE
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules.tiling import NONE
 
 from .conftest import forget
 

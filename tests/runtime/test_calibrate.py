@@ -5,19 +5,21 @@ import warnings
 
 import pytest
 
-from tilewright.api.calibrate import Calibration
 from tilewright.base.errors import TilewrightWarning
 from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Quantity
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import calibrate, calibrate_fits, hosts
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.calibration import cpu as calibrate
+from tilewright.runtime.calibration import fits as calibrate_fits
 from tilewright.runtime.cpu import stencil_kernels
 from tilewright.runtime.host import describe_cpu
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings.tiling import NONE
+from tilewright.runtime.store import hosts
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules.tiling import NONE
+from tilewright.verbs.calibrate import Calibration
 
 TINY = calibrate.Protocol(instances=6, samples=3, stream_bytes=2**20, streams=6)
 

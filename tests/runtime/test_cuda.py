@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
-from tilewright.codegen.gpu_emit import launches
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import cuda, gpu, nvrtc
+from tilewright.codegen.gpu.emit import launches
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import cuda, gpu, nvrtc
 from tilewright.runtime.session import Inputs
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .fake_cuda import PRIMARY, FakeDriver
 from .interpreted import loaded
@@ -99,7 +99,7 @@ def test_only_the_wanted_device_is_opened(driver):
 
 
 def test_devices_that_are_only_looked_at_stay_closed(driver):
-    from tilewright.runtime import devices as backends
+    from tilewright.runtime.devices import found as backends
 
     assert len(backends.present()) >= 2
     assert [device.name for device in cuda.every()] == ["Card A", "Card B"]

@@ -7,8 +7,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError
-from tilewright.runtime import cuda, device_arrays
-from tilewright.runtime.device_arrays import CPU, DeviceArray
+from tilewright.runtime.devices import arrays as device_arrays
+from tilewright.runtime.devices import cuda
+from tilewright.runtime.devices.arrays import CPU, DeviceArray
 
 from .fake_cuda import PRIMARY, FakeDriver
 

@@ -6,13 +6,13 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tiling
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import cpu, direct
 from tilewright.runtime.session import Inputs, Session
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
 
 
 def tools():

@@ -13,16 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from tilewright import predict
-from tilewright.api import energy_micro as api
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
-from tilewright.codegen.gpu_energy import PER_TURN
-from tilewright.costs.energy_constants import constants
-from tilewright.costs.energy_micro import benchmarks
+from tilewright.codegen.gpu.energy import PER_TURN
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.micro import benchmarks
 from tilewright.machines.files import parse
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.runtime import cuda, energy_gpu
-from tilewright.runtime import energy_micro as runtime
+from tilewright.runtime.devices import cuda
+from tilewright.runtime.energy import gpu as energy_gpu
+from tilewright.runtime.energy import micro as runtime
+from tilewright.verbs.energy import micro as api
 
 from .fake_cuda import FakeDriver
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen import gpu_energy
-from tilewright.codegen.gpu_energy import ACCESSES, CHUNK, PER_TURN, THREADS
-from tilewright.costs.energy_micro import benchmarks
+from tilewright.codegen.gpu import energy as gpu_energy
+from tilewright.codegen.gpu.energy import ACCESSES, CHUNK, PER_TURN, THREADS
+from tilewright.costs.energy.micro import benchmarks
 from tilewright.machines.device import GpuDescription
-from tilewright.runtime import energy_gpu, nvrtc
-from tilewright.runtime.energy_gpu import GpuBench, Sizes
+from tilewright.runtime.devices import nvrtc
+from tilewright.runtime.energy import gpu as energy_gpu
+from tilewright.runtime.energy.gpu import GpuBench, Sizes
 
 OPCODES = {
     "awake": ((0x021,), 32), "add": ((0x021,), 128), "multiply": ((0x020,), 128), "fma": ((0x023,), 128),

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy_micro import benchmarks, solve
+from tilewright.costs.energy.micro import benchmarks, solve
 from tilewright.machines.host import host_machine
-from tilewright.runtime import energy_micro
-from tilewright.runtime.energy_micro import Pace, Work
+from tilewright.runtime.energy import micro as energy_micro
+from tilewright.runtime.energy.micro import Pace, Work
 from tilewright.runtime.host import describe_cpu
-from tilewright.runtime.toolchain import toolchain
+from tilewright.runtime.toolchains.cpu import toolchain
 
 BENCHMARKS = benchmarks("cpu")
 MNEMONICS = {

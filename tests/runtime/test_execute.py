@@ -8,15 +8,15 @@ import pytest
 
 from tilewright.base.errors import ArrayError
 from tilewright.driver import emit_tiling, emit_tilings
-from tilewright.programs import reference, rounding
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import KINDS, Boundary, make_problem
+from tilewright.programs.stencil import reference, rounding
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import KINDS, Boundary, make_problem
 from tilewright.runtime import cpu, memory, session
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings.catalogue import check
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import parse
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules.catalogue import check
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import parse
 
 PROGRAMS = ("jacobi1d", "gradient2d", "j2d9pt", "wave2d", "fdtd2d", "j3d7pt")
 TILINGS = {

@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.runtime.files import check_output, read_planes, write_planes
-from tilewright.runtime.pictures import read_picture
+from tilewright.runtime.formats.files import check_output, read_planes, write_planes
+from tilewright.runtime.formats.pictures import read_picture
 
 GREY = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
 

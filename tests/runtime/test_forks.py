@@ -127,8 +127,8 @@ def test_children_compute_whatever_kernel_the_parent_ran(call: str):
     _run(f"""
     import scipy.sparse
     from tilewright import sparse
-    from tilewright.runtime.fused import fused_product
-    from tilewright.tuning.unrolling import blocking
+    from tilewright.runtime.pipelines.fused import fused_product
+    from tilewright.tuning.spaces.unrolling import blocking
     from tilewright.sparse.choices import Choice
 
     large = np.tile(u, (3, 4))[:256, :256]

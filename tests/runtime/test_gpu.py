@@ -8,16 +8,16 @@ import pytest
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
-from tilewright.codegen.gpu_emit import emit_device, launches
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.dependences import analyse, slopes
-from tilewright.programs.periodic import extend
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import gpu, nvrtc, opencl
-from tilewright.runtime.calibrate_tiles import calibration_tiling, chip_bytes
-from tilewright.tilings.catalogue import counts
-from tilewright.tilings.tiling import NONE, Tiling, parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.codegen.gpu.emit import emit_device, launches
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.periodic import extend
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.calibration.tiles import calibration_tiling, chip_bytes
+from tilewright.runtime.devices import gpu, nvrtc, opencl
+from tilewright.schedules.catalogue import counts
+from tilewright.schedules.tiling import NONE, Tiling, parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .interpreted import inputs, loaded, run, source_of, verify
 
@@ -114,7 +114,7 @@ def test_a_session_filled_again_starts_from_the_initial_data(device, boundary):
 
 
 def test_whole_numbers_and_strict_rounding(device, capfd):
-    from tilewright.programs import reference
+    from tilewright.programs.stencil import reference
 
     problem, tiling = small("j2d5pt")
     given = inputs(problem)
@@ -244,7 +244,7 @@ def test_what_has_no_kernel_is_refused():
 
 @pytest.mark.parametrize("tile", ["hybrid:t=4,s=3x8", "hybrid:t=8,s=1x5", "hybrid:t=2,s=4x9"])
 def test_launches_are_the_wavefronts_of_the_scan(tile):
-    from tilewright.tilings.catalogue import scan
+    from tilewright.schedules.catalogue import scan
 
     problem = make_problem(program("j2d5pt"), (40, 30), 13)
     tiling = parse(tile)

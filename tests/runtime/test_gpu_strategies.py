@@ -6,15 +6,16 @@ import itertools
 import pytest
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.gpu_emit import launches
-from tilewright.programs.catalogue import program
-from tilewright.programs.dependences import analyse, slopes
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.runtime import nvrtc
-from tilewright.tilings import catalogue, diamond
-from tilewright.tilings.tiling import Tiling, parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.codegen.gpu.emit import launches
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.runtime.devices import nvrtc
+from tilewright.schedules import catalogue
+from tilewright.schedules.families import diamond
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .interpreted import source_of, verify
 

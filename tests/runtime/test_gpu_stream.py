@@ -8,15 +8,16 @@ import pytest
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.codegen.gpu_emit import launches
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.dependences import analyse
-from tilewright.programs.periodic import extend
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import gpu, nvrtc
-from tilewright.tilings import catalogue, stream_block
-from tilewright.tilings.tiling import Tiling, parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.codegen.gpu.emit import launches
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.periodic import extend
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import gpu, nvrtc
+from tilewright.schedules import catalogue
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .interpreted import inputs, loaded, run, source_of, verify
 

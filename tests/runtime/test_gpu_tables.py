@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.api.table import filling
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.tables import gpu as gpu_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.plan import read_target
-from tilewright.programs.recurrences import names, recurrence_named
-from tilewright.programs.scoring import matrix_scoring
-from tilewright.runtime import nvrtc, opencl, table_gpu
-from tilewright.runtime.devices import device_machine, open_device
-from tilewright.tilings.unrolling import TableShape
-from tilewright.tuning import unrolling as rules
+from tilewright.programs.tables.catalogue import names, recurrence_named
+from tilewright.programs.tables.scoring import matrix_scoring
+from tilewright.runtime.devices import nvrtc, opencl
+from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.tables import table_gpu
+from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.tuning.spaces import unrolling as rules
 from tilewright.tuning.table_default import table_default
+from tilewright.verbs.tables.table import filling
 
 pytest.importorskip("pyopencl")
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tilewright.runtime.limits import set_limit
+from tilewright.runtime.workers.limits import set_limit
 
 _ABSENT = 'raise ImportError("No module named this on this system")\n'
 
@@ -39,12 +39,12 @@ def test_tuning_plans_and_measures_without_limits(without):
 
 
 def test_every_module_of_annotate_is_imported_without_limits(without):
-    assert without("from tilewright.api import annotate_meter, annotate, annotate_case; print('yes')") == "yes"
+    assert without("from tilewright.verbs import annotate_meter, annotate, annotate_case; print('yes')") == "yes"
 
 
 def test_a_limit_is_set_where_there_is_one():
     script = (
-        "import resource; from tilewright.runtime.limits import set_limit\n"
+        "import resource; from tilewright.runtime.workers.limits import set_limit\n"
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
         "set_limit('RLIMIT_NOFILE', 32); assert resource.getrlimit(resource.RLIMIT_NOFILE) == (32, hard)\n"
         "set_limit('RLIMIT_NOFILE', 16, 24); assert resource.getrlimit(resource.RLIMIT_NOFILE) == (16, 24)\n"

@@ -7,9 +7,9 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
-from tilewright.runtime.logs import LogPoint, TuningLog, read_stencilbench
-from tilewright.runtime.tuner_files import configuration, read_t1, read_tuner_file, t1_path, tiling_of, write_t4
-from tilewright.tilings.tiling import Tiling, parse
+from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_stencilbench
+from tilewright.runtime.formats.tuner_files import configuration, read_t1, read_tuner_file, t1_path, tiling_of, write_t4
+from tilewright.schedules.tiling import Tiling, parse
 
 LINES = "8_6_256_1_256 2814.0697 GFLOPS\n10_1_256_1_256 2676.4233 GFLOPS\n"
 

@@ -8,7 +8,8 @@ import textwrap
 import pytest
 
 from tilewright.base.errors import TilewrightWarning
-from tilewright.runtime import store, warn
+from tilewright.runtime import warn
+from tilewright.runtime.store import folder as store
 
 RECORDS = [
     {"kind": "begin", "tiling": "hybrid:t=16,s=8x64"},
@@ -84,7 +85,7 @@ def test_values_that_json_cannot_hold_are_refused():
 WRITER = """
 import sys
 from pathlib import Path
-from tilewright.runtime import store
+from tilewright.runtime.store import folder as store
 path, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for number in range(count):
     assert store.append(path, {"writer": name, "number": number, "padding": name * (number % 50)})

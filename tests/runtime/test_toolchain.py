@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.runtime import host, hosts, toolchain
-from tilewright.runtime.toolchain import compile_shared
+from tilewright.runtime import host
+from tilewright.runtime.store import hosts
+from tilewright.runtime.toolchains import cpu as toolchain
+from tilewright.runtime.toolchains.cpu import compile_shared
 
 
 def _fake(tmp_path, body):

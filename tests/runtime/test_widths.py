@@ -7,15 +7,15 @@ import pytest
 
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tilings
-from tilewright.programs import reference, rounding
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil import reference, rounding
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import cpu
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.toolchain import toolchain
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import parse
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
 
 WIDTHS = {
     "baseline": ("-march=x86-64",),

@@ -6,10 +6,10 @@ from dataclasses import asdict, replace
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.runtime import wisdom
-from tilewright.runtime.wisdom import Circumstances, Wisdom
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.store import wisdom
+from tilewright.runtime.store.wisdom import Circumstances, Wisdom
 
 HERE = Circumstances(device="cpu", device_key="d" * 32, compiler="gcc 12", compiler_key="c" * 32, version="1/1")
 PROBLEM = make_problem(program("j2d5pt"), (1000, 2000), 100)
@@ -201,7 +201,7 @@ def test_files_that_are_missing_or_too_large(tmp_path):
 
 
 def test_hostile_records_in_the_store_itself_are_skipped(private_store):
-    from tilewright.runtime import store
+    from tilewright.runtime.store import folder as store
 
     wisdom.remember([entry()])
     path = private_store / "wisdom.jsonl"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.base.records import Outcome
-from tilewright.runtime.workers import pool
+from tilewright.runtime.workers.pool import pool
 
 HERE = Path(__file__).parent
 
@@ -121,7 +121,7 @@ def test_workers_end_with_their_parent(tmp_path, running, wait_until, kind, numb
         import sys
         sys.path.insert(0, {str(HERE)!r})
         import faulty_calls as faults
-        from tilewright.runtime.workers import pool
+        from tilewright.runtime.workers.pool import pool
         with pool(2) as workers:
             workers.map(faults.act, [("ok",), ("ok",)], limit=10)
             print("ready", flush=True)

@@ -173,7 +173,7 @@ def test_tuning_is_kept_for_later_processes_and_near_lengths(own_store, monkeypa
 
 
 def test_records_that_make_no_sense_are_skipped(own_store):
-    from tilewright.runtime import store
+    from tilewright.runtime.store import folder as store
 
     good = {"key": "k", "length": 5, "vectors": 2, "threads": 1, "stream": False}
     for change in (

@@ -133,7 +133,7 @@ def test_jacobians_agree_with_differences(program, shape, kind):
 
 
 def test_every_operator_has_a_derivative():
-    from tilewright.programs.operators import BOOLEAN, OPERATORS
+    from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 
     assert set(_PARTIAL) == set(OPERATORS) - BOOLEAN - {"floor", "shr"}
 

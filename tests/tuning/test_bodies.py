@@ -8,13 +8,13 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.driver import emit_tiling
-from tilewright.programs import rounding
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.problem import make_problem
-from tilewright.programs.stencil import FieldBuilder, stencil
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import NONE, Tiling, parse
-from tilewright.tuning.bodies import choose_body
+from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import NONE, Tiling, parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 _SHAPES = {1: (200,), 2: (37, 150), 3: (13, 17, 70)}
 

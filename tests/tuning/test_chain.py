@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tilewright.programs.chain import (
+from tilewright.programs.chains.chain import (
     Product,
     every_fusion,
     every_tree,
@@ -13,8 +13,8 @@ from tilewright.programs.chain import (
     text,
     unfused,
 )
-from tilewright.tuning.chain_pareto import pareto
-from tilewright.tuning.chain_search import (
+from tilewright.tuning.chains.pareto import pareto
+from tilewright.tuning.chains.search import (
     Setting,
     best_trees,
     by_operations,
@@ -25,7 +25,7 @@ from tilewright.tuning.chain_search import (
     with_tiles,
     words_of,
 )
-from tilewright.tuning.chain_shared import can_share, computed, shared_tree
+from tilewright.tuning.chains.shared import can_share, computed, shared_tree
 
 MODELS = ("exact", "published", "counts")
 

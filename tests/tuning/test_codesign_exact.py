@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
-from tilewright.costs.energy_constants import constants
-from tilewright.costs.separable import Form
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.pipelines.separable import Form
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
-from tilewright.programs.catalogue import program
-from tilewright.tuning import codesign_tiles
-from tilewright.tuning.codesign import Axes, Options, make_cases
-from tilewright.tuning.codesign_designs import tiling_of
-from tilewright.tuning.codesign_energy import Energy
-from tilewright.tuning.codesign_solve import solve
+from tilewright.programs.stencil.catalogue import program
+from tilewright.tuning.codesign import tiles as codesign_tiles
+from tilewright.tuning.codesign.design import Axes, Options, make_cases
+from tilewright.tuning.codesign.designs import tiling_of
+from tilewright.tuning.codesign.energy import Energy
+from tilewright.tuning.codesign.solve import solve
 
 GTX980 = load("gtx980")
 

@@ -8,15 +8,15 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
 from tilewright.costs import time as model
-from tilewright.costs.separable import Form
+from tilewright.costs.pipelines.separable import Form
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.tuning.codesign import STRATEGIES, Axes, Options, expand, make_cases
-from tilewright.tuning.codesign_designs import tiling_of
-from tilewright.tuning.codesign_energy import energy_of, value
-from tilewright.tuning.codesign_families import others_of
-from tilewright.tuning.codesign_solve import solve
+from tilewright.programs.stencil.catalogue import program
+from tilewright.tuning.codesign.design import STRATEGIES, Axes, Options, expand, make_cases
+from tilewright.tuning.codesign.designs import tiling_of
+from tilewright.tuning.codesign.energy import energy_of, value
+from tilewright.tuning.codesign.families import others_of
+from tilewright.tuning.codesign.solve import solve
 
 GTX980, K20C = load("gtx980"), load("k20c")
 AXES = Axes(sm_count=(4, 16), vector_width=(64, 512), shared_kb=(12, 96))

@@ -17,26 +17,25 @@ import itertools
 import numpy as np
 import pytest
 
-from tilewright.api.predict import predict, select
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
-from tilewright.costs import alignment, orthogonal
 from tilewright.costs import time as time_model
-from tilewright.costs.alignment import AlignmentCase
 from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.tables import alignment, orthogonal
+from tilewright.costs.tables.alignment import AlignmentCase
 from tilewright.frontends.recurrence import trace_recurrence
 from tilewright.machines import files
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.problem import make_problem
-from tilewright.programs.recurrences import names as recurrence_names
-from tilewright.programs.recurrences import recurrence_named
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.orthogonal import check_table, complete_table
-from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tuning import space
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.tables.catalogue import names as recurrence_names
+from tilewright.programs.tables.catalogue import recurrence_named
+from tilewright.schedules.families.orthogonal import check_table, complete_table
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks, choose_tiling, families_of
+from tilewright.tuning.spaces import space
 from tilewright.tuning.table_default import (
     alignment_default,
     alignment_tiles,
@@ -44,6 +43,7 @@ from tilewright.tuning.table_default import (
     table_default,
     with_threads,
 )
+from tilewright.verbs.predict import predict, select
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)

@@ -12,10 +12,10 @@ from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.files import load
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tuning import enumeration, space
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.tuning.select import select, select_pieces
+from tilewright.tuning.spaces import enumeration, space
 
 
 def setting(name, shape, steps, block_bytes=None):

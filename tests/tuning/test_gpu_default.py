@@ -5,20 +5,20 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tilewright.codegen.gpu_emit import made
+from tilewright.codegen.gpu.emit import made
 from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.device import GpuDescription, gpu_machine
 from tilewright.machines.machine import Quantity
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.catalogue import check
-from tilewright.tilings.legality import Legal
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.catalogue import check
+from tilewright.schedules.legality import Legal
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_default import gpu_defaults
-from tilewright.tuning.gpu_schedule import gpu_schedule
-from tilewright.tuning.thread_shapes import select_with_threads
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.tuning.spaces.thread_shapes import select_with_threads
 
 MACHINES = ("h100", "v100", "gtx980", "a100")
 LARGE = {1: (2**26,), 2: (8192, 8192), 3: (512, 512, 512)}

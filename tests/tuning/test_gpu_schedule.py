@@ -6,15 +6,15 @@ import math
 import pytest
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.codegen.gpu_emit import emit_device
-from tilewright.costs import streaming_gpu
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs import time as time_model
+from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
-from tilewright.programs.catalogue import names, program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import parse
-from tilewright.tuning.gpu_schedule import gpu_schedule
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 H100 = files.load("h100")
 SHAPES = {1: (2**20,), 2: (2048, 2048), 3: (256, 256, 256)}

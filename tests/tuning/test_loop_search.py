@@ -3,8 +3,8 @@
 import pytest
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.tuning.loop_algorithms import ALGORITHMS
-from tilewright.tuning.loop_search import Budget, Deadline, Space, search_loops
+from tilewright.tuning.loops.algorithms import ALGORITHMS
+from tilewright.tuning.loops.search import Budget, Deadline, Space, search_loops
 
 
 class Clock:

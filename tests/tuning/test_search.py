@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.search import Watch, is_unstable, merge, search, spread
 from tilewright.tuning.shortlist import Effort
 

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Sizes
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Stratum, effort_level, ranked, shortlist
 
 

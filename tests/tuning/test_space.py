@@ -8,12 +8,12 @@ from tilewright.costs.arrays import Sizes
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.legality import Legal
-from tilewright.tuning import space
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.legality import Legal
 from tilewright.tuning.select import best, rank, select
+from tilewright.tuning.spaces import space
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=49152, l2_bytes=2**21, l3_bytes=2**25, clock_hz=2.6e9)

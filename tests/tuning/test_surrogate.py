@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.surrogate import Errors, Pool, Surrogate
 
 from .test_shortlist import SPACE, stratum

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.api.predict import as_machine
 from tilewright.base.errors import UsageError
 from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import make_setting
-from tilewright.programs.catalogue import program
-from tilewright.programs.problem import make_problem
-from tilewright.tilings.tiling import Tiling
-from tilewright.tuning.thread_shapes import default_threads, select_with_threads, shapes
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.thread_shapes import default_threads, select_with_threads, shapes
+from tilewright.verbs.predict import as_machine
 
 
 def test_shapes_are_powers_of_two_from_a_warp_to_a_block():

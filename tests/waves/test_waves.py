@@ -5,7 +5,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import waves
-from tilewright.programs.problem import make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.waves.layers import sides_of, taper_of
 
 SPEED = 2000.0

@@ -1,4 +1,4 @@
-"""The command line: parse, call ``api``, show. One file per group of commands, no logic."""
+"""The command line: parse, call ``verbs``, show. One file per group of commands, no logic."""
 
 import signal
 import sys

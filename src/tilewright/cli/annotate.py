@@ -56,7 +56,7 @@ def annotate(
 
     Example: tilewright annotate axpy.c -o axpy.tuned.c --seconds 30
     """
-    from tilewright.api.annotate import annotate as api
+    from tilewright.verbs.annotated.annotate import annotate as api
 
     result = api(
         file,

@@ -54,8 +54,8 @@ def calibrate(
 
     A GPU: tilewright calibrate --backend cuda --program j2d5pt -o mine.toml
     """
-    from tilewright.api import calibrate as api
     from tilewright.plan import read_target
+    from tilewright.verbs import calibrate as api
 
     if disk is not None or network:
         if programs or quick or thorough or seconds is not None or backend != "auto" or (network and disk is not None):
@@ -74,7 +74,7 @@ def calibrate(
 
 def _large(folder: Path | None, target: Path | None, *, as_json: bool) -> None:
     """Measure the disk of a folder, or the network where there is none; the first rank prints."""
-    from tilewright.api.calibrate_large import calibrate_disk, calibrate_network
+    from tilewright.verbs.calibrate_large import calibrate_disk, calibrate_network
 
     found = calibrate_network(output=target) if folder is None else calibrate_disk(folder, target)
     if found is None:

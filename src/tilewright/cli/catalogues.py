@@ -17,12 +17,12 @@ def programs(
 
     Example: tilewright programs gradient2d
     """
-    from tilewright.api.load import load_any
-    from tilewright.programs import catalogue
-    from tilewright.programs.recurrences import names, recurrence_named
-    from tilewright.programs.table import Recurrence
+    from tilewright.programs.stencil import catalogue
+    from tilewright.programs.tables.catalogue import names, recurrence_named
+    from tilewright.programs.tables.table import Recurrence
     from tilewright.report import recurrences, tables
     from tilewright.report.energy import together
+    from tilewright.verbs.load import load_any
 
     if name is None:
         every = [catalogue.program(each) for each in catalogue.names()]
@@ -49,9 +49,9 @@ def machines(
 
     Example: tilewright machines h200
     """
-    from tilewright.api.predict import as_machine
     from tilewright.machines.files import names
     from tilewright.report import tables
+    from tilewright.verbs.predict import as_machine
 
     if name is None:
         every = [as_machine(each) for each in names()]
@@ -71,14 +71,14 @@ def tilings(
 
     Example: tilewright tilings hybrid --plot hybrid.svg
     """
-    from tilewright.api import explain
     from tilewright.report import tables
+    from tilewright.verbs import explain
 
     if name is None and plot is not None:
         raise typer.BadParameter("--plot needs the name of a tiling, such as: tilewright tilings hybrid --plot h.svg")
     if name is None:
         rows = explain.families()
-        columns = ("family", "ranks", "example", "what it is")
+        columns = ("family, with sizes", "ranks", "what it is")
         output.show(
             {"tilings": [row.outline() for row in rows]},
             lambda: tables.table(columns, [r.cells() for r in rows]),

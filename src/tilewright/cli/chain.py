@@ -51,7 +51,7 @@ def chain(
 
     Example: tilewright chain 936 1008 552 368 1016 616 544 --memory 65536
     """
-    from tilewright.api import chain as api
+    from tilewright.verbs.chains import chain as api
 
     plan = api.plan(
         sizes, memory=memory, model=model, objective=objective, weights=weights, machine=machine, pareto=pareto

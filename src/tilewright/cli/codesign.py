@@ -12,7 +12,7 @@ from tilewright.cli import output
 from tilewright.cli.options import Json
 
 if TYPE_CHECKING:
-    from tilewright.api.codesign import Codesign
+    from tilewright.verbs.codesign.codesign import Codesign
 
 
 def area(
@@ -36,8 +36,8 @@ def area(
 
     Example: tilewright area gtx980
     """
-    from tilewright.api import area as api
     from tilewright.report import codesign as tables
+    from tilewright.verbs.codesign import area as api
 
     if check:
         every = api.check()
@@ -125,11 +125,11 @@ def codesign(
 
     Example: tilewright codesign --workload 2d --area 200:650 --insight sensitivity
     """
-    from tilewright.api import codesign as api
-    from tilewright.api import codesign_output as files
-    from tilewright.api import codesign_parse as parse
-    from tilewright.costs.separable import Form
-    from tilewright.tuning.codesign import Options
+    from tilewright.cli.jobs import codesign_output as files
+    from tilewright.cli.jobs import codesign_parse as parse
+    from tilewright.costs.pipelines.separable import Form
+    from tilewright.tuning.codesign.design import Options
+    from tilewright.verbs.codesign import codesign as api
 
     between, weighted = parse.area_range(area), parse.weights(weights or [])
     wanted = parse.insights(insight or [])

@@ -9,7 +9,7 @@ def doctor(as_json: Json = False) -> None:
 
     Example: tilewright doctor
     """
-    from tilewright.api.doctor import diagnose
+    from tilewright.verbs.doctor import diagnose
 
     diagnosis = diagnose()
     if as_json:

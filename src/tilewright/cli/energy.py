@@ -93,11 +93,11 @@ def energy(
     if meter is not None:
         _metered(program, shape, steps, (tile, meter, between, backend), append, as_json=as_json)
         return
-    from tilewright.api import energy as api
-    from tilewright.api.load import load_any
     from tilewright.base.units import parse_shape
-    from tilewright.programs.problem import parse_boundary
-    from tilewright.programs.table import Recurrence
+    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.tables.table import Recurrence
+    from tilewright.verbs.energy import energy as api
+    from tilewright.verbs.load import load_any
 
     common: dict[str, Any] = {
         "shape": parse_shape(shape),
@@ -129,8 +129,8 @@ def _metered(
     as_json: bool,
 ) -> None:
     """Run a program under a power meter, or take a recorded trace, and possibly keep the run."""
-    from tilewright.api import energy_meter as api
     from tilewright.base.units import parse_shape
+    from tilewright.verbs.energy import meter as api
 
     tile, meter, between, backend = how
     span = None
@@ -157,9 +157,9 @@ def _micro(
     as_json: bool,
 ) -> None:
     """Meter single operations, or run them for an outer meter, and possibly write the machine."""
-    from tilewright.api import energy_micro as api
     from tilewright.plan import read_target
     from tilewright.report import energy as tables
+    from tilewright.verbs.energy import micro as api
 
     meter, backend, window = how
     protocol = api.Protocol(window=window)
@@ -185,7 +185,7 @@ def _micro(
 
 def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None) -> dict[str, object]:
     """Fit the runs of a file and possibly write the machine."""
-    from tilewright.api import energy_fit as api
+    from tilewright.verbs.energy import fit as api
 
     found = api.fit_energy(api.read_runs(path), machine, train=how[0], seed=how[1])
     if save is not None:

@@ -58,9 +58,9 @@ def fuse(
 
     Example: tilewright fuse canny --shape 2048x2048 --machine gtx780 --top 3
     """
-    from tilewright.api.fusion import fuse as rank
-    from tilewright.api.load import load_pipeline
     from tilewright.base.units import parse_shape
+    from tilewright.verbs.load import load_pipeline
+    from tilewright.verbs.pipelines.fusion import fuse as rank
 
     options = {"radius": radius, "sigma": sigma, "gradient": gradient}
     plan = rank(

@@ -35,7 +35,7 @@ def image(
 
     Example: tilewright image canny photo.png edges.png --sigma 1.4 --low 0.1 --high 0.2
     """
-    from tilewright.api.image import process
+    from tilewright.verbs.pipelines.image import process
 
     chosen = boundary_option(boundary, border)
     done = process(operation, source, target, sigma=sigma, low=low, high=high, boundary=chosen, threads=threads)

@@ -10,10 +10,10 @@ from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
 
 if TYPE_CHECKING:
-    from tilewright.api.cluster import ClusterPrediction
-    from tilewright.api.prediction import Prediction
-    from tilewright.programs.stencil import Program
-    from tilewright.programs.table import Recurrence
+    from tilewright.programs.stencil.program import Program
+    from tilewright.programs.tables.table import Recurrence
+    from tilewright.verbs.cluster import ClusterPrediction
+    from tilewright.verbs.prediction import Prediction
 
 
 def predict(
@@ -65,12 +65,12 @@ def predict(
 
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
-    from tilewright.api import predict as api
-    from tilewright.api.bottleneck import explain as explanation
-    from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_shape
-    from tilewright.programs.problem import parse_boundary
-    from tilewright.tilings.catalogue import traits
+    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.schedules.catalogue import traits
+    from tilewright.verbs import predict as api
+    from tilewright.verbs.bottleneck import explain as explanation
+    from tilewright.verbs.load import load_any, steps_of
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
@@ -113,7 +113,7 @@ def predict(
         return
     document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
     if explain:
-        from tilewright.api.supertune import supertune
+        from tilewright.verbs.tuning.supertune import supertune
 
         rivals = supertune(
             _stencil(known), shape=extents, steps=steps, machine=machine, metric=metric, dtype=dtype, boundary=outside,
@@ -127,8 +127,8 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
     """Print the prediction of many ranks, and draw how it scales."""
     document = cluster.to_dict()
     if path is not None:
-        from tilewright.api.cluster import scaling
         from tilewright.report import scaling as drawing
+        from tilewright.verbs.cluster import scaling
 
         drawing.check(path)
         found = scaling(cluster)
@@ -150,7 +150,7 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
 
 def _stencil(program: "Program | Recurrence") -> "Program":
     """Return the stencil, or refuse a table."""
-    from tilewright.programs.stencil import Program
+    from tilewright.programs.stencil.program import Program
 
     if not isinstance(program, Program):
         raise typer.BadParameter(
@@ -181,9 +181,9 @@ def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> A
 
 def _show_terms(one: "Prediction", program: "Program", machine: str) -> None:
     """Print what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
-    from tilewright.api.predict import as_machine
-    from tilewright.api.terms import explain
     from tilewright.report import tables
+    from tilewright.verbs.predict import as_machine
+    from tilewright.verbs.terms import explain
 
     if as_machine(machine).kind != "gpu":
         return

@@ -47,10 +47,10 @@ def report(
 
     Example: tilewright report --program heat2d --shape 4096x4096 --steps 256 --machine h200 -o heat.html
     """
-    from tilewright.api import report as api
-    from tilewright.api.load import load_program
     from tilewright.base.units import parse_shape
-    from tilewright.programs.problem import parse_boundary
+    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.verbs import report as api
+    from tilewright.verbs.load import load_program
 
     if not results and program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")

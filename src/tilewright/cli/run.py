@@ -96,8 +96,10 @@ def run(
 
     Example: tilewright run smith_waterman --input a.fasta --input b.fasta --set gap_open=11
     """
-    from tilewright.api import dispatch, job, table_job
-    from tilewright.api.load import load_run
+    from tilewright.cli.jobs import job
+    from tilewright.cli.jobs import table as table_job
+    from tilewright.programs.stencil.program import Program
+    from tilewright.verbs.load import load_run
 
     asked = job.Job(
         program=program,
@@ -120,8 +122,8 @@ def run(
         sources=tuple(sources or ()),
         snapshots=snapshots,
     )
-    serving = dispatch.job_of(load_run(program, steps))
-    report: job.Report | table_job.TableReport = serving.perform(asked, output.note)
+    perform = job.perform if isinstance(load_run(program, steps), Program) else table_job.perform
+    report: job.Report | table_job.TableReport = perform(asked, output.note)
     if as_json:
         output.emit(report.to_dict())
     output.say(str(report), as_json)

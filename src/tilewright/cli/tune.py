@@ -58,14 +58,14 @@ def tune(
 
     Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
     """
-    from tilewright.api import provenance
-    from tilewright.api import tune as api
-    from tilewright.api.data import scalar_values
-    from tilewright.api.dispatch import stencil_of
-    from tilewright.api.load import load_any, steps_of
     from tilewright.base.units import parse_seconds, parse_shape
-    from tilewright.programs.problem import parse_boundary
+    from tilewright.programs.stencil.problem import parse_boundary
     from tilewright.report import tables
+    from tilewright.verbs import provenance
+    from tilewright.verbs.data import scalar_values
+    from tilewright.verbs.dispatch import stencil_of
+    from tilewright.verbs.load import load_any, steps_of
+    from tilewright.verbs.tuning import tune as api
 
     known = stencil_of(load_any(program), "tune")
     steps = steps_of(known, steps)

@@ -57,9 +57,9 @@ def validate(
 
     Example: tilewright validate --log j2d5pt.log gradient2d.log --machine v100
     """
-    from tilewright.api import validate as api
     from tilewright.base.units import parse_shape
     from tilewright.report import validation as report
+    from tilewright.verbs import validate as api
 
     files = [*(log or []), *(more or [])]
     extents = None if shape is None else parse_shape(shape)

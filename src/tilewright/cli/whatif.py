@@ -39,11 +39,11 @@ def whatif(
 
     Example: tilewright whatif heat2d --machine gtx980 --shape 4096x4096 --steps 512 --vary bandwidth
     """
-    from tilewright.api import whatif as api
-    from tilewright.api.load import load_any, load_program, steps_of
     from tilewright.base.units import parse_shape
-    from tilewright.programs.table import Recurrence
+    from tilewright.programs.tables.table import Recurrence
     from tilewright.report import energy as tables
+    from tilewright.verbs import whatif as api
+    from tilewright.verbs.load import load_any, load_program, steps_of
 
     known, extents = load_any(program), parse_shape(shape)
     steps = steps_of(known, steps)

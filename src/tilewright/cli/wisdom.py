@@ -25,8 +25,8 @@ def list_entries(program: _OfProgram = None, as_json: Json = False) -> None:
 
     Example: tilewright wisdom list --program heat2d
     """
-    from tilewright.api import wisdom
     from tilewright.report import tables
+    from tilewright.verbs import wisdom
 
     entries = wisdom.known(program)
     document = {"entries": [each.to_dict() for each in entries]}
@@ -45,7 +45,7 @@ def export(
 
     Example: tilewright wisdom export -o wisdom.json
     """
-    from tilewright.api import wisdom
+    from tilewright.verbs import wisdom
 
     count = len(wisdom.known(program))
     text = wisdom.export(target, program)
@@ -67,7 +67,7 @@ def import_entries(
 
     Example: tilewright wisdom import wisdom.json
     """
-    from tilewright.api import wisdom
+    from tilewright.verbs import wisdom
 
     added = wisdom.take_in(file)
     stale = sum(bool(each.stale) for each in added)
@@ -88,7 +88,7 @@ def forget(
 
     Example: tilewright wisdom forget --stale
     """
-    from tilewright.api import wisdom
+    from tilewright.verbs import wisdom
 
     count = wisdom.forget(tuple(ids or ()), program, stale=stale, everything=everything)
     if as_json:

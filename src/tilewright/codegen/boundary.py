@@ -1,7 +1,7 @@
 """Which cell inside stands for one outside, where a grid goes on beyond its end.
 
 Kinds are ``scipy.ndimage``'s: ``nearest`` (a a a | a b c), ``reflect`` (c b a | a b c), ``mirror`` (d c b | a b c) and
-``wrap``. What is here agrees with the reference, :func:`tilewright.programs.reference.map_index`.
+``wrap``. What is here agrees with the reference, :func:`tilewright.programs.stencil.reference.map_index`.
 """
 
 from collections.abc import Iterable

@@ -13,12 +13,12 @@ from tilewright.codegen.print import c
 from tilewright.codegen.sites import Site, cell_function, constants
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.bands import copies, row_cells, scratch_bytes, streaming_functions, streams
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.body import Body
-from tilewright.tilings.tiling import NONE, Tiling
-from tilewright.tilings.tree import Node
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.bodies.body import Body
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.schedules.tree.nodes import Node
 
 DIALECTS = ("c",)
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.programs.expression import Apply, Const, Node, Read, Scalar, Tape
-from tilewright.programs.operators import BOOLEAN, OPERATORS
-from tilewright.programs.table import LOOKUP
+from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Scalar, Tape
+from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
+from tilewright.programs.tables.table import LOOKUP
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _LOGICAL = frozenset({"and", "or", "not"})

@@ -3,8 +3,8 @@
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
 from tilewright.codegen.print.elements import C_ELEMENTS
-from tilewright.programs.problem import Problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tiling import Tiling
 
 
 def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
@@ -15,8 +15,8 @@ def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
         tiling: Its tiling.
         bound: What a model expects, as a phrase.
 
-    >>> from tilewright.programs.catalogue import program
-    >>> from tilewright.programs.problem import make_problem
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> from tilewright.programs.stencil.problem import make_problem
     >>> problem = make_problem(program("j2d5pt"), (64, 96), 10)
     >>> print(banner(problem, Tiling(family="none"), "12 us, bound by memory"), end="")
     /* j2d5pt, float32, tiling none

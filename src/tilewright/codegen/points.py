@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, constants, extent, stride, unpack
-from tilewright.programs.points import PIECE
+from tilewright.programs.stencil.points import PIECE
 
 FIRST, LAST, _K = ir.Var("first"), ir.Var("last"), ir.Var("k")
 AT = ir.Var("at")

@@ -12,11 +12,11 @@ from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
-from tilewright.programs.dependences import analyse
-from tilewright.programs.expression import Read, Scalar
-from tilewright.programs.problem import Boundary, Problem
-from tilewright.programs.stencil import Statement
-from tilewright.tilings.body import Body, BoxCode
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Read, Scalar
+from tilewright.programs.stencil.problem import Boundary, Problem
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.bodies.body import Body, BoxCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ class EntryPoint:
     Attributes:
         entry: Name of the function.
         threads: Threads per group; 0 on a processor.
-        numbers: Names of the numbers that every launch gives, see :class:`tilewright.codegen.gpu_site.Launch`.
+        numbers: Names of the numbers that every launch gives, see :class:`tilewright.codegen.gpu.site.Launch`.
         shared_bytes: Shared memory of a group that the text declares.
         room_bytes: Shared memory of a group that the launch must give.
         tables: Whether it takes a fifth pointer, to tables of whole numbers, on a processor.

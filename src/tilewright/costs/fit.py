@@ -15,11 +15,11 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.coefficients import Coefficients
+from tilewright.costs.cpu.streaming import both, hides
 from tilewright.costs.setting import Setting
-from tilewright.costs.streaming import both, hides
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
-from tilewright.tilings.catalogue import traits
+from tilewright.schedules.catalogue import traits
 
 _ROUNDS = 60
 _SMALLEST = 1e-6

@@ -9,7 +9,7 @@ what a machine's own numbers scatter by is in its file.
 
 from dataclasses import asdict, dataclass
 
-from tilewright.tilings.catalogue import traits
+from tilewright.schedules.catalogue import traits
 
 SHARE = 0.8
 """Share of the measured times that lie inside an interval."""

@@ -1,17 +1,17 @@
 """How far apart a streaming tile uses the same row again: what decides which cache a row comes from.
 
 A tile is walked through once, level by level and advance by advance, with the very rows that its kernel addresses
-(:mod:`tilewright.tilings.pipeline`). Between two uses of a row lie so many other rows, its stack distance (Mattson,
-Gecsei, Slutz and Traiger, IBM Systems Journal 1970); a cache that drops what was used longest ago still has the row if
-no more fits in between. Nothing is fitted here.
+(:mod:`tilewright.schedules.streaming.levels`). Between two uses of a row lie so many other rows, its stack distance
+(Mattson, Gecsei, Slutz and Traiger, IBM Systems Journal 1970); a cache that drops what was used longest ago still has
+the row if no more fits in between. Nothing is fitted here.
 """
 
 import functools
 import math
 from dataclasses import dataclass
 
-from tilewright.programs.stencil import Program
-from tilewright.tilings.pipeline import Pipeline
+from tilewright.programs.stencil.program import Program
+from tilewright.schedules.streaming.levels import Pipeline
 
 Row = tuple[str, int, int, int]
 """Where a row lies: passing or kept, the field, the slab and the row in it."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tilewright.costs import streaming_gpu
+from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import Setting
 
 

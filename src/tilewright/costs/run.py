@@ -10,9 +10,9 @@ from typing import TypeVar
 from tilewright.base.constants import CACHE_LINE
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Floats
-from tilewright.costs.levels import grid_seconds
+from tilewright.costs.cpu.levels import grid_seconds
 from tilewright.costs.setting import Setting
-from tilewright.tilings.catalogue import traits
+from tilewright.schedules.catalogue import traits
 
 Seconds = TypeVar("Seconds", float, Floats)
 

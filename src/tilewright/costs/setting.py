@@ -7,19 +7,20 @@ from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.costs.coefficients import Coefficients, coefficients
-from tilewright.costs.energy import Energy, make_energy
+from tilewright.costs.energy.price import Energy, make_energy
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs import catalogue
-from tilewright.programs.dependences import analyse, slopes
-from tilewright.programs.expression import Apply
-from tilewright.programs.operators import SPECIAL
-from tilewright.programs.problem import GPU_COMPILED, Problem
-from tilewright.programs.stencil import Program
-from tilewright.tilings import stream_block, streaming
-from tilewright.tilings.pipeline import of_problem
-from tilewright.tilings.streaming import Footing
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.expression import Apply
+from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
+from tilewright.programs.stencil.program import Program
+from tilewright.schedules.families import streaming
+from tilewright.schedules.families.streaming import Footing
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.levels import of_problem
 
 _WIDE = 16
 """Values of float32 in a vector of processors that have 32 vector registers."""

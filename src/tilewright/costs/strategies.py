@@ -1,20 +1,20 @@
 """The time models of skewed, diamond and overlapped tiles: N_w, w, m_i, m_o, M_tile, T_tile and T_alg of each.
 
-The structure is that of the corrected time model (:mod:`tilewright.costs.exact`): a tile transfers its words, computes
-row by row, k tiles share an SM, and wavefronts follow each other; what a family brings is
+The structure is that of the corrected time model (:mod:`tilewright.costs.hexagonal.exact`): a tile transfers its words,
+computes row by row, k tiles share an SM, and wavefronts follow each other; what a family brings is
 :class:`tilewright.costs.strategy_work.Work`, or nothing: then it is made of exact counts. On a CPU the quantities are
-those of :mod:`tilewright.costs.cached`. None of this is printed.
+those of :mod:`tilewright.costs.cpu.hexagonal`. None of this is printed.
 """
 
 import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
-from tilewright.costs import exact, published, traffic
+from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cached import vector_seconds
-from tilewright.costs.levels import (
+from tilewright.costs.cpu.hexagonal import vector_seconds
+from tilewright.costs.cpu.levels import (
     data_bytes,
     grid_seconds,
     missed_by_bands,
@@ -22,9 +22,10 @@ from tilewright.costs.levels import (
     missed_outside,
     off_chip,
 )
+from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import Work, work_of
-from tilewright.tilings.catalogue import names, traits
+from tilewright.schedules.catalogue import names, traits
 
 COUNTED = tuple(name for name in names() if traits(name).candidates)
 """Families of CPUs that are known by their counts."""

@@ -15,11 +15,11 @@ import numpy as np
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.counting.block import Block, block_of
-from tilewright.tilings.counting.spans import Spans, spans_of
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.counting.block import Block, block_of
+from tilewright.schedules.counting.spans import Spans, spans_of
+from tilewright.schedules.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ machines: what one machine adds to it is in its file.
 
 from dataclasses import dataclass
 
-from tilewright.tilings.sums import Work
+from tilewright.schedules.bodies.sums import Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,22 +8,25 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
-from tilewright.costs import cached, exact, published, strategies, streaming, untiled
+from tilewright.costs import strategies
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.energy import Joules, price
-from tilewright.costs.energy_tiles import printed_amounts
+from tilewright.costs.cpu import hexagonal as cached
+from tilewright.costs.cpu import streaming, untiled
+from tilewright.costs.energy.price import Joules, price
+from tilewright.costs.energy.tiles import printed_amounts
 from tilewright.costs.hardware import hardware
+from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
-from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import family as family_of
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import family as family_of
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:  # models of GPUs are loaded where one is asked
-    from tilewright.costs import selector
-    from tilewright.costs.gpu_terms import Compiled
+    from tilewright.costs.gpu import threads as selector
+    from tilewright.costs.gpu.terms import Compiled
 
 MODELS = ("exact", "published")
 FAMILIES = ("none", "hexagonal", "hybrid", "streaming", *strategies.FAMILIES)
@@ -51,7 +54,7 @@ class Costs:
         gcells_per_second: Cell updates per nanosecond.
         gflops_per_second: Operations per nanosecond.
         bound_by: ``compute``, ``memory`` or ``synchronisation``; with threads given on a GPU the binding term, one of
-            :data:`tilewright.costs.selector.PARTS`.
+            :data:`tilewright.costs.gpu.threads.PARTS`.
         energy: The energy with its parts, range and provenance.
     """
 
@@ -107,7 +110,7 @@ def predict(
     setting = make_setting(problem, machine, scope)
     sizes = sizes_of(tiling, setting)
     if traits(tiling.family).streams and setting.gpu is not None:
-        from tilewright.costs import streaming_gpu
+        from tilewright.costs.gpu import streaming as streaming_gpu
 
         result = streaming_gpu.evaluate(sizes, setting, setting.gpu, _compiled(resources))
         result = _with_energy(result, tiling.family, sizes, setting, model)
@@ -150,7 +153,7 @@ def thread_terms(
     Raises:
         UsageError: If there is not one number of threads per axis, or a block has more threads than it may.
     """
-    from tilewright.costs import selector
+    from tilewright.costs.gpu import threads as selector
 
     most = machine.block_threads
     if int(np.prod([float(count) for count in tiling.threads])) > most:
@@ -163,7 +166,7 @@ def thread_terms(
 def _compiled(resources: Resources | None) -> "Compiled | None":
     if resources is None or resources.registers is None:
         return None
-    from tilewright.costs.gpu_terms import Compiled
+    from tilewright.costs.gpu.terms import Compiled
 
     return Compiled(
         registers=np.array([resources.registers], dtype=np.int64),
@@ -202,7 +205,7 @@ def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown
             return streaming.evaluate(sizes, setting)
         if setting.gpu is None:
             raise UsageError("streaming tiles on a GPU need the machine's numbers")
-        from tilewright.costs import streaming_gpu
+        from tilewright.costs.gpu import streaming as streaming_gpu
 
         return streaming_gpu.evaluate(sizes, setting, setting.gpu)
     if family in strategies.FAMILIES:
@@ -306,7 +309,7 @@ def ideal_seconds(setting: Setting, family: str = "") -> float:
     if family and traits(family).streams:
         iteration = setting.blocked.value
         if setting.gpu is not None:
-            from tilewright.costs import streaming_gpu
+            from tilewright.costs.gpu import streaming as streaming_gpu
 
             iteration = streaming_gpu.iteration_seconds(setting, setting.gpu)
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)

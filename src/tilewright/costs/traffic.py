@@ -1,6 +1,6 @@
 """Exact counts of hexagonal tiles: rows, tiles, live-in, live-out, footprints, for arrays of sizes.
 
-All in logical steps. The scalar geometry is :class:`tilewright.tilings.geometry.Hexagon`; these are the same numbers
+All in logical steps. The scalar geometry is :class:`tilewright.schedules.geometry.Hexagon`; these are the same numbers
 for whole arrays (tested against it and by brute force).
 """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.distributed.windows import Box, Range, Window, pieces, window
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

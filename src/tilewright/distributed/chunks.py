@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.costs.network import Exchange, exchanges
+from tilewright.costs.transfers.network import Exchange, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.windows import check_cut, depths, part
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
-from tilewright.programs.periodic import wrapped_axes
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.memory import Array
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules.tiling import Tiling
 
 _TASK_SECONDS = 1e-3
 """What a chunk and its halo cost the scheduler: "each task takes about 1 ms", says Dask's list of best practices."""

@@ -9,12 +9,12 @@ import numpy as np
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
-from tilewright.programs.problem import Problem, Sides
+from tilewright.programs.stencil.problem import Problem, Sides
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import CpuKernel, Kernel, State
 from tilewright.runtime.memory import Array, Workspace, layout
 from tilewright.runtime.session import Inputs
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.stencil import on_machine
 
 

@@ -17,14 +17,14 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_shape
-from tilewright.costs.disk import Passes
+from tilewright.costs.transfers.disk import Passes
 from tilewright.distributed import disk, journal, slabs
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.disk import Rows
 from tilewright.distributed.slabs import Levels
 from tilewright.distributed.windows import check_cut
 from tilewright.machines.machine import Machine
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 
 _USABLE = 0.95
 """Part of the memory for arrays; the rest is for threads and for what Python takes meanwhile."""

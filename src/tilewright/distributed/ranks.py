@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, TilewrightError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.costs.network import Exchange, Exchanges, exchanges
+from tilewright.costs.transfers.network import Exchange, Exchanges, exchanges
 from tilewright.distributed import disk
 from tilewright.distributed.blocks import Halo, Layout, halo
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.windows import Box, check_cut
 from tilewright.machines.machine import Machine
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 
 _TAG = 2717
 
@@ -242,7 +242,7 @@ def threads_per_rank(comm: Any, available: int) -> int:  # noqa: ANN401
 def choose(
     problem: Problem, layout: Layout, machine: Machine, network: tuple[float, float], computer: Computer
 ) -> Exchanges:
-    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.network`.
+    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`.
 
     Args:
         problem: What is computed on the whole grid.

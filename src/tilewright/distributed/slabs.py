@@ -13,14 +13,14 @@ import numpy as np
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
-from tilewright.costs.disk import Passes, Streamed, passes
+from tilewright.costs.transfers.disk import Passes, Streamed, passes
 from tilewright.distributed.compute import Computer, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, Rows
 from tilewright.distributed.windows import Window, depths, pieces, window
 from tilewright.machines.machine import Machine
-from tilewright.programs.dependences import analyse
-from tilewright.programs.periodic import extend, wrapped_axes
-from tilewright.programs.problem import FIXED, Problem
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.periodic import extend, wrapped_axes
+from tilewright.programs.stencil.problem import FIXED, Problem
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 
 _BLOCK = 16
@@ -32,7 +32,7 @@ Levels = Mapping[str, Sequence[Rows]]
 
 
 def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Passes:
-    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.disk`.
+    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`.
 
     Args:
         problem: What is computed on the whole grid.

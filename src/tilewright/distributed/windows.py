@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.dependences import analyse
-from tilewright.programs.periodic import all_wrap, wrapped_axes
-from tilewright.programs.problem import FIXED, Boundary, Problem, Sides
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
+from tilewright.programs.stencil.problem import FIXED, Boundary, Problem, Sides
+from tilewright.programs.stencil.program import Program
 
 Range = tuple[int, int]
 Box = tuple[Range, ...]
@@ -66,8 +66,8 @@ def check_cut(problem: Problem, axes: tuple[int, ...]) -> None:
 def depths(problem: Problem, steps: int) -> tuple[Range, ...]:
     """Return how many cells around a box its values depend on, per axis below and above.
 
-    >>> from tilewright.programs.catalogue import program
-    >>> from tilewright.programs.problem import make_problem
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> from tilewright.programs.stencil.problem import make_problem
     >>> depths(make_problem(program("wave2d"), (64, 64), 10), 5)
     ((5, 5), (5, 5))
     """

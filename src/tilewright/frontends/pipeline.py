@@ -9,10 +9,10 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.frontends.trace import RESERVED, Argument
-from tilewright.programs.expression import Read, as_value, flatten, reads
-from tilewright.programs.pipeline import Pipeline
-from tilewright.programs.pipeline_builder import GridBuilder, PipelineBuilder
-from tilewright.programs.stencil import Program
+from tilewright.programs.pipelines.builder import GridBuilder, PipelineBuilder
+from tilewright.programs.pipelines.pipeline import Pipeline
+from tilewright.programs.stencil.expression import Read, as_value, flatten, reads
+from tilewright.programs.stencil.program import Program
 
 
 class GridArgument(GridBuilder, Argument):

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.frontends.trace import Argument, argument_names, updates
-from tilewright.programs.expression import Apply, Read, Scalar, Tape, Value, as_value, flatten
-from tilewright.programs.stencil import FieldBuilder
-from tilewright.programs.table import COLUMN, LOOKUP, ROW, Kind, Recurrence, lookup, recurrence
+from tilewright.programs.stencil.expression import Apply, Read, Scalar, Tape, Value, as_value, flatten
+from tilewright.programs.stencil.program import FieldBuilder
+from tilewright.programs.tables.table import COLUMN, LOOKUP, ROW, Kind, Recurrence, lookup, recurrence
 
 Outside = Any
 """A number, a function of the row, the column and scalars by name, or a mapping of these by table."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
-from tilewright.programs.expression import Const, Read, Scalar, Tape, Value, apply, as_value
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil.expression import Const, Read, Scalar, Tape, Value, apply, as_value
+from tilewright.programs.stencil.program import Program
 
 _LEVELS = {1: "new", -1: "prev", -2: "prev2"}
 

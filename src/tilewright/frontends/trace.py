@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import TilewrightError, TraceError
-from tilewright.programs.expression import Operand, Scalar, Value, as_value, flatten, reads
-from tilewright.programs.stencil import FieldBuilder, Program, StencilGrid, stencil
+from tilewright.programs.stencil.expression import Operand, Scalar, Value, as_value, flatten, reads
+from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
 
 RESERVED = frozenset(
     {

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.dependences import analyse, slopes
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.problem import Problem
 from tilewright.report.drawing_stream import draw_stream
 from tilewright.report.drawing_table import draw_table
-from tilewright.tilings import catalogue
-from tilewright.tilings.axes import axes_of_subtiles, axis_of_tiles
-from tilewright.tilings.pieces import Piece
-from tilewright.tilings.tiling import Tiling
-from tilewright.tilings.tree import Node
+from tilewright.schedules import catalogue
+from tilewright.schedules.pieces import Piece
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tree.axes import axes_of_subtiles, axis_of_tiles
+from tilewright.schedules.tree.nodes import Node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

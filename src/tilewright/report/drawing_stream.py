@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue, streaming
-from tilewright.tilings.pieces import Piece
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.families import streaming
+from tilewright.schedules.pieces import Piece
+from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

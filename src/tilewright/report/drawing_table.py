@@ -3,9 +3,9 @@
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

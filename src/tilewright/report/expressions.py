@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from tilewright.programs.expression import Apply, Const, Node, Read, Scalar, Tape
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Scalar, Tape
+from tilewright.programs.stencil.program import Program
 
 _INFIX = {
     "or": ("|", 1),
@@ -29,7 +29,7 @@ LIMIT = 600
 def describe(program: Program) -> str:
     """Say what a program is: its signature, its counts, and what one step computes.
 
-    >>> from tilewright.programs.catalogue import program
+    >>> from tilewright.programs.stencil.catalogue import program
     >>> print(describe(program("jacobi1d")))
     jacobi1d(u): 1D, 3 loads and 3 flops per cell and step
       u <- (u[-1] + u[0] + u[1]) * 0.333333
@@ -44,7 +44,7 @@ def describe(program: Program) -> str:
 def lines(program: Program) -> tuple[str, ...]:
     """Return one line per statement, each after the lines of the values it uses more than once.
 
-    >>> from tilewright.programs.catalogue import program
+    >>> from tilewright.programs.stencil.catalogue import program
     >>> lines(program("gradient2d"))[:2]
     ('t1 = u[0, 0] - u[-1, 0]', 't2 = u[0, 0] - u[1, 0]')
     """

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import complete
-from tilewright.tilings.prism import geometry
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import complete
+from tilewright.schedules.prism import geometry
+from tilewright.schedules.tiling import Tiling
 
 LOADED, COMPUTED, WRITTEN = "#f0a44b", "#c3d9ef", "#2f5f9e"
 _INCH_PER_CELL = 0.28

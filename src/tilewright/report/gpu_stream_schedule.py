@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.report.gpu_schedule import COMPUTED, LOADED, WRITTEN
-from tilewright.tilings import stream_block
-from tilewright.tilings.catalogue import complete
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules.catalogue import complete
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import Tiling
 
 Cells = set[tuple[int, int]]
 """Pairs of a version and a cell along an axis."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from rich.console import RenderableType
 
-from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
-from tilewright.programs.table import LOOKUP, Input, Recurrence
+from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.tables.table import LOOKUP, Input, Recurrence
 from tilewright.report.tables import table
 
 _SIGNS = {
@@ -28,7 +28,7 @@ _CALLS = {"maximum": "max", "minimum": "min"}
 def expression(tape: Tape) -> str:
     """Write a tape as one expression.
 
-    >>> from tilewright.programs.recurrences import recurrence_named
+    >>> from tilewright.programs.tables.catalogue import recurrence_named
     >>> expression(recurrence_named("lcs").statements[0].tape)
     'max(max(c[-1, 0], c[0, -1]), c[-1, -1] + where(a[0] == b[0], 1, 0))'
     """

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 from tilewright.costs.roofline import Roofline
-from tilewright.programs.problem import Problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.costs.energy import Joules
+from tilewright.costs.energy.price import Joules
 from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
-from tilewright.programs.dependences import analyse
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.program import Program
 from tilewright.report.expressions import lines, read_text
 
 _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
@@ -108,7 +108,7 @@ def program_dict(one: Program) -> dict[str, object]:
 def reach_text(one: Program) -> str:
     """Write how far a program reaches: below and above the cell, per axis.
 
-    >>> from tilewright.programs.catalogue import program
+    >>> from tilewright.programs.stencil.catalogue import program
     >>> reach_text(program("smith_waterman")), reach_text(program("heat2d"))
     ('-1..0 x -1..0', '1')
     """

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.costs.chain import least, terms
-from tilewright.costs.chain_time import HostTimes, fit, host_terms, times_from
-from tilewright.runtime import cache, store
-from tilewright.runtime.fused import DTYPES, block_sizes, fused_product
+from tilewright.costs.chains.time import HostTimes, fit, host_terms, times_from
+from tilewright.costs.chains.traffic import least, terms
+from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
-from tilewright.runtime.toolchain import compiler_identity
-from tilewright.tilings.unrolling import Blocking
+from tilewright.runtime.pipelines.fused import DTYPES, block_sizes, fused_product
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.toolchains.cpu import compiler_identity
+from tilewright.schedules.bodies.unrolling import Blocking
 
 _VERSION = 3
 _SINGLE = (

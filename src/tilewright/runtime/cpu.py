@@ -12,14 +12,14 @@ from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.emit import StencilLayout, StencilSource
 from tilewright.codegen.source import KernelSource, LayoutT
-from tilewright.programs.periodic import Extended
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cache, direct, forks
-from tilewright.runtime.artifact import Artifact, open_library
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
 from tilewright.runtime.session import Inputs, Session
-from tilewright.runtime.toolchain import Toolchain, shared_object, toolchain
+from tilewright.runtime.toolchains.artifact import Artifact, open_library
+from tilewright.runtime.toolchains.cpu import Toolchain, shared_object, toolchain
 
 _VERSION = 1
 """Raised when a stored kernel could no longer be called."""

@@ -13,7 +13,7 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
 from tilewright.runtime.points import MOST_BYTES, bytes_of
 from tilewright.runtime.session import SHARED, Inputs, Runnable, point_tables

@@ -12,14 +12,14 @@ import numpy as np
 
 from tilewright.base.records import Resources
 from tilewright.plan import Plan
-from tilewright.programs import reference
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import Inputs, Session, point_tables
 
 if TYPE_CHECKING:  # loaded by what opens a device
-    from tilewright.runtime import gpu
+    from tilewright.runtime.devices import gpu
 
 
 class State(Protocol):
@@ -139,7 +139,7 @@ class GpuKernel:
 
     def start(self, problem: Problem, inputs: Inputs, threads: int) -> "gpu.GpuSession":  # noqa: ARG002
         """Take memory of the device for a run and fill it; arrays of the inputs may lie there already."""
-        from tilewright.runtime import gpu
+        from tilewright.runtime.devices import gpu
 
         return gpu.GpuSession(self.program, problem, inputs, self.plan.block)
 

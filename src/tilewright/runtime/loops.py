@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError, WrongResultError
 from tilewright.codegen.loops.harness import ENTRY
 from tilewright.codegen.source import c_source
-from tilewright.runtime.artifact import Artifact, open_library
-from tilewright.runtime.limits import set_limit
-from tilewright.runtime.toolchain import shared_object
+from tilewright.runtime.toolchains.artifact import Artifact, open_library
+from tilewright.runtime.toolchains.cpu import shared_object
+from tilewright.runtime.workers.limits import set_limit
 
 DTYPES: Mapping[str, str] = {
     "double": "float64",

@@ -6,7 +6,7 @@ import numpy as np
 
 from tilewright.base.errors import ToolchainError
 from tilewright.codegen.point_sums import sums_source
-from tilewright.programs.points import Sums
+from tilewright.programs.stencil.points import Sums
 from tilewright.runtime import cpu
 from tilewright.runtime.memory import Array
 
@@ -16,7 +16,7 @@ _COMPILED = ("float32", "float64")
 
 
 def sums(terms: Sums, table: Array, start: Array, threads: int) -> Array:
-    """Return the sums of the rows of a table, see :meth:`tilewright.programs.points.Sums.of`."""
+    """Return the sums of the rows of a table, see :meth:`tilewright.programs.stencil.points.Sums.of`."""
     many = terms.weight.size * table.shape[1] >= _MANY and terms.weight.dtype == np.float64
     function = _function(table.dtype.name) if many and table.dtype.name in _COMPILED else None
     if function is None:

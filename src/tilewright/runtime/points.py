@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.intmath import ceil_div
-from tilewright.programs import points
-from tilewright.programs.periodic import Extended
-from tilewright.programs.points import Index, Sums, Weights, numbered
-from tilewright.programs.problem import PointFields, Problem
+from tilewright.programs.stencil import points
+from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.points import Index, Sums, Weights, numbered
+from tilewright.programs.stencil.problem import PointFields, Problem
 from tilewright.runtime.memory import Array, Workspace, check_memory
 
 Summing = Callable[[Sums, Array, Array], Array]

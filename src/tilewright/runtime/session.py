@@ -18,8 +18,8 @@ from tilewright.base.constants import PAGE
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
-from tilewright.programs.periodic import Extended
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import (
     Array,
     Layout,

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from tilewright.programs.problem import Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel, State
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.points import PointData

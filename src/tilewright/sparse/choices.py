@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.matrices.vectors import VectorKernel
-from tilewright.runtime import store
 from tilewright.runtime.host import cpu_features, describe_cpu, thread_count
-from tilewright.runtime.toolchain import compiler_identity
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.toolchains.cpu import compiler_identity
 
 _FILE = "vectors.jsonl"
 _VERSION = 1

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.expression import Apply, Const, Read, Scalar, Tape
-from tilewright.programs.operators import BOOLEAN, OPERATORS
+from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 
 Number = Any
 """An array over cells, or one number for all."""

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import describe_cpu, thread_count
-from tilewright.tilings.unrolling import Unrolling
-from tilewright.tuning import unrolling as rules
+from tilewright.schedules.bodies.unrolling import Unrolling
+from tilewright.tuning.spaces import unrolling as rules
 
 Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")

@@ -17,7 +17,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.matrices.dia import library_text
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
-from tilewright.runtime.toolchain import Toolchain, compile_shared, toolchain_of
+from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain_of
 from tilewright.sparse.matvec import THREADED_BYTES, unrolling
 
 NAME = "libseqdia.so"

@@ -16,7 +16,7 @@ from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia
 from tilewright.sparse.krylov import axpy, dot
 from tilewright.sparse.matvec import threads_for, unrolling
-from tilewright.tuning.unrolling import CG_BLOCK
+from tilewright.tuning.spaces.unrolling import CG_BLOCK
 
 Array = npt.NDArray[Any]
 

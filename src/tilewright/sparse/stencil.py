@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs import catalogue
-from tilewright.programs.expression import Read
-from tilewright.programs.problem import BoundarySpec, Problem, make_problem
-from tilewright.programs.reference import map_index, pad
-from tilewright.programs.stencil import Program, Statement, with_coefficients
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.program import Program, Statement, with_coefficients
+from tilewright.programs.stencil.reference import map_index, pad
 from tilewright.sparse.derivative import Number, differentiate
 from tilewright.sparse.dia import Dia, length, room
 

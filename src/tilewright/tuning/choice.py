@@ -10,13 +10,13 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
-from tilewright.programs.periodic import wrapped_axes
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
-from tilewright.tuning import space
-from tilewright.tuning.periodic import Blocks, plan_blocks
+from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces.periodic import Blocks, plan_blocks
 
 _FEWEST_STEPS = 3
 """Steps from which a run on a CPU that nobody has calibrated is tiled in time: two steps save one pass over memory at

@@ -13,12 +13,12 @@ import numpy as np
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
-from tilewright.costs.fusion_cpu import count_group, evaluate_rows
-from tilewright.costs.fusion_gpu import BlockCosts, Blocks, Card, card, evaluate
+from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
+from tilewright.costs.pipelines.gpu import BlockCosts, Blocks, Card, card, evaluate
 from tilewright.machines.machine import Machine
-from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.tilings.fusion import Fusion, Group, groups, ideals, in_order, members
-from tilewright.tilings.rows import RowTile, streamable
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.schedules.pipelines.fusion import Fusion, Group, groups, ideals, in_order, members
+from tilewright.schedules.pipelines.rows import RowTile, streamable
 
 MAX_PER_THREAD = 8
 WIDTHS = (128, 256, 512, 1024, 2048, 4096)

@@ -16,15 +16,15 @@ from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.legality import Legal
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
-from tilewright.tuning import space
 from tilewright.tuning.shortlist import Candidate
-from tilewright.tuning.thread_shapes import select_with_threads
+from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces.thread_shapes import select_with_threads
 
 TIES = 0.04
 """Families of :mod:`tilewright.costs.strategies`, whose models know no thread blocks, must promise so much more."""

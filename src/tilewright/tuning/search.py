@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
 from tilewright.tuning.surrogate import Pool
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, Sizes
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.select import rank
 
 EFFORTS = ("none", "quick", "full", "exhaustive")

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.tiling import Tiling
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.shortlist import Candidate, Stratum
 
 _FAR = 4.0

@@ -8,11 +8,11 @@ import functools
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.costs import alignment, orthogonal
-from tilewright.costs.alignment import AlignmentCase
+from tilewright.costs.tables import alignment, orthogonal
+from tilewright.costs.tables.alignment import AlignmentCase
 from tilewright.machines.machine import Machine
-from tilewright.programs.table import Recurrence
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.tables.table import Recurrence
+from tilewright.schedules.tiling import Tiling
 
 _ROWS = (*(2**power for power in range(3, 17)), 96, 192, 384, 768)
 _COLUMNS = tuple(2**power for power in range(6, 17))
@@ -37,8 +37,8 @@ def table_default(
         threads: Threads of a CPU's run; all its cores by default.
 
     Returns:
-        A legal, complete tiling: the fastest of :func:`tilewright.costs.orthogonal.best`; the smallest legal one where
-        the model knows none that fits a GPU.
+        A legal, complete tiling: the fastest of :func:`tilewright.costs.tables.orthogonal.best`; the smallest legal one
+        where the model knows none that fits a GPU.
     """
     case = orthogonal.make_case(program, shape, dtype, with_threads(machine, threads))
     up, left = program.reach

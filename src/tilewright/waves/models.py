@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
-from tilewright.programs.differences import weights
+from tilewright.programs.stencil.differences import weights
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ import functools
 import itertools
 from collections.abc import Sequence
 
-from tilewright.programs.differences import diff, laplacian
-from tilewright.programs.expression import Value
-from tilewright.programs.stencil import FieldBuilder, Program, StencilGrid, stencil
+from tilewright.programs.stencil.differences import diff, laplacian
+from tilewright.programs.stencil.expression import Value
+from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
 from tilewright.waves.models import check_order
 
 AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}

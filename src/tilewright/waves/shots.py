@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.api.record import Run
-from tilewright.api.run import run
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
-from tilewright.programs.points import Points
-from tilewright.programs.stencil import Program
+from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.program import Program
+from tilewright.verbs.running.record import Run
+from tilewright.verbs.running.run import run
 from tilewright.waves.layers import Layers, Side, Sponge, sides_of, taper_of
 from tilewright.waves.models import Floats, Model, longest_step
 from tilewright.waves.programs import AXES, acoustic, elastic, pressure

@@ -5,26 +5,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import bottleneck, energy_tiles
+from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Sizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.energy import Usage, make_energy
+from tilewright.costs.energy import tiles as energy_tiles
+from tilewright.costs.energy.price import Usage, make_energy
 from tilewright.costs.hardware import hardware
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
-from tilewright.tilings import catalogue as tilings
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning import space
 from tilewright.tuning.choice import best_tiling, choose_blocks, families_of
-from tilewright.tuning.thread_shapes import select_with_threads
+from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces.thread_shapes import select_with_threads
 from tilewright.workload import Points
 
 _MOST_TILES = 64

@@ -6,15 +6,15 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.costs import orthogonal as model
 from tilewright.costs.bottleneck import Resource, ordered
-from tilewright.costs.energy import Usage
-from tilewright.costs.orthogonal import TableCase
+from tilewright.costs.energy.price import Usage
+from tilewright.costs.tables import orthogonal as model
+from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.table import Recurrence
-from tilewright.tilings import orthogonal
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.tables.table import Recurrence
+from tilewright.schedules.families import orthogonal
+from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.energy import of_costs
 from tilewright.tuning.sensitivity import moved
 from tilewright.workload import Points, Request

@@ -5,15 +5,15 @@ import math
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
 from tilewright.plan import TablePlan, Target
-from tilewright.programs.table import Recurrence
-from tilewright.programs.table_reference import TableData
-from tilewright.runtime.devices import device_machine, open_device
+from tilewright.programs.tables.reference import TableData
+from tilewright.programs.tables.table import Recurrence
+from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
-from tilewright.tilings import orthogonal
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.tiling import NONE, Tiling
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.families import orthogonal
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.spaces.unrolling import KEPT_DIAGONALS, table_shape
 from tilewright.tuning.table_default import cut_for_threads, table_default
-from tilewright.tuning.unrolling import KEPT_DIAGONALS, table_shape
 
 _THREADED = 1_000_000
 """Cells below which a second thread costs more than it brings."""

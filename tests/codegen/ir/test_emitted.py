@@ -2,7 +2,9 @@
 
 import pytest
 
-from tilewright.codegen import gpu_emit, gpu_micro, ir
+from tilewright.codegen import ir
+from tilewright.codegen.gpu import emit as gpu_emit
+from tilewright.codegen.gpu import micro as gpu_micro
 from tilewright.codegen.ir.verify import InvalidIRError
 from tilewright.codegen.print import c
 

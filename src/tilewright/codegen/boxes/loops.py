@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import write_lines
 from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
-from tilewright.programs.expression import Read
-from tilewright.programs.stencil import Statement
-from tilewright.programs.weights import box_sum, boxes
-from tilewright.tilings.body import Block
-from tilewright.tilings.sums import Near, nears
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.weights import box_sum, boxes
+from tilewright.schedules.bodies.body import Block
+from tilewright.schedules.bodies.sums import Near, nears
 
 _PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
 

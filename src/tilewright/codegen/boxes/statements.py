@@ -38,9 +38,9 @@ from tilewright.codegen.sites import (
     unpack,
     version_lets,
 )
-from tilewright.programs.expression import Read
-from tilewright.programs.stencil import Statement
-from tilewright.tilings.body import BoxCode
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.bodies.body import BoxCode
 
 STEP = ir.Var("t")
 

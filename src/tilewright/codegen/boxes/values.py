@@ -7,10 +7,10 @@ from tilewright.codegen.passes.block_registers import Place, RegisterBlock
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.sites import Rows, Site
-from tilewright.programs.expression import Read
-from tilewright.programs.stencil import Statement
-from tilewright.programs.weights import Apart, apart
-from tilewright.tilings.body import Block
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.weights import Apart, apart
+from tilewright.schedules.bodies.body import Block
 
 
 def row_values(

@@ -9,10 +9,10 @@ from tilewright.codegen.boxes.values import row_values
 from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.passes.split_ends import BEGIN, END, START, STOP, row_reach, vectors_at_ends
 from tilewright.codegen.sites import Rows, Site, extent, literal, places_inside, stride
-from tilewright.programs.dependences import overwrites_its_input
-from tilewright.programs.expression import Read
-from tilewright.programs.stencil import Statement
-from tilewright.tilings.body import Block
+from tilewright.programs.stencil.dependences import overwrites_its_input
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.bodies.body import Block
 
 _COPIED = 48
 """Cells of a copied end of a row: three vectors."""

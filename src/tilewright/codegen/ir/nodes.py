@@ -62,7 +62,7 @@ UNROLL_WHOLE = -1
 class Operator(StrEnum):
     """What an :class:`Op` does; :data:`SIGNATURES` says with what and what comes of it.
 
-    The operators of programs (:mod:`tilewright.programs.operators`) are among them, by the same names.
+    The operators of programs (:mod:`tilewright.programs.stencil.operators`) are among them, by the same names.
     """
 
     ADD = "add"

@@ -24,17 +24,8 @@ from tilewright.codegen.loops.transforms import (
     tile,
 )
 from tilewright.codegen.loops.unroll import unroll_jam
-from tilewright.programs.loopnest import (
-    Expr,
-    Item,
-    Loop,
-    Stmt,
-    Transform,
-    map_statements,
-    outermost,
-    swap,
-)
-from tilewright.programs.loopnest_dependences import Dependence, analyse
+from tilewright.programs.loops.dependences import Dependence, analyse
+from tilewright.programs.loops.nest import Expr, Item, Loop, Stmt, Transform, map_statements, outermost, swap
 
 Evaluate = Callable[[str], Any]
 """Evaluates an argument's text with the values of the parameters."""
@@ -110,7 +101,7 @@ class Applied:
     Attributes:
         stmt: The nest.
         device: Arguments of the first CUDA or OpenCL transform, for loops that no such transform stands before; every
-            loop keeps those of its own transform (:attr:`tilewright.programs.loopnest.Loop.launch`).
+            loop keeps those of its own transform (:attr:`tilewright.programs.loops.nest.Loop.launch`).
         notes: What was left out, and why.
     """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.nest import (
     Assign,
     Binary,
     Block,

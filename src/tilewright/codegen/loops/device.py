@@ -7,12 +7,8 @@ from typing import Any
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
-from tilewright.programs.loopnest import (
-    Expr,
-    Loop,
-    Stmt,
-)
-from tilewright.programs.loopnest_scalars import Reduction
+from tilewright.programs.loops.nest import Expr, Loop, Stmt
+from tilewright.programs.loops.scalars import Reduction
 
 MAX_BLOCKS = 65535
 MAX_STREAMS = 16

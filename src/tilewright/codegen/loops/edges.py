@@ -8,7 +8,7 @@ iterations stays the same, so that this is always legal.
 
 from dataclasses import replace
 
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.nest import (
     ONE,
     Binary,
     Block,
@@ -32,7 +32,7 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
-from tilewright.programs.loopnest_values import evaluate
+from tilewright.programs.loops.values import evaluate
 
 MOST = 4000
 """Largest result, in statements and parts of expressions."""

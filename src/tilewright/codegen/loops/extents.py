@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.accesses import Site
+from tilewright.programs.loops.affine import affine, domain
+from tilewright.programs.loops.nest import (
     Assign,
     Binary,
     Block,
@@ -35,9 +37,7 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
-from tilewright.programs.loopnest_accesses import Site
-from tilewright.programs.loopnest_affine import affine, domain
-from tilewright.programs.loopnest_values import evaluate
+from tilewright.programs.loops.values import evaluate
 
 MOST_ACCESSES = 400
 """Most mentions of arrays in a nest; none of a larger one has an extent."""

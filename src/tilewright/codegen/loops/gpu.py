@@ -31,7 +31,8 @@ from tilewright.codegen.loops.openmp import asked_of
 from tilewright.codegen.loops.parallel import plan_parallel
 from tilewright.codegen.loops.scalars import shifted
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.dependences import Dependence
+from tilewright.programs.loops.nest import (
     Assign,
     Block,
     Declare,
@@ -51,8 +52,7 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
-from tilewright.programs.loopnest_dependences import Dependence
-from tilewright.programs.loopnest_scalars import Reduction
+from tilewright.programs.loops.scalars import Reduction
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _BYTES = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen.loops.c import code, lines
-from tilewright.programs.loopnest import Block, Declare, Stmt, statements
+from tilewright.programs.loops.nest import Block, Declare, Stmt, statements
 
 ENTRY = "tw_run"
 _HEAD = """#define _GNU_SOURCE

@@ -9,7 +9,8 @@ from tilewright.codegen.loops.transforms import add_pragma, innermost
 from tilewright.codegen.print import cuda as print_cuda
 from tilewright.codegen.print import opencl as print_opencl
 from tilewright.codegen.print.base import Macros
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.math import MATH_FUNCTIONS
+from tilewright.programs.loops.nest import (
     Binary,
     Call,
     Expr,
@@ -21,8 +22,7 @@ from tilewright.programs.loopnest import (
     map_expressions,
     map_statements,
 )
-from tilewright.programs.loopnest_math import MATH_FUNCTIONS
-from tilewright.programs.loopnest_scalars import Reduction, neutral
+from tilewright.programs.loops.scalars import Reduction, neutral
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

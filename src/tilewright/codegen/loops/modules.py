@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loops.arguments import tuple_of, whole
 from tilewright.codegen.loops.transforms import chain, innermost
-from tilewright.programs.loopnest import Loop, Stmt, outermost, used
+from tilewright.programs.loops.nest import Loop, Stmt, outermost, used
 
 POLYSYN = {
     "parallel",

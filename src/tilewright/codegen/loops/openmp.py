@@ -6,7 +6,7 @@ from dataclasses import replace
 from tilewright.base.errors import IllegalTransformError
 from tilewright.codegen.loops.parallel import clauses, plan_parallel
 from tilewright.codegen.loops.transforms import Setting, add_pragma, innermost
-from tilewright.programs.loopnest import Loop, Stmt, statements, swap
+from tilewright.programs.loops.nest import Loop, Stmt, statements, swap
 
 
 def on_cpu(

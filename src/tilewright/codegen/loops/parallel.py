@@ -13,7 +13,10 @@ from tilewright.base.errors import IllegalTransformError
 from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.extents import extents_of
 from tilewright.codegen.loops.transforms import Setting, chain, ignored, permute
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.accesses import collect
+from tilewright.programs.loops.affine import affine
+from tilewright.programs.loops.dependences import Dependence, Nest, analyse
+from tilewright.programs.loops.nest import (
     Assign,
     Binary,
     Block,
@@ -34,11 +37,8 @@ from tilewright.programs.loopnest import (
     used,
     written,
 )
-from tilewright.programs.loopnest_accesses import collect
-from tilewright.programs.loopnest_affine import affine
-from tilewright.programs.loopnest_dependences import Dependence, Nest, analyse
-from tilewright.programs.loopnest_scalars import Reduction, accumulated, reductions
-from tilewright.programs.loopnest_values import evaluate
+from tilewright.programs.loops.scalars import Reduction, accumulated, reductions
+from tilewright.programs.loops.values import evaluate
 
 MOST_PRIVATE = 2**15
 """Most elements of an array that every thread of a CPU keeps a copy of: OpenMP puts it on the stack."""

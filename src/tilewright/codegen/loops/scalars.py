@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loops.transforms import Setting, innermost
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.nest import (
     Assign,
     Binary,
     Block,
@@ -29,7 +29,7 @@ from tilewright.programs.loopnest import (
     walk,
     written,
 )
-from tilewright.programs.loopnest_values import evaluate
+from tilewright.programs.loops.values import evaluate
 
 MAX_COPY = 2**20
 """Largest copy of a part of an array, elements."""

@@ -9,9 +9,9 @@ from tilewright.codegen.emit import StencilLayout
 from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.harness import region_text
 from tilewright.codegen.print.elements import C_ELEMENTS
-from tilewright.programs.loopnest import Expr, Stmt
-from tilewright.programs.problem import Problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.loops.nest import Expr, Stmt
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tiling import Tiling
 
 HEAD = """#include <stdint.h>
 #include <stdlib.h>

@@ -9,21 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.programs.loopnest import (
-    Binary,
-    Block,
-    Call,
-    Loop,
-    Name,
-    Num,
-    Stmt,
-    names,
-    statements,
-    swap,
-    used,
-)
-from tilewright.programs.loopnest_dependences import Dependence, analyse
-from tilewright.programs.loopnest_scalars import accumulated, reductions
+from tilewright.programs.loops.dependences import Dependence, analyse
+from tilewright.programs.loops.nest import Binary, Block, Call, Loop, Name, Num, Stmt, names, statements, swap, used
+from tilewright.programs.loops.scalars import accumulated, reductions
 
 MAX_TILE = 2**24
 """Largest tile size."""

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loops.transforms import Setting, asserts, ignored, loops_named, recheck
-from tilewright.programs.loopnest import (
+from tilewright.programs.loops.affine import affine
+from tilewright.programs.loops.dependences import analyse
+from tilewright.programs.loops.nest import (
     Assign,
     Binary,
     Block,
@@ -25,9 +27,7 @@ from tilewright.programs.loopnest import (
     swap,
     written,
 )
-from tilewright.programs.loopnest_affine import affine
-from tilewright.programs.loopnest_dependences import analyse
-from tilewright.programs.loopnest_values import evaluate
+from tilewright.programs.loops.values import evaluate
 
 MAX_SIZE = 5_000
 """Largest result of unrolling, in statements and parts of expressions."""

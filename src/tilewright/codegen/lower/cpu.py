@@ -3,7 +3,7 @@
     Mark                    a comment
     Let                     a name; one for a name or a number is replaced by it
     Loop                    for (…)                        without a loop where it has a single iteration
-    Wavefronts              the loop over the sums         :func:`tilewright.tilings.tree.unfolded`
+    Wavefronts              the loop over the sums         :func:`tilewright.schedules.tree.nodes.unfolded`
     Parallel                #pragma omp for, dynamic       over all tiles of the wavefront, counted off in one number
     Parallel, a team        every so many-th tile          where threads share a tile: teams have consecutive numbers
     Parallel in a tile      every so many-th part          of the team's threads, who meet afterwards
@@ -23,9 +23,9 @@ from tilewright.codegen.boxes.statements import box_call
 from tilewright.codegen.lower import private, sweeps
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, unpack
-from tilewright.programs.dependences import analyse
-from tilewright.tilings.affine import Whole
-from tilewright.tilings.tree import (
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.schedules.tree.affine import Whole
+from tilewright.schedules.tree.nodes import (
     Compute,
     CopyIn,
     CopyOut,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from tilewright.codegen import ir
-from tilewright.tilings.affine import Combined, Expr, Name, Operator, Whole
+from tilewright.schedules.tree.affine import Combined, Expr, Name, Operator, Whole
 
 _BUILD: Mapping[Operator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     Operator.ADD: ir.add,

@@ -14,8 +14,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.points import own_place
 from tilewright.codegen.sites import Site, box_bounds, constants, extent, stride
-from tilewright.programs.problem import Problem
-from tilewright.tilings.tree import Box, CopyIn, CopyOut, Private, children
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tree.nodes import Box, CopyIn, CopyOut, Private, children
 
 _SLOT = ir.Var("slot")
 _SIZES = ir.Var("own_size", ir.pointer(ir.INDEX))

@@ -6,9 +6,9 @@ from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.statements import box_call, cells_name
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, box_bounds, extent, stride
-from tilewright.programs.dependences import analyse
-from tilewright.programs.stencil import Program
-from tilewright.tilings.tree import Loop
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.program import Program
+from tilewright.schedules.tree.nodes import Loop
 
 _THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
 _FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = (

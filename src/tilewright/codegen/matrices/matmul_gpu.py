@@ -2,9 +2,9 @@
 
 A group owns a block of R's rows (left
 fusion) or columns (right) and keeps a block X by Y of the intermediate T in shared memory, as
-:mod:`tilewright.costs.chain` counts it. Both products run on the same routine: slices of depth Z of the two operands
-are staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. A kernel counts the
-words that it moves between memory and chip if asked to.
+:mod:`tilewright.costs.chains.traffic` counts it. Both products run on the same routine: slices of depth Z of the two
+operands are staged in shared memory, and every thread multiplies ROWS by COLUMNS cells in registers. A kernel counts
+the words that it moves between memory and chip if asked to.
 """
 
 from tilewright.base.errors import UsageError
@@ -15,7 +15,7 @@ from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.tilings.unrolling import GroupBlock
+from tilewright.schedules.bodies.unrolling import GroupBlock
 
 _COUNT = ir.element("uint32")
 _VERSION = 2

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
-from tilewright.programs.expression import Read, Tape
+from tilewright.programs.stencil.expression import Read, Tape
 
 Place = tuple[int, int]
 """A row of a block: along the axis of blocked rows, and along the middle axis in 3D where that is another."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import fuse_roots
 from tilewright.codegen.sites import Site
-from tilewright.programs.expression import Apply, Node, Read, Tape
-from tilewright.tilings.body import Body
+from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
+from tilewright.schedules.bodies.body import Body
 
 
 def in_any_order(tape: Tape, site: Site) -> Tape:
@@ -26,7 +26,7 @@ def in_any_order(tape: Tape, site: Site) -> Tape:
 def regroup(tape: Tape, body: Body) -> Tape:
     """Regroup every sum of a tape: into chains as long as ``body`` says, and by rows where it says so.
 
-    >>> from tilewright.programs.catalogue import program
+    >>> from tilewright.programs.stencil.catalogue import program
     >>> tape = program("heat2d").statements[0].tape
     >>> new = regroup(tape, Body(chain=12, grouped=6, piece=1, part=1))
     >>> len(new) == len(tape), new == tape

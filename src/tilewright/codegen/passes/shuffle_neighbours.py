@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Rows, Site, extent
-from tilewright.programs.expression import Read
-from tilewright.programs.stencil import Statement
-from tilewright.tilings.body import Block
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.bodies.body import Block
 
 _FROM, _LENGTH = ir.Var("beside_from"), ir.Var("beside_length")
 

@@ -11,8 +11,8 @@ that no scalar remainder is left.
 
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, box_bounds, extent
-from tilewright.programs.dependences import overwrites_its_input
-from tilewright.programs.stencil import Statement
+from tilewright.programs.stencil.dependences import overwrites_its_input
+from tilewright.programs.stencil.program import Statement
 
 AT_LOW, AT_HIGH, BEGIN, END = ir.Var("at_low"), ir.Var("at_high"), ir.Var("begin"), ir.Var("end")
 START, STOP = ir.Var("start"), ir.Var("stop")

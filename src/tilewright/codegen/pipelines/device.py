@@ -21,11 +21,11 @@ from tilewright.codegen.ir.builder import Builder, Value, least, select
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.expression import Read, Scalar
-from tilewright.programs.pipeline import Stencil
-from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.tilings.fusion import Group, plan_group, slots
-from tilewright.tilings.rows import halos_of, streamable
+from tilewright.programs.pipelines.pipeline import Stencil
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.programs.stencil.expression import Read, Scalar
+from tilewright.schedules.pipelines.fusion import Group, plan_group, slots
+from tilewright.schedules.pipelines.rows import halos_of, streamable
 
 _BLOCK = ("T_y", "T_x", "N_y", "N_x")
 _WORD = ir.element("int64")

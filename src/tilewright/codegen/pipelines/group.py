@@ -17,9 +17,9 @@ from tilewright.codegen.pipelines.rings import Rings
 from tilewright.codegen.pipelines.rows import Rows
 from tilewright.codegen.print import c
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.tilings.fusion import Group
-from tilewright.tilings.rows import Pass, RowTile, plan_rows
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.schedules.pipelines.fusion import Group
+from tilewright.schedules.pipelines.rows import Pass, RowTile, plan_rows
 
 _BYTE, _DOUBLE = ir.element("uint8"), ir.element("float64")
 _ARRAYS, _SIZES = ir.const_pointer(ir.pointer(_BYTE)), ir.const_pointer(ir.INDEX)

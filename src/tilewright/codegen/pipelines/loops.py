@@ -7,10 +7,10 @@ from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.ir.builder import Builder
 from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results
-from tilewright.programs.expression import Read, Scalar
-from tilewright.programs.pipeline import Stencil
-from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.tilings.rows import Pass, RowPlan
+from tilewright.programs.pipelines.pipeline import Stencil
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.programs.stencil.expression import Read, Scalar
+from tilewright.schedules.pipelines.rows import Pass, RowPlan
 
 INDEX = ir.Var("i")
 

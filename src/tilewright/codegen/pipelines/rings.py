@@ -3,8 +3,8 @@
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.programs.pipeline_problem import PipelineProblem
-from tilewright.tilings.rows import RowPlan, RowTile, pitch
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.schedules.pipelines.rows import RowPlan, RowTile, pitch
 
 
 class Rings:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.print.elements import C_LANES, SUFFIX
-from tilewright.programs.operators import FUNCTIONS
+from tilewright.programs.stencil.operators import FUNCTIONS
 
 WIDTHS = (64, 32, 16)
 """Bytes of vectors."""

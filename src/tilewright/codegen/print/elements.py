@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tilewright.programs.operators import FUNCTIONS
+from tilewright.programs.stencil.operators import FUNCTIONS
 
 LIBRARY = FUNCTIONS | {"rint", "trunc"}
 """Operators that the languages' libraries have by their names."""

@@ -12,10 +12,10 @@ from tilewright.codegen.streaming.layout import Plan, cut, make_plan, parts
 from tilewright.codegen.streaming.points import stream_function
 from tilewright.codegen.streaming.stages import stage_functions
 from tilewright.codegen.streaming.tile import tile_function
-from tilewright.programs.problem import Problem
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.pipeline import line_cells, of_problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.streaming.levels import line_cells, of_problem
+from tilewright.schedules.tiling import Tiling
 
 STEPS, THREADS = ir.Var("steps"), ir.Var("threads")
 

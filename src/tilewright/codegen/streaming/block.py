@@ -9,9 +9,9 @@ from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.streaming.layout import PITCH, Plan, Slabs, slab_at, slabs
-from tilewright.programs.expression import Read
-from tilewright.programs.weights import Apart, apart
-from tilewright.tilings.body import StageCode, StreamBlock, Sum
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.weights import Apart, apart
+from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

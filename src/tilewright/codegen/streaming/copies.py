@@ -18,7 +18,7 @@ from tilewright.codegen.streaming.layout import (
     slab_at,
     slabs,
 )
-from tilewright.tilings.pipeline import line_cells
+from tilewright.schedules.streaming.levels import line_cells
 
 FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")
 """Whether a band reads the caller's arrays, and whether it writes the caller's results."""

@@ -11,10 +11,10 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, box_bounds
-from tilewright.programs.problem import Boundary
-from tilewright.tilings.catalogue import complete
-from tilewright.tilings.pipeline import Pipeline, line_cells, of_problem
-from tilewright.tilings.tiling import Tiling
+from tilewright.programs.stencil.problem import Boundary
+from tilewright.schedules.catalogue import complete
+from tilewright.schedules.streaming.levels import Pipeline, line_cells, of_problem
+from tilewright.schedules.tiling import Tiling
 
 GX, GY, N, X0, X1 = ir.Var("gx"), ir.Var("gy"), ir.Var("n"), ir.Var("x0"), ir.Var("x1")
 PITCH, SLAB, VECTORS, EDGE = ir.Var("pitch"), ir.Var("slab"), ir.Var("vectors"), ir.Var("edge")
@@ -22,7 +22,7 @@ PITCH, SLAB, VECTORS, EDGE = ir.Var("pitch"), ir.Var("slab"), ir.Var("vectors"),
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that the parts of a streaming kernel share; axes count as in :mod:`tilewright.tilings.pipeline`.
+    """What the parts of a streaming kernel share; axes count as in :mod:`tilewright.schedules.streaming.levels`.
 
     Attributes:
         site: The kernel's surroundings.

@@ -10,7 +10,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.streaming.block import Operands, block_body, source, stage_outputs, target, version_tag
 from tilewright.codegen.streaming.layout import VECTORS, Plan, lanes, mul_vector, sizes, slab_at
-from tilewright.tilings.body import StageCode, StreamBlock
+from tilewright.schedules.bodies.body import StageCode, StreamBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

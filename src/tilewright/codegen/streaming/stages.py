@@ -21,8 +21,8 @@ from tilewright.codegen.streaming.block import (
 )
 from tilewright.codegen.streaming.layout import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
 from tilewright.codegen.streaming.planes import Planes, planes_function
-from tilewright.tilings.body import StageCode
-from tilewright.tilings.pipeline import line_cells
+from tilewright.schedules.bodies.body import StageCode
+from tilewright.schedules.streaming.levels import line_cells
 
 FIRST, LAST = ir.Var("first"), ir.Var("last")
 CHUNK = ir.Var("chunk")

@@ -8,7 +8,7 @@ from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, 
 from tilewright.codegen.streaming.layout import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
 from tilewright.codegen.streaming.points import near_rows
 from tilewright.codegen.streaming.stages import loaded
-from tilewright.tilings.pipeline import line_cells
+from tilewright.schedules.streaming.levels import line_cells
 
 T, LEVELS, TURN, SIDE, START, VERSION = (
     ir.Var("t"),

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.ir.builder import Builder, Value
-from tilewright.programs.expression import Read
-from tilewright.programs.table import Recurrence
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.tables.table import Recurrence
 
 
 def element_of(dtype: str) -> ir.Element:

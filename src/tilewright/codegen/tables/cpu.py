@@ -21,8 +21,8 @@ from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
-from tilewright.programs.expression import Read
-from tilewright.programs.table import Recurrence
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.tables.table import Recurrence
 
 SIZES = ("m", "n", "t", "s", "threads", "tables", "fold", "own")
 """What ``size`` holds: extents, the tile, threads, whether tables are wanted, whether all cells are folded, and bytes

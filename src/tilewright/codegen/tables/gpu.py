@@ -25,10 +25,10 @@ from tilewright.codegen.print.elements import itemsize
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
-from tilewright.programs.expression import Read
-from tilewright.programs.table import Recurrence
-from tilewright.tilings.orthogonal import passed_bytes
-from tilewright.tilings.unrolling import TableShape
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.tables.table import Recurrence
+from tilewright.schedules.bodies.unrolling import TableShape
+from tilewright.schedules.families.orthogonal import passed_bytes
 
 ABOVE, BESIDE = 3, 2
 """Sets of edges that are kept."""

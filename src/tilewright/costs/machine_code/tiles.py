@@ -8,11 +8,11 @@ import math
 
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.machine_code.bound import Work
-from tilewright.programs.dependences import analyse
-from tilewright.programs.problem import Problem
-from tilewright.tilings import stream_block
-from tilewright.tilings.catalogue import traits
-from tilewright.tilings.gpu_schedule import GpuSchedule
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.streaming import block as stream_block
 
 FAMILIES = ("none", "streaming")
 """Families with a bound by machine code."""

@@ -17,9 +17,9 @@ operations where it is stored (its replacement of temporary expressions), while 
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
-from tilewright.programs.weights import Terms
-from tilewright.tilings.body import Sum
-from tilewright.tilings.sums import Part, parts
+from tilewright.programs.stencil.weights import Terms
+from tilewright.schedules.bodies.body import Sum
+from tilewright.schedules.bodies.sums import Part, parts
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:

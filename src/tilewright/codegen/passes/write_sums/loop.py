@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
-from tilewright.programs.expression import Read
-from tilewright.programs.weights import Terms
-from tilewright.tilings.body import Block, Sum
-from tilewright.tilings.sums import Near, nears, runs
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.weights import Terms
+from tilewright.schedules.bodies.body import Block, Sum
+from tilewright.schedules.bodies.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
 """Where a vector starts in its row."""

@@ -18,7 +18,7 @@ one place along the rows. Source: S. Winograd, "Arithmetic Complexity of Computa
 Gray (CVPR 2016) for convolutions.
 
 A result differs in rounding: every value enters with weights that may be larger than its own
-(:data:`tilewright.programs.weights.MOST_GROWTH`). With n columns and r other reads, w reads in
+(:data:`tilewright.programs.stencil.weights.MOST_GROWTH`). With n columns and r other reads, w reads in
 all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute values; the package promises
 4 (2 w - 1) eps.
 """
@@ -27,13 +27,13 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.codegen.passes.write_sums.inputs import InputSums
 from tilewright.codegen.passes.write_sums.loop import Loop
-from tilewright.programs.expression import Read
-from tilewright.programs.weights import Column, Terms, columns
-from tilewright.tilings.body import Sum
-from tilewright.tilings.sums import Near, paired
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.weights import Column, Terms, columns
+from tilewright.schedules.bodies.body import Sum
+from tilewright.schedules.bodies.sums import Near, paired
 
 A, B, C, E = range(4)
-"""The four sums, in the order of :attr:`tilewright.programs.weights.Column.factors`."""
+"""The four sums, in the order of :attr:`tilewright.programs.stencil.weights.Column.factors`."""
 _NAMES = "abce"
 TURNED = ((ir.sub, 0, 2), (ir.add, 1, 2), (ir.sub, 2, 1), (ir.sub, 3, 1))
 """What of the four values of a column goes into each of them."""

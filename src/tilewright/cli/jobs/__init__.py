@@ -1,0 +1,1 @@
+"""What commands do with files: formats, job descriptions, and output."""

@@ -1,0 +1,266 @@
+"""Files of a codesign: the two figures, the table, all designs; and its solved tables, to be weighed again later."""
+
+import csv
+import dataclasses
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs import area as area_model
+from tilewright.costs.arrays import Floats
+from tilewright.costs.pipelines.separable import Form
+from tilewright.costs.setting import make_setting
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.report.codesign_plots import Panel, draw_designs, draw_shares
+from tilewright.tuning.codesign.design import Axes, Case, Options, expand
+from tilewright.tuning.codesign.designs import Exploration, pareto_set
+from tilewright.tuning.codesign.families import others_of
+from tilewright.tuning.codesign.insights import shares
+from tilewright.tuning.codesign.search import NOTHING
+from tilewright.tuning.codesign.solve import Choices, Solution
+from tilewright.tuning.codesign.tiles import configurations
+from tilewright.verbs.codesign.codesign import Codesign, solve_stock
+from tilewright.verbs.codesign.workload import IN_2D, IN_3D
+from tilewright.verbs.predict import as_machine
+
+_VERSION = 2
+_LARGEST, _LARGEST_FILE = 2**31, 2**28
+"""Bytes of tables, and of the file that holds them."""
+_DAMAGE = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError, MemoryError, RuntimeError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading a damaged archive can raise; its checksums find the damage, in one way or another."""
+_COLUMNS = (
+    "stencil", "sm_count", "vector_width", "shared_kb", "area_mm2", "gflops", "tiling_of_largest_size",
+    "gflops_on_common_best",
+)  # fmt: skip
+
+
+def panels(result: Codesign) -> tuple[Panel, ...]:
+    """Return one panel per number of dimensions in the workload, as figures C.3 and C.4 have them."""
+    names = list(dict.fromkeys(case.program for case in result.exploration.cases))
+    ranks = {case.program: case.problem.program.rank for case in result.exploration.cases}
+    weights = dict.fromkeys(names, 1.0) if result.weights is None else dict(result.weights)
+    found = []
+    for rank in sorted(set(ranks.values())):
+        some = {name: weights[name] for name in names if ranks[name] == rank and weights.get(name, 0) > 0}
+        if some:
+            found.append(_panel(result, some, _title(rank, tuple(some))))
+    return tuple(found)
+
+
+def _title(rank: int, names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"{rank}D stencils" if names in {IN_2D, IN_3D} else ", ".join(names)
+
+
+def _panel(result: Codesign, weights: Mapping[str, float], title: str) -> Panel:
+    one = result.reweighted(weights)
+    areas = one.exploration.parts().total
+    score = one.exploration.score(weights, areas)
+    inside = one.exploration.within(one.area, areas, score)
+    chosen = np.flatnonzero(inside)
+    shared, vector = shares(one.exploration)
+    front = np.searchsorted(chosen, pareto_set(areas, score.gain, inside))
+    stock = []
+    for chip in one.stock:
+        without = float(chip.exploration.parts().total[0])
+        stock.append((chip.name, chip.area, without, float(chip.exploration.score(weights).gflops[0])))
+    return Panel(
+        title=title,
+        area=areas[chosen],
+        gflops=score.gflops[chosen],
+        shared=shared[chosen],
+        vector=vector[chosen],
+        pareto=front,
+        stock=tuple(stock),
+    )
+
+
+def write(result: Codesign, folder: Path, suffix: str = ".png") -> tuple[Path, ...]:
+    """Write figures C.3 and C.4, table C.2 and all designs of the range into a folder, which is made.
+
+    Args:
+        result: The codesign.
+        folder: Where to.
+        suffix: Of the figures: ``.png``, ``.svg`` or ``.pdf``.
+
+    Returns:
+        The files: ``designs``, ``shares``, ``sensitivity.csv`` and ``designs.csv``.
+
+    Raises:
+        UsageError: If matplotlib is missing or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        drawn = panels(result)
+        figures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
+        table, every = folder / "sensitivity.csv", folder / "designs.csv"
+        _write_rows(table, _COLUMNS, (_row(row) for row in result.insight("sensitivity")))
+        _write_rows(every, ("panel", "area_mm2", "gflops", "shared_share", "vector_share", "pareto"), _points(drawn))
+    except OSError as error:
+        raise UsageError(f"the results cannot be written to {str(folder)!r}: {error.strerror}") from None
+    return (*figures, table, every)
+
+
+def _row(row: Mapping[str, object]) -> tuple[object, ...]:
+    best = row["best"]
+    if not isinstance(best, dict):
+        raise TypeError("the best design is a dictionary")
+    return (
+        row["program"], best["sm_count"], best["vector_width"], best["shared_kb"], round(best["area"], 2),
+        round(best["gflops"], 1), row["shared_tiling"], round(float(str(row["common_gflops"])), 1),
+    )  # fmt: skip
+
+
+def _points(drawn: tuple[Panel, ...]) -> "list[tuple[object, ...]]":
+    rows: list[tuple[object, ...]] = []
+    for panel in drawn:
+        optimal = np.isin(np.arange(len(panel.area)), panel.pareto)
+        columns = (panel.area, panel.gflops, panel.shared, panel.vector)
+        rows += [
+            (panel.title, *(f"{value:.6g}" for value in values), int(front))
+            for *values, front in zip(*columns, optimal, strict=True)
+        ]
+    return rows
+
+
+def _write_rows(path: Path, columns: tuple[str, ...], rows: object) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(rows)  # type: ignore[arg-type]
+
+
+def save(result: Codesign, path: Path) -> None:
+    """Save the solved tables, so that :func:`load` can weigh them again without solving.
+
+    Raises:
+        UsageError: If a program is not built in, or the file cannot be written.
+    """
+    one = result.exploration
+    for case in one.cases:
+        if case.program not in catalogue.names() or catalogue.program(case.program) != case.problem.program:
+            raise UsageError(f"tables are kept for built-in programs, {case.program!r} is not one")
+    meta = {
+        "version": _VERSION,
+        "workload": result.workload,
+        "machine": result.machine,
+        "stock": [chip.name for chip in result.stock],
+        "area": list(result.area),
+        "axes": dataclasses.asdict(one.axes),
+        "options": dataclasses.asdict(one.options),
+        "area_model": one.area_model,
+        "width_cost": one.width_cost,
+        "cases": [
+            [
+                case.program,
+                list(case.problem.shape),
+                case.problem.steps,
+                case.weight,
+                case.flops_per_cell,
+                list(case.strategies),
+            ]
+            for case in one.cases
+        ],
+    }
+    arrays = {"meta": np.array(json.dumps(meta)), "seconds": np.stack([s.seconds for s in one.solutions])}
+    arrays["choice"] = np.stack([s.choice for s in one.solutions])
+    if any(s.joules is not None for s in one.solutions):
+        raise UsageError("tables are kept for the metrics time and per_area", "solve the others again")
+    try:
+        with path.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+    except OSError as error:
+        raise UsageError(f"the tables cannot be written to {str(path)!r}: {error.strerror}") from None
+
+
+def load(path: Path) -> Codesign:
+    """Load tables that :func:`save` wrote.
+
+    Raises:
+        UsageError: If the file is not one of those.
+    """
+    try:
+        with path.open("rb") as stream:  # never more: a device has no end
+            held = io.BytesIO(stream.read(_LARGEST_FILE + 1))
+        _inspect(held, path)
+        held.seek(0)
+        with np.load(held, allow_pickle=False) as data:
+            meta = json.loads(str(data["meta"]))
+            seconds, choice = data["seconds"], data["choice"]
+        return _restored(meta, seconds, choice)
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"the tables {str(path)!r} cannot be read: {error.strerror or 'no such format'}") from None
+    except _DAMAGE:
+        raise UsageError(f"{str(path)!r} holds no tables of codesign", "write them with --save") from None
+
+
+def _inspect(held: io.BytesIO, path: Path) -> None:
+    """Refuse an archive that is too large or whose checksums do not hold, before anything in it is parsed."""
+    with zipfile.ZipFile(held) as archive:
+        if len(held.getbuffer()) > _LARGEST_FILE or sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
+            raise UsageError(f"tables of codesign have at most {_LARGEST} bytes, {str(path)!r} has more")
+        if archive.testzip() is not None:
+            raise zipfile.BadZipFile
+
+
+def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa: ANN401  (JSON that is checked here)
+    if meta["version"] != _VERSION:
+        raise UsageError(f"the tables are of version {meta['version']!r}, this one reads {_VERSION}", "solve again")
+    axes = Axes(**{name: tuple(values) for name, values in dict(meta["axes"]).items()})
+    held = dict(meta["options"])
+    options = Options(**{**held, "form": Form(**held["form"]), "strategies": tuple(held["strategies"])})
+    base = as_machine(str(meta["machine"]))
+    cases = tuple(
+        Case(
+            problem=make_problem(catalogue.program(name), tuple(shape), steps),
+            weight=weight,
+            flops_per_cell=flops,
+            strategies=expand(own) if own else (),
+        )
+        for name, shape, steps, weight, flops, own in meta["cases"]
+    )
+    if seconds.shape != (len(cases), *axes.shape) or choice.shape != seconds.shape:
+        raise ValueError("the arrays do not fit")
+    if seconds.dtype.kind != "f" or choice.dtype != np.int32 or not (seconds > 0).all():
+        raise ValueError("these are no times and choices")
+    known = {
+        case.problem.program: configurations(make_setting(case.problem, base), axes.shared_kb, options)
+        for case in cases
+    }
+    solutions = tuple(
+        Solution(
+            seconds=s,
+            joules=None,
+            choice=c,
+            configurations=known[case.problem.program],
+            others=others_of(case, axes, base, options),
+        )
+        for case, s, c in zip(cases, seconds, choice, strict=True)
+    )
+    if any(one.choice.min() < NOTHING or one.choice.max() >= one.count for one in solutions):
+        raise ValueError("a choice is out of range")
+    draft = Exploration(
+        cases=cases, axes=axes, options=options, coefficients=area_model.coefficients(base),
+        area_model=str(meta["area_model"]), width_cost=bool(meta["width_cost"]),
+        solutions=solutions,
+    )  # fmt: skip
+    low, high = meta["area"]
+    stock = tuple(solve_stock(str(name), draft, base, None) for name in meta["stock"])
+    return Codesign(
+        workload=str(meta["workload"]), machine=base.name, exploration=draft, area=(low, high), weights=None,
+        stock=stock,
+    )  # fmt: skip

@@ -1,0 +1,340 @@
+"""One run as the command line asks for it: data in, compute, check, data out."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError, WrongResultError
+from tilewright.base.units import format_seconds, format_shape
+from tilewright.plan import read_target
+from tilewright.programs.stencil.problem import Problem, parse_boundary
+from tilewright.programs.stencil.program import Program
+from tilewright.report.waiting import waiting
+from tilewright.runtime.formats.files import check_output, check_place, is_archive, read_planes, write_planes
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.simulation import Calculation
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs import data
+from tilewright.verbs.load import load_program
+from tilewright.verbs.running.levels import warn_if_at_rest
+from tilewright.verbs.running.monitor import Monitor, make_monitor
+from tilewright.verbs.running.record import threads_of
+from tilewright.verbs.running.run import Case, calculation_of, make_case, without_points
+from tilewright.verbs.running.told import Watched, while_running
+
+Note = Callable[[str], None]
+_LONG_CHECK = 2e8
+"""Cell updates from which a check is announced."""
+_REFERENCE_COPIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What the command line asks for, as it is written there.
+
+    Attributes:
+        program: A built-in program, or ``file.py:function``.
+        steps: Time steps.
+        shape: Extents as text; those of the inputs by default.
+        backend: ``auto``, ``c`` or ``numpy``.
+        dtype: Element type; that of the inputs by default, else float32.
+        boundary: Boundaries as text.
+        tile: The tiling as text; the model's choice by default.
+        threads: Threads; all by default.
+        strict: Whether the order of operations is kept exactly.
+        inputs: One file per field, or a ``.npz`` file with several; none for random data.
+        outputs: Files for the updated fields; a ``.npz`` file holds all fields and time levels.
+        scalars: ``name=value`` each.
+        seed: Seed of random data.
+        check: Whether to compare with the reference.
+        every: Look at the run every so many steps; a value that is not finite then ends it.
+        until: End the run when no value changes by more than this per step.
+        where: A file of truth values: where they are false, cells keep their first value.
+        sources: ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step.
+        snapshots: A file beside which the first updated field (all fields and time levels, as ``.npz``) is written, at
+            every look, with the step in its name.
+    """
+
+    program: str
+    steps: int
+    shape: str | None = None
+    backend: str = "auto"
+    dtype: str | None = None
+    boundary: str = "fixed"
+    tile: str | None = None
+    threads: int | None = None
+    strict: bool = False
+    inputs: tuple[Path, ...] = ()
+    outputs: tuple[Path, ...] = ()
+    scalars: tuple[str, ...] = ()
+    seed: int = 0
+    check: bool = False
+    every: int | None = None
+    until: float | None = None
+    where: Path | None = None
+    sources: tuple[str, ...] = ()
+    snapshots: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A result against the float64 reference.
+
+    Attributes:
+        max_error: Largest absolute difference over all cells.
+        within: Whether every cell is within its bound.
+    """
+
+    max_error: float
+    within: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a run did.
+
+    Attributes:
+        problem: The problem.
+        planes: How often it was computed: 3 for a colour picture, else 1.
+        backend: What computed it, ``c`` or ``numpy``.
+        tiling: The tiling that was used.
+        threads: Threads that were used.
+        steps: Steps that were done: those of the problem, unless the run ended before.
+        seconds: Time of computing, without compiling and without reading or writing files.
+        comparison: The comparison with the reference, where it was asked for.
+    """
+
+    problem: Problem
+    planes: int
+    backend: str
+    tiling: Tiling
+    threads: int
+    seconds: float
+    steps: int
+    comparison: Comparison | None = None
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        return self.planes * self.problem.cells * self.steps / self.seconds / 1e9
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as plain data."""
+        document: dict[str, object] = {
+            "program": self.problem.program.name,
+            "shape": list(self.problem.shape),
+            "steps": self.steps,
+            "steps_done": self.steps,
+            "dtype": self.problem.dtype,
+            "backend": self.backend,
+            "tiling": str(self.tiling),
+            "threads": self.threads,
+            "planes": self.planes,
+            "seconds": self.seconds,
+            "gcells_per_second": self.gcells_per_second,
+        }
+        if self.comparison is not None:
+            checked = {"checked": True, "within_bound": self.comparison.within}
+            document |= {"max_error": self.comparison.max_error, **checked}
+        return document
+
+    def __str__(self) -> str:
+        asked = "" if self.steps == self.problem.steps else f" of {self.problem.steps}"
+        what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.steps}{asked} steps"
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        lines = [
+            f"{what}, {self.problem.dtype}: {self.backend}, {self.tiling}, {threads}",
+            f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s",
+        ]
+        if self.comparison is not None:
+            verdict = "within" if self.comparison.within else "BEYOND"
+            lines.append(f"every cell checked: largest error {self.comparison.max_error:.3g}, {verdict} the bound")
+        return "\n".join(lines)
+
+    def raise_if_wrong(self) -> None:
+        """Raise if the comparison failed.
+
+        Raises:
+            WrongResultError: If a cell lies beyond its bound.
+        """
+        if self.comparison is not None and not self.comparison.within:
+            raise WrongResultError(
+                f"the result differs from the float64 reference by up to {self.comparison.max_error:.3g}, "
+                "more than rounding explains",
+                "report it with the command line and the output of `tilewright doctor`",
+            )
+
+
+def perform(job: Job, note: Note) -> Report:
+    """Do one run.
+
+    Args:
+        job: What is asked for.
+        note: Called with lines for the user while it goes on.
+
+    Returns:
+        What was done; the outputs are written.
+
+    Raises:
+        TilewrightError: If anything does not fit.
+    """
+    program, target = load_program(job.program), read_target(job.backend, thread_count(job.threads))
+    _check_outputs(program, job, note)
+    scalars = data.scalar_values(program, job.scalars)
+    planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
+    boundary, looks = parse_boundary(job.boundary), _Looks(job, program, len(planes))
+    cases = [
+        make_case(
+            program, arrays, scalars, steps=job.steps, boundary=boundary, dtype=job.dtype, where=looks.mask,
+            sources=looks.sources, stops=target.on_device,
+        )
+        for arrays in planes
+    ]  # fmt: skip
+    problem = cases[0].problem
+    warn_if_at_rest(cases[0].given, files=True)
+    looks.constant = {
+        field: [np.asarray(level, problem.dtype) for level in cases[0].given.versions[field]]
+        for field in program.fields
+        if field not in program.updated
+    }
+    deep = any(map(is_archive, job.outputs))
+    calculations = [calculation_of(each, target, job.tile, strict=job.strict, monitor=looks.monitor) for each in cases]
+    begin = time.perf_counter()
+    done = [_computed(each, looks.monitor, deep=deep) for each in calculations]
+    seconds = time.perf_counter() - begin
+    results = [{field: levels[0] for field, levels in found.items()} for found, _ in done]
+    _write(problem, results, job.outputs, note)
+    for path in filter(is_archive, job.outputs):
+        data.write_state(path, program, {**looks.constant, **done[0][0]})
+    kernel = calculations[0].kernel
+    return Report(
+        problem=problem,
+        planes=len(planes),
+        backend=kernel.plan.target.backend,
+        tiling=kernel.plan.tiling,
+        threads=threads_of(kernel, target.threads),
+        seconds=seconds,
+        steps=min(steps for _, steps in done),
+        comparison=_compare(cases, results, note) if job.check else None,
+    )
+
+
+def _computed(
+    calculation: Calculation, monitor: Monitor | None, *, deep: bool
+) -> tuple[dict[str, tuple[Array, ...]], int]:
+    """Compute, and say how far it is where that takes long."""
+    watched = None if monitor is None else Watched(monitor)
+    with while_running(calculation.kernel, calculation.problem, watched):
+        return calculation.compute(watched, deep=deep)
+
+
+class _Looks:
+    """What a job wants to see or to change while it runs, read and checked."""
+
+    def __init__(self, job: Job, program: Program, planes: int) -> None:
+        self.mask = None if job.where is None else read_planes(job.where)[0]
+        self.sources = [_source(text) for text in job.sources] or None
+        self.constant: Mapping[str, Sequence[Array]] = {}
+        self._program, self._target = program, job.snapshots
+        if job.snapshots is not None and job.every is None:
+            raise UsageError("snapshots need to know how often they are written", "give --every 100")
+        if (job.snapshots is not None or job.until is not None) and planes > 1:
+            raise UsageError("a colour picture is computed by channel, so --snapshots and --until do not apply to it")
+        if planes > 1 and any(is_archive(path) for path in job.outputs):
+            raise UsageError("a colour picture is computed by channel, which a .npz file does not hold", "write a .npy")
+        if job.check and job.until is not None:
+            raise UsageError("--check computes all steps, so it does not go with --until")
+        levels = job.snapshots is not None and is_archive(job.snapshots)
+        self.monitor = make_monitor(job.every, None if job.snapshots is None else self._look, job.until, levels=levels)
+
+    def _look(self, step: int, view: Any) -> None:  # noqa: ANN401
+        assert self._target is not None  # noqa: S101  (it is called where there is one)
+        target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
+        views = view if len(updated) > 1 else (view,)
+        if not is_archive(target):
+            write_planes(target, (views[0],))
+            return
+        levels = {
+            field: each if isinstance(each, tuple) else (each,) for field, each in zip(updated, views, strict=True)
+        }
+        data.write_state(target, self._program, {**self.constant, **levels})
+
+
+def _source(text: str) -> tuple[tuple[int, ...], float]:
+    cell, _, value = text.partition("=")
+    try:
+        return tuple(int(part) for part in cell.split(",")), float(value)
+    except ValueError:
+        raise UsageError(f"a source is written CELL=VALUE, got {text!r}", "write it like --source 8,8=1.0") from None
+
+
+def _check_outputs(program: Program, job: Job, note: Note) -> None:
+    """Find out before any computation whether the results can be written, and say what they will lack."""
+    single = [path for path in job.outputs if not is_archive(path)]
+    if len(single) > len(program.updated):
+        updated = ", ".join(program.updated)
+        raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(single)} times")
+    for path in (*job.outputs, *([] if job.snapshots is None else [job.snapshots])):
+        if is_archive(path):
+            check_place(path)
+            data.archive_names(program)
+        else:
+            check_output(path)
+    if len(single) == len(job.outputs):
+        for field, path in zip(program.updated, single, strict=False):
+            _note_lost(program, field, path, note)
+    if job.snapshots is not None:
+        _note_lost(program, program.updated[0], job.snapshots, note, alone=True)
+
+
+def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: bool = False) -> None:
+    """Say that no run can go on from a file of a single array, where a next one needs more."""
+    levels, fields = program.history(field) > 1, alone and len(program.updated) > 1
+    if path.suffix.lower() == ".npy" and (levels or fields):
+        what = f"the newest time level of {field!r}" if levels else repr(field)
+        note(
+            f"warning: {str(path)!r} holds {what} alone, from which no run can go on "
+            f"(hint: {path.with_suffix('.npz').name} keeps all fields and time levels, and --input reads it)"
+        )
+
+
+def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Sequence[Path], note: Note) -> None:
+    for field in problem.program.updated:
+        bad = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
+        if bad:
+            note(f"warning: {bad} values of {field!r} are not finite after {problem.steps} steps")
+    single = [path for path in outputs if not is_archive(path)]
+    for field, path in zip(problem.program.updated, single, strict=False):
+        clipped = write_planes(path, tuple(result[field] for result in results))
+        if clipped:
+            note(f"warning: {clipped} values of {field!r} outside 0 to 1 are clipped in {str(path)!r}")
+
+
+def _compare(cases: Sequence[Case], results: Sequence[Mapping[str, Array]], note: Note) -> Comparison:
+    """Compare every cell with the float64 reference; see :func:`tilewright.programs.stencil.rounding.bound`."""
+    from tilewright.programs.stencil import rounding
+
+    known = [each if each.points is None else without_points(each) for each in cases]
+    problem = known[0].problem
+    check_memory(_REFERENCE_COPIES * problem.cells * np.dtype(np.float64).itemsize * len(problem.program.fields))
+    if problem.cells * problem.steps * len(cases) >= _LONG_CHECK:
+        note("comparing with the NumPy reference, which takes a while")
+    errors, within, done = [], True, [0]
+    steps = problem.steps * sum(rounding.runs(problem, each.given.versions, each.given.scalars) for each in known)
+
+    def stepped() -> None:
+        done[0] += 1
+
+    for each, result in zip(known, results, strict=True):
+        with waiting("comparing with the NumPy reference", lambda: (done[0] / max(1, steps), None)):
+            exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped)
+        for field in problem.program.updated:
+            error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
+            errors.append(error)
+            within = within and good
+    return Comparison(max_error=max(errors), within=within)

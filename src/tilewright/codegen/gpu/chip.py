@@ -1,0 +1,245 @@
+"""What a hexagonal prism keeps on chip: which cells of which versions, where, and which of them it must load.
+
+Everything is counted in cells relative to a tile: along axis 0 from the left end of the hexagon's first row, along a
+classic axis from the start of the classic tile at row 0. Values are IR expressions, so that a kernel of given sizes
+has numbers there and a kernel of parametric sizes names.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import offsets, reached
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.geometry import Face, Hexagon
+from tilewright.schedules.prism import Prism
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipSlot:
+    """One version slot of a field on chip.
+
+    Attributes:
+        pieces: Cells along axis 0 that a whole tile loads, as half-open ranges.
+        hull: Cells along axis 0 that any tile may read.
+    """
+
+    pieces: tuple[tuple[ir.Expr, ir.Expr], ...]
+    hull: tuple[ir.Expr, ir.Expr]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipField:
+    """A field on chip.
+
+    Attributes:
+        name: Its name.
+        low: First cell along axis 0.
+        high: End of its cells along axis 0.
+        start: Index on chip of its first value.
+        slots: Its version slots; slot ``k`` holds version ``v`` with ``v - v0 = k`` modulo their number, where ``v0``
+            is the version at the tile's first row.
+    """
+
+    name: str
+    low: ir.Expr
+    high: ir.Expr
+    start: ir.Expr
+    slots: tuple[ChipSlot, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """The layout of a tile's values.
+
+    Attributes:
+        fields: Every field, in field order.
+        box: Per classic axis, first cell and end of what a tile touches.
+        pure: Per axis, least and greatest offset of a read as written.
+        values: Number of values.
+    """
+
+    fields: tuple[ChipField, ...]
+    box: tuple[tuple[ir.Expr, ir.Expr], ...]
+    pure: tuple[Span, ...]
+    values: ir.Expr
+
+    def extent(self, axis: int) -> ir.Expr:
+        """Cells along a classic axis, counted from 1."""
+        low, high = self.box[axis - 1]
+        return ir.sub(high, low)
+
+
+def hexagon_of(cut: Prism) -> Hexagon:
+    """Return the hexagon of a prism of parametric size.
+
+    Raises:
+        IllegalTilingError: If it is a diamond.
+    """
+    if not isinstance(cut.hexagon, Hexagon):
+        raise IllegalTilingError("diamonds of parametric size have no GPU kernel", "write variant=fixed")
+    return cut.hexagon
+
+
+def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> Chip:
+    """Lay out a tile of given sizes.
+
+    Args:
+        problem: The problem.
+        cut: The tile.
+        most_pieces: A slot whose cells come in more pieces is loaded as one.
+    """
+    rank, hexagon = problem.program.rank, cut.hexagon
+    box = _fixed_box(problem, cut)
+    plane = math.prod(high - low for low, high in box)
+    fields, start = [], 0
+    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+        low, high = _field_hull(problem, hexagon, field)
+        slots = tuple(_fixed_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
+        fields.append(ChipField(name=field, low=ir.Int(low), high=ir.Int(high), start=ir.Int(start), slots=slots))
+        start += copies * (high - low) * plane
+    return Chip(
+        fields=tuple(fields),
+        box=tuple((ir.Int(low), ir.Int(high)) for low, high in box),
+        pure=tuple(offsets(problem, axis, bent=False) for axis in range(rank)),
+        values=ir.Int(start),
+    )
+
+
+def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> Chip:
+    """Lay out a tile whose height (in logical steps), base and sizes have names.
+
+    Raises:
+        UsageError: If a read reaches further than a tile grows per row.
+    """
+    rank, slope = problem.program.rank, hexagon_of(cut).slope
+    rows, base, *sizes = names
+    reach = offsets(problem, 0, bent=True)
+    if max(-reach[0], reach[1]) > slope:
+        raise UsageError(
+            f"{problem.program.name!r} reads {max(-reach[0], reach[1])} cells far on axis 0 where tiles grow by "
+            f"{slope} per row: tiles of parametric size have no kernel for it",
+            "write variant=fixed",
+        )
+    over = ir.mul(ir.sub(ir.Var("waist"), 1), slope)
+    low, high = ir.sub(ir.Int(reach[0]), over), ir.add(ir.add(base, reach[1]), over)
+    box = []
+    for axis, (skew, size) in enumerate(zip(cut.skews, sizes, strict=True), 1):
+        least, most = offsets(problem, axis, bent=True)
+        box.append((ir.sub(ir.Int(least), ir.mul(ir.sub(rows, 1), skew.slope)), ir.add(size, most)))
+    each: ir.Expr = ir.sub(high, low)
+    for first, last in box:
+        each = ir.mul(each, ir.sub(last, first))
+    fields: list[ChipField] = []
+    start: ir.Expr = ir.Int(0)
+    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+        slots = (ChipSlot(pieces=((low, high),), hull=(low, high)),) * copies
+        fields.append(ChipField(name=field, low=low, high=high, start=start, slots=slots))
+        start = ir.add(start, ir.mul(each, copies))
+    return Chip(
+        fields=tuple(fields),
+        box=tuple(box),
+        pure=tuple(offsets(problem, axis, bent=False) for axis in range(rank)),
+        values=start,
+    )
+
+
+def fixed_values(problem: Problem, cut: Prism) -> int:
+    """Return the number of values on chip of a tile of given sizes."""
+    plane = math.prod(high - low for low, high in _fixed_box(problem, cut))
+    hulls = [_field_hull(problem, cut.hexagon, field) for field in problem.program.fields]
+    copies = analyse(problem.program).copies
+    return plane * sum(count * (high - low) for count, (low, high) in zip(copies, hulls, strict=True))
+
+
+def _fixed_box(problem: Problem, cut: Prism) -> list[Span]:
+    """Per classic axis, first cell and end of what a tile of given sizes touches."""
+    reach = [offsets(problem, axis, bent=True) for axis in range(1, problem.program.rank)]
+    rows = cut.hexagon.height - 1
+    return [(low - skew.slope * rows, skew.size + high) for skew, (low, high) in zip(cut.skews, reach, strict=True)]
+
+
+def parametric_values(problem: Problem, cut: Prism) -> int:
+    """Return the number of values on chip of a tile of parametric sizes."""
+    hexagon = hexagon_of(cut)
+    reach = offsets(problem, 0, bent=True)
+    total = hexagon.base + 2 * hexagon.slope * (hexagon.half - 1) + reach[1] - reach[0]
+    for axis, skew in enumerate(cut.skews, 1):
+        least, most = offsets(problem, axis, bent=True)
+        total *= skew.size + skew.slope * (hexagon.height - 1) + most - least
+    return total * sum(analyse(problem.program).copies)
+
+
+def _field_hull(problem: Problem, hexagon: Face, field: str) -> Span:
+    spans = [span for span, _, _ in _touched(problem, hexagon, field)]
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
+def _touched(problem: Problem, hexagon: Face, field: str) -> Iterator[tuple[Span, int, int | None]]:
+    """Yield what every row touches of a field: the cells, the version after the tile's first, and who made it.
+
+    The maker is the row of the same tile that computes the version, -1 for none, or None where the row itself writes.
+    """
+    analysis = analyse(problem.program)
+    stages = len(analysis.stages)
+    stage_of = {i: number for number, stage in enumerate(analysis.stages) for i in stage}
+    writer = {statement.field: i for i, statement in enumerate(problem.program.statements)}
+    for i, statement in enumerate(problem.program.statements):
+        for row in range(stage_of[i], hexagon.height, stages):
+            low, high = hexagon.row(row)
+            step = row // stages
+            if statement.field == field:
+                yield (low, high), step + 1, None
+            for read in statement.reads:
+                if read.field != field:
+                    continue
+                maker = -1
+                if field in writer:
+                    maker = (step + read.level - 1) * stages + stage_of[writer[field]]
+                for distance in reached(problem, read, 0, bent=True):
+                    near = distance == read.offset[0]
+                    yield (low + distance, high + distance), step + read.level, maker if near else hexagon.height
+
+
+def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span, most_pieces: int) -> ChipSlot:
+    copies = analyse(problem.program).copies[problem.program.fields.index(field)]
+    missing: list[Span] = []
+    hull: list[Span] = []
+    for (low, high), version, maker in _touched(problem, hexagon, field):
+        if maker is None or version % copies != slot:
+            continue
+        hull.append((low, high))
+        if maker == hexagon.height:  # only where a boundary bends it, and boundary tiles load the hull
+            continue
+        if maker < 0 or problem.program.rank == 3:  # in 3D lines of classic tiles hand over to each other in memory
+            missing.append((low, high))
+        else:
+            own = hexagon.row(maker)
+            missing += [(low, min(high, own[0])), (max(low, own[1]), high)]
+    pieces = _union([(low, high) for low, high in missing if low < high])
+    if len(pieces) > most_pieces:
+        pieces = [(pieces[0][0], pieces[-1][1])]
+    whole = (min(low for low, _ in hull), max(high for _, high in hull)) if hull else (every[0], every[0])
+    return ChipSlot(
+        pieces=tuple((ir.Int(low), ir.Int(high)) for low, high in pieces), hull=(ir.Int(whole[0]), ir.Int(whole[1]))
+    )
+
+
+def _union(spans: list[Span]) -> list[Span]:
+    """Join ranges that meet.
+
+    >>> _union([(5, 7), (0, 2), (2, 3)])
+    [(0, 3), (5, 7)]
+    """
+    joined: list[Span] = []
+    for low, high in sorted(spans):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+        else:
+            joined.append((low, high))
+    return joined

@@ -1,0 +1,113 @@
+"""``emit_device(problem, tiling, dialect)``: from a tiling to the text of a GPU's kernels, and their launches."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen import ir
+from tilewright.codegen.gpu import prism as gpu_prism
+from tilewright.codegen.gpu import sweep as gpu_sweep
+from tilewright.codegen.gpu import tiles as trees
+from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Launch
+from tilewright.codegen.gpu.streaming import kernels as gpu_streaming
+from tilewright.codegen.gpu.wrap import wrap_function
+from tilewright.codegen.print.gpu import print_gpu
+from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.source import EntryPoint, KernelSource
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.gpu_schedule import GpuSchedule
+
+Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
+Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
+SCHEDULES: dict[str, tuple[Make, Start]] = {
+    "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
+    "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
+    "skewed": (trees.tile_functions, trees.tile_launches),
+    "overlapped": (trees.tile_functions, trees.tile_launches),
+    "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
+}
+"""Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
+_VERSION = 3
+"""Raised when texts change for the same tiling."""
+
+
+def emit_device(
+    problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
+) -> KernelSource[DeviceLayout]:
+    """Write the kernels of a problem under a tiling for GPUs.
+
+    Args:
+        problem: The problem; its shape and steps are parameters of the kernels.
+        schedule: A legal tiling of it, with a value for all that it leaves open. With ``variant=param`` its sizes are
+            parameters as well, so that tilings which differ in sizes alone share a text.
+        dialect: ``opencl`` or ``cuda``.
+        strict: Keep the program's own order of operations and every operation's own rounding.
+        periodic: Whether the grid has periodic copies around it; the last kernel is then the one that refreshes them.
+
+    Returns:
+        The source.
+
+    Raises:
+        UsageError: If the dialect or the element type is not available.
+        IllegalTilingError: If the family has no GPU kernels.
+    """
+    source, functions = made(problem, schedule, dialect, strict=strict, periodic=periodic)
+    return replace(source, text=print_gpu(functions, dialect, strict=strict))
+
+
+def made(
+    problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
+) -> tuple[KernelSource[DeviceLayout], tuple[ir.Function, ...]]:
+    """Make the functions of a source, see :func:`emit_device`; its text is empty."""
+    if dialect not in DIALECTS:
+        raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
+    if problem.dtype not in GPU_COMPILED:
+        raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
+    make = _maker(schedule)[0]
+    about = (problem.program, problem.dtype, problem.boundaries)
+    key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
+    name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
+    kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
+    site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
+    parts = make(site, schedule)
+    if periodic:
+        parts = (*parts, wrap_function(site, schedule.copy_threads))
+    source = KernelSource(
+        text="",
+        dialect=dialect,
+        kernels=tuple(kernel for _, kernel in parts),
+        layout=DeviceLayout(copies=kept),
+        strict=strict,
+        double=problem.dtype == "float64",
+    )
+    return source, tuple(function for function, _ in parts)
+
+
+def launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
+    """Yield the launches that advance a problem by some steps from version 0, in order.
+
+    Raises:
+        IllegalTilingError: If the family has no GPU kernels.
+    """
+    return _maker(schedule)[1](problem, schedule, steps)
+
+
+def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
+    family = schedule.tiling.family
+    if family not in SCHEDULES:
+        raise IllegalTilingError(f"no GPU code is made for the tiling family {family!r}", f"use {', '.join(SCHEDULES)}")
+    return SCHEDULES[family]
+
+
+def _decisive(schedule: GpuSchedule) -> GpuSchedule:
+    """The schedule without what its text does not depend on: sizes that are parameters have decided the threads."""
+    tiling = replace(schedule.tiling, k=None)
+    if tiling.variant == "param" and traits(tiling.family).hexagons:
+        tiling = replace(tiling, time=2, space=(), threads=())
+    return replace(schedule, tiling=tiling)

@@ -1,0 +1,141 @@
+"""What the parts of a prism's kernel share: its geometry, as numbers or names, and places on chip."""
+
+from dataclasses import dataclass
+
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.chip import Chip, ChipField, hexagon_of
+from tilewright.codegen.gpu.site import GpuSite
+from tilewright.codegen.lower.index import index
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.prism import Prism
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tree.affine import Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrismPlan:
+    """A kernel's surroundings; names in its text: ``left`` the hexagon's place, ``z1``, ``z2`` the classic tile's."""
+
+    site: GpuSite
+    schedule: GpuSchedule
+    cut: Prism
+    chip: Chip
+
+    # Geometry, as numbers or names.
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return self.site.rank
+
+    @property
+    def tiling(self) -> Tiling:
+        """The tiling."""
+        return self.schedule.tiling
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Threads per axis."""
+        return self.schedule.threads
+
+    @property
+    def parametric(self) -> bool:
+        """Whether sizes are arguments."""
+        return self.tiling.variant == "param"
+
+    @property
+    def height(self) -> ir.Expr:
+        """Rows of the hexagon."""
+        return ir.Var("height") if self.parametric else ir.Int(self.cut.hexagon.height)
+
+    @property
+    def base(self) -> ir.Expr:
+        """Cells of its first row."""
+        return ir.Var("base") if self.parametric else ir.Int(self.cut.hexagon.base)
+
+    @property
+    def slope(self) -> int:
+        """Cells by which it grows per row."""
+        return hexagon_of(self.cut).slope
+
+    def size(self, axis: int) -> ir.Expr:
+        """Size of a classic tile."""
+        return ir.Var(f"size{axis}") if self.parametric else ir.Int(self.cut.skews[axis - 1].size)
+
+    def lean(self, axis: int) -> int:
+        """Cells by which a classic tile moves per row."""
+        return self.cut.skews[axis - 1].slope
+
+    @property
+    def ring(self) -> bool:
+        """Whether the innermost axis on chip is a ring."""
+        return self.rank > 1 and self.tiling.reuse != "move"
+
+    def grown(self, row: ir.Expr) -> ir.Expr:
+        """Cells by which a row extends the first one on either side."""
+        if not self.parametric:
+            return index(self.cut.hexagon.grown(Name("row")), {"row": row})
+        return ir.mul(ir.smallest(row, ir.sub(ir.sub(self.height, 1), row)), self.slope)
+
+    # Places on chip.
+
+    def _column(self, place: ir.Expr) -> ir.Expr:
+        """Where a cell of the innermost axis lies in a row on chip; ``place`` counts from the box's start."""
+        if not self.ring:
+            return place
+        moved = ir.add(place, ir.Var("ring"))
+        length = self.chip.extent(self.rank - 1)
+        return ir.select(ir.ge(moved, length), ir.sub(moved, length), moved)
+
+    def _index(self, field: ChipField, x: ir.Expr, inner: tuple[ir.Expr, ...]) -> ir.Expr:
+        """Index in a slot on chip of a cell: ``x`` relative to the tile, inner places counted from the box's start."""
+        result: ir.Expr = ir.sub(x, field.low) if not isinstance(field.low, ir.Int) else ir.add(x, -field.low.value)
+        for axis, place in enumerate(inner, 1):
+            result = ir.add(ir.mul(result, self.chip.extent(axis)), place)
+        return result
+
+    def _slot_at(self, field: ChipField, slot: ir.Expr) -> ir.Expr:
+        """Pointer to the first value of a slot on chip."""
+        result = ir.add(self.site.shared, field.start)
+        if len(field.slots) == 1:
+            return result
+        plane: ir.Expr = ir.sub(field.high, field.low)
+        for axis in range(1, self.rank):
+            plane = ir.mul(plane, self.chip.extent(axis))
+        return ir.add(result, ir.mul(plane, slot))
+
+    def _slots(self, statement: Statement) -> tuple[ir.Stmt, ...]:
+        """Point at the slots that a statement reads and writes in a row."""
+        used = dict.fromkeys([*((read.field, read.level) for read in statement.reads), (statement.field, 1)])
+        return tuple(
+            ir.Let(
+                self._slot_name(name, level), self._slot_at(self._field(name), self._slot(name, ir.Var("step"), level))
+            )
+            for name, level in used
+        )
+
+    def _slot_name(self, field: str, level: int) -> ir.Var:
+        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[level]
+        return ir.Var(f"u{self.site.number(field)}{suffix}", ir.shared_pointer(self.site.dtype))
+
+    def _field(self, name: str) -> ChipField:
+        return self.chip.fields[self.site.number(name)]
+
+    def _slot(self, field: str, step: ir.Expr, level: int) -> ir.Expr:
+        copies = self.site.copies(field)
+        return ir.Int(0) if copies == 1 else ir.mod(ir.add(step, level % copies), copies)
+
+    def _memory_slot(self, field: str, slot: ir.Expr) -> ir.Expr:
+        copies = self.site.copies(field)
+        if copies == 1:
+            return slot
+        return ir.mod(ir.add(ir.Var(f"turn{copies}"), slot), copies)
+
+    def _strided(
+        self, var: ir.Var, span: tuple[ir.Expr, ir.Expr], axis: int, body: tuple[ir.Stmt, ...], unroll: int = 0
+    ) -> ir.For:
+        """A loop of one thread over its share of a range along an axis."""
+        count = self.shape[axis]
+        low = ir.add(ir.Var(f"i{axis}"), span[0]) if count > 1 else span[0]
+        return ir.For(var=var, low=low, high=span[1], step=ir.Int(count), body=body, unroll=unroll)

@@ -1,0 +1,221 @@
+"""What every GPU kernel of a problem shares: its parameters, where versions of fields lie, and reads outside the grid.
+
+A schedule (a tiling family's module) makes kernels from these parts and says how they are launched; a runtime needs
+nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.base.constants import STATIC_SHARED
+from tilewright.codegen import ir
+from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.sites import extent, inside, literal, outside
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Node, Read, Scalar, Tape
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
+
+_SLOT = ir.Var("slot", ir.WIDE)
+"""Distance of versions of a field, in elements."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceLayout:
+    """Where a stencil's kernels find the fields.
+
+    Attributes:
+        copies: Versions kept per field, in field order.
+    """
+
+    copies: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One start of a kernel; launches of a run follow each other in order.
+
+    Attributes:
+        kernel: Index of the kernel in its source.
+        groups: Groups to start, in one dimension.
+        numbers: Values of the kernel's numbers.
+    """
+
+    kernel: int
+    groups: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSite:
+    """A GPU kernel's fixed surroundings.
+
+    Attributes:
+        problem: The problem; nothing here depends on its shape, steps or scalars' values.
+        prefix: Start of every kernel's name.
+        strict: Whether every operation keeps its own rounding.
+        kept: Versions that are kept per field; as many as the dependences ask for by default.
+    """
+
+    problem: Problem
+    prefix: str
+    strict: bool
+    kept: tuple[int, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return self.problem.program.rank
+
+    @property
+    def dtype(self) -> ir.Element:
+        """Element type."""
+        return ir.element(self.problem.dtype)
+
+    @property
+    def stages(self) -> tuple[tuple[int, ...], ...]:
+        """Statements of every stage."""
+        return analyse(self.problem.program).stages
+
+    def number(self, field: str) -> int:
+        """Position of a field."""
+        return self.problem.program.fields.index(field)
+
+    def copies(self, field: str) -> int:
+        """Versions that are kept of a field."""
+        return (self.kept or analyse(self.problem.program).copies)[self.number(field)]
+
+    def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[ir.Var, ...]:
+        """Parameters of a kernel whose launches give these numbers."""
+        program = self.problem.program
+        fields = [self.field(field) for field in program.fields]
+        sizes = [extent(axis) for axis in range(self.rank)]
+        wides = [*(stride(axis) for axis in range(self.rank - 1)), _SLOT]
+        scalars = [ir.Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
+        shared = [self.shared] if room else []
+        return (*fields, *sizes, *wides, *(ir.Var(name) for name in numbers), *scalars, *shared)
+
+    @property
+    def shared(self) -> ir.Var:
+        """The shared memory of a group."""
+        return ir.Var("chip", ir.shared_pointer(self.dtype))
+
+    def field(self, field: str) -> ir.Var:
+        """Pointer to slot 0 of a field; nothing is stored to fields that no statement updates."""
+        const = field not in self.problem.program.updated
+        return ir.Var(f"f{self.number(field)}", ir.Pointer(self.dtype, const=const))
+
+    def version(self, field: str, slot: ir.Expr) -> ir.Expr:
+        """Pointer to cell zero of a slot of a field."""
+        base = self.field(field)
+        if self.copies(field) == 1:
+            return base
+        return ir.add(base, ir.mul(ir.wide(slot), _SLOT))
+
+    def tape(self, statement: Statement) -> Tape:
+        """A statement's tape with its scalars numbered, and with operations that GPUs do faster together."""
+        names = self.problem.program.scalars
+        plain: tuple[Node, ...] = tuple(
+            Scalar(str(names.index(node.name))) if isinstance(node, Scalar) else node for node in statement.tape
+        )
+        return plain if self.strict or self.problem.dtype != "float32" else fuse_roots(plain)
+
+    def lower(
+        self, statement: Statement, read: Callable[[Read], ir.Expr], prefix: str = "t"
+    ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
+        """Lower a statement's expression with its reads from anywhere."""
+        return lower_tape(self.tape(statement), Leaves(dtype=self.dtype, read=read, vector=False), prefix)
+
+    def update_bounds(self, statement: Statement) -> tuple[tuple[int, int], ...]:
+        """Per axis the cells below and above that a statement does not update."""
+        found = []
+        for axis in range(self.rank):
+            low = high = 0
+            for read in statement.reads:
+                sides = self.problem.sides(read.field)[axis]
+                low = max(low, -read.offset[axis] if sides[0].kind == "fixed" else 0)
+                high = max(high, read.offset[axis] if sides[1].kind == "fixed" else 0)
+            found.append((low, high))
+        return tuple(found)
+
+    def guarded(
+        self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]
+    ) -> ir.Expr:
+        """The value of a read that may lie outside the grid.
+
+        Args:
+            node: The read.
+            places: The cell's indices in the grid.
+            load: Loads the value at indices inside the grid.
+        """
+        sides = self.problem.sides(node.field)
+        at = tuple(ir.add(place, offset) for place, offset in zip(places, node.offset, strict=True))
+        inner = tuple(
+            inside(place, extent(axis), sides[axis]) if node.offset[axis] and outside(sides[axis]) else place
+            for axis, place in enumerate(at)
+        )
+        value = load(inner)
+        for axis in range(self.rank):  # the innermost constant axis decides, as in the reference
+            for low_side, side in zip((True, False), sides[axis], strict=True):
+                if side.kind == "constant" and node.offset[axis]:
+                    test = ir.lt(at[axis], 0) if low_side else ir.ge(at[axis], extent(axis))
+                    value = ir.select(test, literal(side.value, self.dtype), value)
+        return value
+
+
+def stride(axis: int) -> ir.Var:
+    """Distance of neighbours along an outer axis, in elements: 64 bits."""
+    return ir.Var(f"s{axis}", ir.WIDE)
+
+
+def on_chip(size: int) -> tuple[int, int]:
+    """Return the bytes on chip that a text declares itself, and those that a launch gives: only the latter may be many.
+
+    >>> on_chip(1024), on_chip(64 * 1024)
+    ((1024, 0), (0, 65536))
+    """
+    return (size, 0) if size <= STATIC_SHARED else (0, size)
+
+
+def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
+    """Index of a cell in a version of a field, in 64 bits."""
+    result: ir.Expr = ir.wide(places[-1])
+    for axis, place in enumerate(places[:-1]):
+        result = ir.add(ir.mul(ir.wide(place), stride(axis)), result)
+    return result
+
+
+def offsets(problem: Problem, axis: int, *, bent: bool) -> tuple[int, int]:
+    """Least and greatest offset of all reads along an axis, with the cell itself.
+
+    Args:
+        problem: The problem.
+        axis: The axis.
+        bent: Whether boundaries count that put a cell of the other side in place of one outside.
+    """
+    low = high = 0
+    for statement in problem.program.statements:
+        for read in statement.reads:
+            for distance in reached(problem, read, axis, bent=bent):
+                low, high = min(low, distance), max(high, distance)
+    return low, high
+
+
+def reached(problem: Problem, read: Read, axis: int, *, bent: bool) -> tuple[int, ...]:
+    """How far a read reaches along an axis: as written, and as its field's boundary bends it."""
+    distance = read.offset[axis]
+    if not bent or not distance:
+        return (distance,)
+    kinds = {side.kind for side in problem.sides(read.field)[axis]}
+    bend = abs(distance) if "mirror" in kinds else abs(distance) - 1 if "reflect" in kinds else 0
+    return (distance, -bend if distance > 0 else bend)
+
+
+def unpacked(place: ir.Expr, names: tuple[ir.Var, ...], counts: tuple[ir.Expr, ...]) -> tuple[ir.Stmt, ...]:
+    """Name the coordinates of a number in a box of ``counts``, the last one fastest."""
+    lets: list[ir.Stmt] = []
+    rest = place
+    for axis in range(len(names) - 1, 0, -1):
+        lets.append(ir.Let(names[axis], ir.mod(rest, counts[axis])))
+        rest = ir.div(rest, counts[axis])
+    return (*lets, ir.Let(names[0], rest))

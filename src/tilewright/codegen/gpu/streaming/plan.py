@@ -1,0 +1,162 @@
+"""The fixed surroundings of a streaming kernel for GPUs: levels, what a tile loads, and names."""
+
+import math
+from dataclasses import dataclass
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import GpuSite
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.levels import Growth, Pipeline
+from tilewright.schedules.streaming.rims import Rims
+
+VECTOR_BYTES = 16
+"""Bytes that a thread loads or stores at once at most."""
+LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
+"""Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that the parts of a streaming kernel share.
+
+    Attributes:
+        site: The kernel's surroundings.
+        schedule: The tiling, and what it leaves open.
+        pipeline: Lags and growth.
+        levels: Steps of a whole band.
+        space: Own cells of a block per axis.
+        low: Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
+        extent: Cells that it loads, per axis.
+        kept_versions: Versions of each field that are kept on the way; 0 for fields that are read from memory.
+        rims: What threads hand to each other.
+    """
+
+    site: GpuSite
+    schedule: GpuSchedule
+    pipeline: Pipeline
+    levels: int
+    space: tuple[int, ...]
+    low: tuple[int, ...]
+    extent: tuple[int, ...]
+    kept_versions: tuple[int, ...]
+    rims: Rims
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """Threads per axis."""
+        return self.schedule.threads
+
+    @property
+    def covered(self) -> tuple[int, ...]:
+        """Cells that the threads own together, per inner axis: those of the extent, and more."""
+        return tuple(count * cells for count, cells in zip(self.threads[1:], self.rims.cells, strict=True))
+
+    def even(self, axis: int) -> bool:
+        """Whether all cells of a thread along an inner axis are a tile's own, or none."""
+        cells = self.rims.cells[axis - 1]
+        return self.low[axis] % cells == 0 and self.space[axis] % cells == 0
+
+    @property
+    def vector(self) -> int:
+        """Values along the last axis that threads load and store together, always from a multiple of them on."""
+        cells, most = self.rims.cells[-1], max(1, VECTOR_BYTES // self.site.problem.itemsize)
+        return math.gcd(cells, most) if self.even(self.site.rank - 1) else 1
+
+    @property
+    def values(self) -> int:
+        """Values on chip of the steady loop."""
+        return self.rims.values(self.kept_versions, self.threads[1:])
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where a field's rims start on chip."""
+        each = [
+            self.rims.values(
+                tuple(count if i == field else 0 for i, count in enumerate(self.kept_versions)), self.threads[1:]
+            )
+            for field in range(len(self.kept_versions))
+        ]
+        return tuple(sum(each[:field]) for field in range(len(each)))
+
+    @property
+    def updated(self) -> tuple[str, ...]:
+        """The fields that a block keeps."""
+        return self.site.problem.program.updated
+
+    @property
+    def inner(self) -> range:
+        """The axes that threads share."""
+        return range(1, self.site.rank)
+
+    def history(self, field: str) -> int:
+        """Versions that a band starts from."""
+        return self.pipeline.history[self.site.number(field)]
+
+    def versions(self, field: str) -> range:
+        """Versions of a whole band that are kept on the way."""
+        first = 1 - self.history(field)
+        return range(first, first + self.kept_versions[self.site.number(field)])
+
+    def kept(self, field: str, version: int) -> bool:
+        """Whether a version of a whole band is kept."""
+        return version in self.versions(field)
+
+    def stage_of(self, field: str) -> int:
+        """The stage that computes a field."""
+        return self.pipeline.stage_of[self.site.number(field)]
+
+    def statements(self, stage: int) -> tuple[Statement, ...]:
+        """The statements of a stage."""
+        return tuple(self.site.problem.program.statements[i] for i in self.pipeline.stages[stage])
+
+    def lag(self, step: ir.Expr, stage: int) -> ir.Expr:
+        """Rows by which a unit runs behind."""
+        return grown(self.pipeline.lag, step, stage)
+
+    def span0(self, left: ir.Expr, stage: int) -> tuple[ir.Expr, ir.Expr]:
+        """Rows of axis 0 that a unit with ``left`` steps to come computes, cut by no grid."""
+        below, above = self.pipeline.below[0], self.pipeline.above[0]
+        return ir.sub(ir.Var("low0"), grown(below, left, stage)), ir.add(ir.Var("high0"), grown(above, left, stage))
+
+    def memory(self, field: str, version: ir.Var, age: ir.Expr) -> ir.Expr:
+        """Pointer to cell zero of the version ``age`` steps before one of the launch's."""
+        copies = self.site.copies(field)
+        if copies == 1:
+            return self.site.version(field, ir.Int(0))
+        return self.site.version(field, ir.mod(ir.add(ir.sub(version, age), copies), copies))
+
+
+def grown(growth: Growth, steps: ir.Expr, stage: int) -> ir.Expr:
+    """Return :meth:`Growth.at` as an expression."""
+    return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
+
+
+def make_plan(site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...], padding: tuple[int, ...] = ()) -> Plan:
+    """Lay a streaming kernel out.
+
+    Args:
+        site: Its surroundings.
+        schedule: The tiling, and what it leaves open.
+        space: Own cells of a block per axis.
+        padding: Cells that it loads below what it needs, per inner axis.
+    """
+    problem, tiling = site.problem, schedule.tiling
+    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    pipeline = stream_block.of_block(problem)
+    extent = stream_block.loaded(problem, tiling.time, space)
+    cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
+    halo, _ = stream_block.halo(pipeline, levels)
+    return Plan(
+        site=site,
+        schedule=schedule,
+        pipeline=pipeline,
+        levels=levels,
+        space=space,
+        low=tuple(below + more for below, more in zip(halo, (0, *(padding or (0,) * len(cells))), strict=True)),
+        extent=extent,
+        kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
+        rims=stream_block.rims_of(problem, cells),
+    )

@@ -1,0 +1,345 @@
+"""The steady loop of a streaming kernel for GPUs: threads own contiguous cells, and only their rims go to the chip.
+
+Every advance computes a row of every level, the last level first: what a level reads was computed in an earlier
+advance, and a row's place in registers is free when the level that reads it last is done. Levels, a thread's cells and
+as many advances as rows are in use are written out, so that registers rotate by their names and every place on chip is
+a number next to the thread's own. There is one barrier per advance and no test but at stores: before a level has rows
+it computes on zeros, and nothing of it is stored.
+
+Two forms: *inside* the grid every cell that counts is updated; at its ``fixed`` edges a cell that is not keeps its
+value by a select. The next rows of the band's first versions are fetched at the start of an advance and published at
+its end.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import stride
+from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, Plan
+from tilewright.codegen.gpu.sweep import conjunction
+from tilewright.codegen.sites import extent, literal
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.rims import Cell, age_of, split
+
+ADVANCE, NOW, ROW, PLACE = ir.Var("k"), ir.Var("now"), ir.Var("row"), ir.Var("place")
+
+
+def whole_test(plan: Plan, low: str) -> ir.Expr:
+    """Whether a tile may be computed here: a whole band, and inside the grid where an edge is not ``fixed``.
+
+    Args:
+        plan: The tile.
+        low: Start of the names of its first own cells.
+    """
+    bent = stream_block.bent(plan.site.problem)
+    return conjunction([ir.eq(LEVELS, plan.levels), *(test for axis in bent for test in _within(plan, axis, low))])
+
+
+def inner_test(plan: Plan) -> ir.Expr:
+    """Whether every cell that counts is updated, and all that threads load lies in the grid."""
+    tests = [test for axis in range(plan.site.rank) for test in _within(plan, axis, "low")]
+    if plan.vector > 1:
+        tests.append(ir.eq(ir.mod(extent(plan.site.rank - 1), plan.vector), 0))
+    return conjunction(tests)
+
+
+def _within(plan: Plan, axis: int, name: str) -> list[ir.Expr]:
+    """Tests of whether all that a tile loads along an axis lies in the grid."""
+    low = ir.Var(f"{name}{axis}")
+    covered = plan.extent[axis] if axis == 0 else plan.covered[axis - 1]
+    return [
+        ir.ge(low, plan.low[axis]),
+        ir.le(ir.add(low, covered - plan.low[axis]), extent(axis)),
+    ]
+
+
+def steady_body(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """Clear rooms and chip, then advance inside the grid, or at its edges."""
+    loops = (_loop(plan, edge=False), _loop(plan, edge=True))
+    return (*_places(plan), *_rooms(plan), *_cleared(plan), ir.If(inner_test(plan), *loops))
+
+
+def _loop(plan: Plan, *, edge: bool) -> tuple[ir.Stmt, ...]:
+    rows = plan.rims.rows
+    body = tuple(ir.Scope(_advance(plan, number, edge=edge)) for number in range(rows))
+    return (ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(rows), body=body, unroll=1),)
+
+
+def _places(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """The thread's first cell, and its place among the threads' places on chip."""
+    place: ir.Expr = ir.Int(0)
+    lets: list[ir.Stmt] = []
+    for axis, reach, count, cells in zip(plan.inner, plan.rims.reach, plan.threads[1:], plan.rims.cells, strict=True):
+        thread = ir.Var(f"i{axis}")
+        place = ir.add(ir.mul(place, count + 2 * reach), ir.add(thread, reach))
+        lets.append(ir.Let(_at(axis), ir.add(ir.Var(f"origin{axis}"), ir.mul(thread, cells))))
+    return (*lets, ir.Let(PLACE, place))
+
+
+def _at(axis: int) -> ir.Var:
+    """Index in the grid of a thread's first cell."""
+    return ir.Var(f"at{axis}")
+
+
+def _cells(plan: Plan) -> Iterator[Cell]:
+    return itertools.product(*map(range, plan.rims.cells))
+
+
+def _name(start: str, *parts: int | Cell) -> str:
+    flat = [str(part) for each in parts for part in (each if isinstance(each, tuple) else (each,))]
+    return start + "_".join(flat)
+
+
+# Rooms: a thread's registers, and the chip.
+
+
+def _own(plan: Plan, field: str, version: int, cell: Cell) -> ir.Var:
+    """The rows of one cell of a thread."""
+    slot = version + plan.history(field) - 1
+    return ir.Var(_name(f"own{plan.site.number(field)}_", slot, cell), ir.private_pointer(plan.site.dtype))
+
+
+def _other(plan: Plan, field: str, version: int, key: tuple[Cell, Cell]) -> ir.Var:
+    """The rows of another thread's cell that are needed again."""
+    slot, number = version + plan.history(field) - 1, plan.site.number(field)
+    place = list(plan.rims.ages[number]).index(key)
+    return ir.Var(_name(f"rim{number}_", slot, place), ir.private_pointer(plan.site.dtype))
+
+
+def _ahead(plan: Plan, field: str, age: int) -> ir.Var:
+    return ir.Var(f"ahead{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
+
+
+def _rooms(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """A thread's own rows and those of others that it needs again, cleared; and what it fetches ahead."""
+    result: list[ir.Stmt] = []
+    zero = literal(0.0, plan.site.dtype)
+    rows = plan.rims.rows
+    for field in plan.updated:
+        ages = plan.rims.ages[plan.site.number(field)]
+        again = [key for key in ages if len(ages[key]) > 1]
+        for version in plan.versions(field):
+            names = [_own(plan, field, version, cell) for cell in _cells(plan)]
+            names += [_other(plan, field, version, key) for key in again]
+            for name in names:
+                result.append(ir.Array(name, rows))
+                result += [ir.Store(name, ir.Int(row), zero, plan.site.dtype) for row in range(rows)]
+        for age in range(plan.history(field)):
+            result.append(ir.Array(_ahead(plan, field, age), len(list(_cells(plan)))))
+    return tuple(result)
+
+
+def _cleared(plan: Plan) -> tuple[ir.Stmt, ...]:
+    """Zeros on chip, so that a level may compute before it has rows."""
+    if not plan.values:
+        return ()
+    index = ir.Var("place_on_chip")
+    store = ir.Store(plan.site.shared, index, literal(0.0, plan.site.dtype), plan.site.dtype)
+    count = 1
+    for each in plan.threads:
+        count *= each
+    loop = ir.For(var=index, low=ir.THREAD, high=ir.Int(plan.values), step=ir.Int(count), body=(store,), unroll=1)
+    return (loop, ir.Barrier(memory=False))
+
+
+def _on_chip(plan: Plan, field: str, version: int, slot: int, cell: Cell, thread: Cell) -> tuple[ir.Expr, ir.Expr]:
+    """Where a cell of a thread lies, so many threads away."""
+    number, rims = plan.site.number(field), plan.rims
+    pitch = rims.pitch(plan.threads[1:])
+    kept = (version + plan.history(field) - 1) * rims.rows + slot
+    first = plan.starts[number] + (kept * len(rims.published[number]) + rims.published[number].index(cell)) * pitch
+    step = 0
+    for distance, count, reach in zip(thread, plan.threads[1:], rims.reach, strict=True):
+        step = step * (count + 2 * reach) + distance
+    return plan.site.shared, ir.add(PLACE, first + step)
+
+
+def _put(plan: Plan, field: str, version: int, slot: int, cell: Cell, value: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """Keep the value of a thread's cell, and publish it where others read it."""
+    dtype = plan.site.dtype
+    stores = [ir.Store(_own(plan, field, version, cell), ir.Int(slot), value, dtype)]
+    if cell in plan.rims.published[plan.site.number(field)]:
+        stores.append(ir.Store(*_on_chip(plan, field, version, slot, cell, (0,) * len(cell)), value, dtype))
+    return tuple(stores)
+
+
+# One advance.
+
+
+def _advance(plan: Plan, number: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
+    """The ``number``-th advance of those that are written out."""
+    firsts = [(field, age) for field in plan.updated for age in range(plan.history(field))]
+    fetches = [part for field, age in firsts for part in _fetch(plan, field, age, edge=edge)]
+    units = itertools.product(range(plan.levels), range(len(plan.pipeline.stages)))
+    work = [ir.Scope(_unit(plan, number, step, stage, edge=edge)) for step, stage in reversed(list(units))]
+    keeps = [part for field, age in firsts for part in _keep(plan, number, field, age)]
+    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *work, *keeps, ir.Barrier(memory=False))
+
+
+def _clamped(place: ir.Expr, axis: int) -> ir.Expr:
+    return ir.largest(ir.Int(0), ir.smallest(place, ir.sub(extent(axis), 1)))
+
+
+def _line(plan: Plan, row: ir.Expr, cell: Cell, *, edge: bool) -> ir.Expr:
+    """Offset of the line of cells of a row that one of a thread's cells lies in."""
+    offset = ir.mul(ir.wide(_clamped(row, 0)), stride(0))
+    for axis in plan.inner[:-1]:
+        at = ir.add(_at(axis), cell[axis - 1])
+        offset = ir.add(offset, ir.mul(ir.wide(_clamped(at, axis) if edge else at), stride(axis)))
+    return offset
+
+
+def _together(plan: Plan, line: ir.Expr) -> ir.Expr:
+    """The thread's first cell of a line, of which several are loaded or stored at once."""
+    first = ir.add(line, _at(plan.site.rank - 1))
+    return ir.aligned(first, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else first
+
+
+def _column(plan: Plan, distance: int, *, edge: bool) -> ir.Expr:
+    last = plan.site.rank - 1
+    at = ir.add(_at(last), distance)
+    return _clamped(at, last) if edge else at
+
+
+def _fetch(plan: Plan, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
+    """Begin to bring the next row of a version that the band starts from; rows beyond the grid are its last ones."""
+    site = plan.site
+    lag = plan.pipeline.lag.at(-1 - age, plan.stage_of(field))
+    row = ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag))
+    lets: dict[str, ir.Stmt] = {}
+    loads: list[ir.Stmt] = []
+    for number, cell in enumerate(_cells(plan)):
+        line = ir.Var(_name("line", cell[:-1]) if cell[:-1] else "line", ir.const_pointer(site.dtype))
+        base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=edge))
+        column = _column(plan, cell[-1], edge=edge)
+        if not edge:
+            base, column = _together(plan, base), ir.Int(cell[-1])
+        lets.setdefault(line.name, ir.Let(line, base))
+        value = ir.Load(line, column, site.dtype)
+        loads.append(ir.Store(_ahead(plan, field, age), ir.Int(number), value, site.dtype))
+    return (ir.Scope((*lets.values(), *loads)),)
+
+
+def _keep(plan: Plan, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
+    """Put what was fetched in its place."""
+    slot = (number - plan.pipeline.lag.at(-1 - age, plan.stage_of(field))) % plan.rims.rows
+    for place, cell in enumerate(_cells(plan)):
+        value = ir.Load(_ahead(plan, field, age), ir.Int(place), plan.site.dtype)
+        yield from _put(plan, field, -age, slot, cell, value)
+
+
+def _unit(plan: Plan, number: int, step: int, stage: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
+    """One row of one stage of a level: all cells are computed, then put in their places."""
+    site, lag = plan.site, plan.pipeline.lag.at(step, stage)
+    slot = (number - lag) % plan.rims.rows
+    body: list[ir.Stmt] = [ir.Let(ROW, ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag)))]
+    others: dict[tuple[str, int, int, tuple[Cell, Cell]], ir.Var] = {}
+    work: list[ir.Stmt] = []
+    puts: list[ir.Stmt] = []
+    for statement in plan.statements(stage):
+        field = statement.field
+        free = _free(plan, statement) if edge else None
+        for cell in _cells(plan):
+            name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
+            prefix = _name(f"t{site.number(field)}_", cell) + "_"
+            lowered, value = site.lower(statement, _reader(plan, (slot, step, stage), cell, others, edge=edge), prefix)
+            if free is not None:
+                before = ir.Load(_own(plan, field, step, cell), ir.Int(slot), site.dtype)
+                value = ir.select(free(cell), value, before)
+            work += [*lowered, ir.Let(name, value)]
+            if plan.kept(field, step + 1):
+                puts += _put(plan, field, step + 1, slot, cell, name)
+        puts += _write_back(plan, step, statement, edge=edge)
+    return (*body, *_others(plan, others), *work, *puts)
+
+
+def _free(plan: Plan, statement: Statement) -> Callable[[Cell], ir.Expr] | None:
+    """Whether a cell of the row is updated; None where all are that count."""
+    bounds = plan.site.update_bounds(statement)
+    if not any(map(any, bounds)):
+        return None
+
+    def test(cell: Cell) -> ir.Expr:
+        tests: list[ir.Expr] = []
+        places = [ROW, *(ir.add(_at(axis), cell[axis - 1]) for axis in plan.inner)]
+        for axis, (place, (low, high)) in enumerate(zip(places, bounds, strict=True)):
+            tests += [ir.ge(place, low)] if low else []
+            tests += [ir.lt(place, ir.sub(extent(axis), high))] if high else []
+        return conjunction(tests)
+
+    return test
+
+
+Others = dict[tuple[str, int, int, tuple[Cell, Cell]], ir.Var]
+"""Values of other threads that a unit reads, by field, version, slot, and thread and cell; with their names."""
+
+
+def _reader(
+    plan: Plan, unit: tuple[int, int, int], cell: Cell, others: Others, *, edge: bool
+) -> Callable[[Read], ir.Expr]:
+    site = plan.site
+    slot, step, stage = unit
+
+    def read(node: Read) -> ir.Expr:
+        if node.field not in plan.updated:
+            return _constant(plan, node, cell, edge=edge)
+        version, row = step + node.level, (slot + node.offset[0]) % plan.rims.rows
+        place = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
+        key = split(place, plan.rims.cells)
+        if not any(key[0]):
+            return ir.Load(_own(plan, node.field, version, key[1]), ir.Int(row), site.dtype)
+        age = age_of(plan.pipeline, stage, plan.stage_of(node.field), node.level, node.offset[0])
+        if age > plan.rims.ages[site.number(node.field)][key][0]:
+            return ir.Load(_other(plan, node.field, version, key), ir.Int(row), site.dtype)
+        return others.setdefault((node.field, version, row, key), ir.Var(f"near{len(others)}", site.dtype))
+
+    return read
+
+
+def _others(plan: Plan, others: Others) -> Iterator[ir.Stmt]:
+    """Bring the values of other threads that a unit is the first to read, and keep those that are needed again."""
+    for (field, version, row, key), name in others.items():
+        thread, cell = key
+        yield ir.Let(name, ir.Load(*_on_chip(plan, field, version, row, cell, thread), plan.site.dtype))
+        if len(plan.rims.ages[plan.site.number(field)][key]) > 1:
+            yield ir.Store(_other(plan, field, version, key), ir.Int(row), name, plan.site.dtype)
+
+
+def _constant(plan: Plan, node: Read, cell: Cell, *, edge: bool) -> ir.Expr:
+    """A value of a field that is never updated, from memory; what lies beyond the grid counts for no cell."""
+    site = plan.site
+    moved = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
+    line = _line(plan, ir.add(ROW, node.offset[0]), moved, edge=edge or any(node.offset[1:-1]))
+    column = _column(plan, moved[-1], edge=edge or node.offset[-1] != 0)
+    return ir.Load(ir.add(site.version(node.field, ir.Int(0)), line), column, site.dtype)
+
+
+def _write_back(plan: Plan, step: int, statement: Statement, *, edge: bool) -> Iterator[ir.Stmt]:
+    """Write what the next band starts from, for the tile's own cells."""
+    site, field, age = plan.site, statement.field, plan.levels - 1 - step
+    if age >= plan.history(field):
+        return
+    tests: list[ir.Expr] = [ir.ge(ROW, ir.Var("low0")), ir.lt(ROW, ir.Var("high0"))]
+    even = [axis for axis in plan.inner if plan.even(axis) and not edge]
+    for axis in even:  # a thread's cells along it are all the tile's own, or none
+        first, cells = plan.low[axis] // plan.rims.cells[axis - 1], plan.rims.cells[axis - 1]
+        thread = ir.Var(f"i{axis}")
+        tests += [ir.ge(thread, first), ir.lt(thread, ir.Int(first + plan.space[axis] // cells))]
+    stores: list[ir.Stmt] = []
+    lets: dict[str, ir.Stmt] = {}
+    for cell in _cells(plan):
+        line = ir.Var(_name("out", cell[:-1]) if cell[:-1] else "out", ir.pointer(site.dtype))
+        base = ir.add(plan.memory(field, DEST, ir.Int(age)), _line(plan, ROW, cell, edge=False))
+        lets.setdefault(line.name, ir.Let(line, ir.add(base, _at(site.rank - 1)) if edge else _together(plan, base)))
+        name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
+        store: ir.Stmt = ir.Store(line, ir.Int(cell[-1]), name, site.dtype)
+        own: list[ir.Expr] = []
+        for axis in plan.inner:
+            if axis not in even:
+                at = ir.add(_at(axis), cell[axis - 1])
+                own += [ir.ge(at, ir.Var(f"low{axis}")), ir.lt(at, ir.Var(f"high{axis}"))]
+        stores.append(ir.If(conjunction(own), (store,)) if own else store)
+    yield ir.If(conjunction(tests), (*lets.values(), *stores))

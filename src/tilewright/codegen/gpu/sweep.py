@@ -1,0 +1,193 @@
+"""GPU kernels without time tiling: one cell per thread, one launch per logical step; recurrences plane by plane.
+
+A program whose sweep reads its own new values runs in planes ``w . x = tau`` of cells that do not need each other, one
+launch per plane; in 1D one thread does it all.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, offsets, stride, unpacked
+from tilewright.codegen.sites import extent, outside
+from tilewright.codegen.source import EntryPoint
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
+from tilewright.schedules.gpu_schedule import GpuSchedule
+
+STEP, PLANE = ir.Var("t"), ir.Var("plane")
+
+
+def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
+    """Make one kernel per stage of a step."""
+    shape = schedule.threads
+    made = []
+    for number in range(len(site.stages)):
+        name = f"{site.prefix}_{number}"
+        if not _recurs(site.problem, number):
+            kernel = EntryPoint(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
+            body = _sweep(site, number, shape)
+        elif site.rank == 1:
+            kernel = EntryPoint(entry=name, threads=1, numbers=(STEP.name,))
+            body = _line(site, number)
+        else:
+            kernel = EntryPoint(entry=name, threads=schedule.plane_threads, numbers=(STEP.name, PLANE.name))
+            body = _plane(site, number, schedule.plane_threads)
+        function = ir.Function(
+            name=name, params=site.params(kernel.numbers), body=body, kind="kernel", threads=kernel.threads
+        )
+        made.append((function, kernel))
+    return tuple(made)
+
+
+def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
+    """Yield the launches of some steps that start at version 0."""
+    groups = math.prod(ceil_div(n, t) for n, t in zip(problem.shape, schedule.threads, strict=True))
+    stages = range(len(analyse(problem.program).stages))
+    for step, stage in itertools.product(range(steps), stages):
+        if not _recurs(problem, stage):
+            yield Launch(stage, groups, (step,))
+        elif problem.program.rank == 1:
+            yield Launch(stage, 1, (step,))
+        else:
+            weights = _weights(problem)
+            last = sum(w * (n - 1) for w, n in zip(weights, problem.shape, strict=True))
+            lines = ceil_div(math.prod(problem.shape[:-1]), schedule.plane_threads)
+            for plane in range(last + 1):
+                yield Launch(stage, lines, (step, plane))
+
+
+def _recurs(problem: Problem, stage: int) -> bool:
+    """Whether a statement of a stage reads its own new values."""
+    program = problem.program
+    own = (program.statements[i] for i in analyse(program).stages[stage])
+    return any(read.field == s.field and read.level == 1 for s in own for read in s.reads)
+
+
+def _weights(problem: Problem) -> tuple[int, ...]:
+    """Weights w, the last one 1, with ``w . o < 0`` for every read o inside a sweep."""
+    found = [1]
+    for axis in range(problem.program.rank - 2, -1, -1):
+        ahead = [0]
+        for dependence in analyse(problem.program).sweep:
+            rest = sum(w * o for w, o in zip(found, dependence.offset[axis + 1 :], strict=True))
+            if dependence.offset[axis] < 0:
+                ahead.append(rest)
+        found.insert(0, 1 + max(ahead))
+    return tuple(found)
+
+
+def places(site: GpuSite) -> tuple[ir.Var, ...]:
+    """Names of a cell's indices."""
+    return tuple(ir.Var(f"x{axis}") for axis in range(site.rank))
+
+
+def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
+    here = places(site)
+    threads = tuple(ir.Var(f"i{axis}") for axis in range(site.rank))
+    groups = tuple(ir.Var(f"g{axis}") for axis in range(site.rank))
+    counts = tuple(ir.ceildiv(extent(axis), n) for axis, n in enumerate(shape))
+    lets: list[ir.Stmt] = [
+        *unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in shape)),
+        *unpacked(ir.GROUP, groups, counts),
+    ]
+    lets += [ir.Let(x, ir.add(ir.mul(g, n), t)) for x, g, n, t in zip(here, groups, shape, threads, strict=True)]
+    inner = ir.Var("inner", ir.BOOL)
+    tests: list[ir.Expr] = []
+    for axis, n in enumerate(shape):
+        low, high = offsets(site.problem, axis, bent=False)
+        tests.append(ir.ge(ir.add(ir.mul(groups[axis], n), low), 0))
+        tests.append(ir.le(ir.add(ir.mul(ir.add(groups[axis], 1), n), high), extent(axis)))
+    lets.append(ir.Let(inner, conjunction(tests)))
+    body: list[ir.Stmt] = []
+    for number in site.stages[stage]:
+        statement = site.problem.program.statements[number]
+        plain = cell(site, statement, here, STEP, guard=False)
+        if needs_guards(site, statement):
+            body.append(ir.If(inner, plain, (guarded_cell(site, statement, here, STEP),)))
+        else:
+            body.append(ir.If(ir.or_(inner, in_bounds(site, statement, here)), plain))
+    return (*lets, *body)
+
+
+def _line(site: GpuSite, stage: int) -> tuple[ir.Stmt, ...]:
+    here = places(site)
+    body = tuple(guarded_cell(site, site.problem.program.statements[i], here, STEP) for i in site.stages[stage])
+    return (ir.For(var=here[0], low=ir.Int(0), high=extent(0), body=body),)
+
+
+def _plane(site: GpuSite, stage: int, threads: int) -> tuple[ir.Stmt, ...]:
+    here = places(site)
+    line = ir.Var("line")
+    counts = tuple(extent(axis) for axis in range(site.rank - 1))
+    weights = _weights(site.problem)
+    last: ir.Expr = PLANE
+    for x, weight in zip(here[:-1], weights, strict=False):
+        last = ir.sub(last, ir.mul(x, weight))
+    lets = (
+        ir.Let(line, ir.add(ir.mul(ir.GROUP, threads), ir.THREAD)),
+        *unpacked(line, here[:-1], counts),
+        ir.Let(here[-1], last),
+    )
+    body = tuple(guarded_cell(site, site.problem.program.statements[i], here, STEP) for i in site.stages[stage])
+    return (*lets, *body)
+
+
+def conjunction(tests: Sequence[ir.Expr]) -> ir.Expr:
+    """Return whether all tests hold."""
+    result = tests[0]
+    for test in tests[1:]:
+        result = ir.and_(result, test)
+    return result
+
+
+def needs_guards(site: GpuSite, statement: Statement) -> bool:
+    """Whether a read of a cell that is updated may lie outside the grid."""
+    return any(
+        offset and outside(sides)
+        for read in statement.reads
+        for offset, sides in zip(read.offset, site.problem.sides(read.field), strict=True)
+    )
+
+
+def in_bounds(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...]) -> ir.Expr:
+    """Whether a statement updates a cell."""
+    tests: list[ir.Expr] = []
+    for axis, (low, high) in enumerate(site.update_bounds(statement)):
+        tests.append(ir.ge(here[axis], low))
+        tests.append(ir.lt(here[axis], ir.sub(extent(axis), high)))
+    return conjunction(tests)
+
+
+def guarded_cell(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr) -> ir.Stmt:
+    """One cell of a statement where it is updated, reads outside the grid included."""
+    return ir.If(in_bounds(site, statement, here), cell(site, statement, here, step, guard=True))
+
+
+def cell(
+    site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr, *, guard: bool
+) -> tuple[ir.Stmt, ...]:
+    """One cell of a statement, all in memory off chip."""
+    at = ir.Var("at", ir.WIDE)
+
+    def version(field: str, level: int) -> ir.Expr:
+        copies = site.copies(field)
+        return site.version(field, ir.mod(ir.add(step, level % copies), copies))
+
+    def read(node: Read) -> ir.Expr:
+        base = version(node.field, node.level)
+        if guard:
+            return site.guarded(node, here, lambda inner: ir.Load(base, global_index(inner), site.dtype))
+        index: ir.Expr = at
+        for axis, distance in enumerate(node.offset[:-1]):
+            if distance:
+                index = ir.add(index, ir.mul(stride(axis), distance))
+        return ir.Load(base, ir.add(index, node.offset[-1]), site.dtype)
+
+    body, value = site.lower(statement, read)
+    store = ir.Store(version(statement.field, 1), at, value, site.dtype)
+    return (ir.Scope((ir.Let(at, global_index(here)), *body, store)),)

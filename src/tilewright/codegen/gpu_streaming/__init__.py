@@ -1,1 +1,0 @@
-"""Kernels of streaming tiles (N.5D) for GPUs: see :mod:`tilewright.codegen.gpu_streaming.kernels`."""

@@ -1,0 +1,1 @@
+"""Time models of tiles on CPUs: caches, streaming, and untiled sweeps."""

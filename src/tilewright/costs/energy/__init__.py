@@ -1,0 +1,1 @@
+"""Cost model of energy: constants, fits, and its price."""

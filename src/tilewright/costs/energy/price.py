@@ -1,0 +1,237 @@
+"""The energy model: E = P_stat T + sum of what is done, times what it costs (Prajapati, thesis, appendix B).
+
+E_alg = P_stat T_alg + N_tiles E_tile, with E_tile = e_gs M_io + e_sr M_sr + E_iter V (B.2). Summed over all tiles this
+is a scalar product of machine constants and amounts of a run: seconds, words between memory and chip, words between
+on-chip memory and registers, and operations by type. The regression solves for the constants
+(:mod:`tilewright.costs.energy.fit`).
+
+The general rule for any program and tiling family: the words off chip are those of the time model; every update loads
+its reads from and stores its results to on-chip memory, which is the 6 e_sr V of the printed J2D; operations are
+counted in the program's expressions. The printed instances are in :mod:`tilewright.costs.energy.tiles`.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from tilewright.base.constants import WORD
+from tilewright.base.dtypes import arithmetic
+from tilewright.costs.arrays import Floats
+from tilewright.costs.energy.constants import NAMES, Constants, constants
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.expression import Apply
+from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
+
+_MULTIPLIES = frozenset({"mul"})
+_MAXIMA = frozenset({"maximum", "minimum"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a run uses of each constant: the amounts of the scalar product.
+
+    Attributes:
+        seconds: T_alg.
+        global_words: 4-byte words between memory and chip.
+        shared_words: 4-byte words between on-chip memory and registers.
+        adds: Floating-point additions, subtractions, comparisons and selections.
+        multiplies: Floating-point multiplications.
+        int_adds: Integer additions.
+        int_maxima: Integer maxima and minima.
+        specials: Divisions, roots and functions.
+    """
+
+    seconds: float
+    global_words: float
+    shared_words: float
+    adds: float = 0.0
+    multiplies: float = 0.0
+    int_adds: float = 0.0
+    int_maxima: float = 0.0
+    specials: float = 0.0
+
+    def vector(self) -> Floats:
+        """Return the amounts in the order of :data:`NAMES`; shape (8,)."""
+        return np.array([getattr(self, item.name) for item in fields(self)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joules:
+    """The energy of a run and its parts, in joules.
+
+    Attributes:
+        joules: All of it.
+        low: The same with every constant at the low end of its range, the time as it is.
+        high: The same at the high end.
+        watts: Average power.
+        static: P_stat T_alg.
+        off_chip: Words between memory and chip.
+        on_chip: Words between on-chip memory and registers.
+        arithmetic: Operations.
+        source: Where the constants that matter come from: ``estimated`` as soon as one of them is.
+    """
+
+    joules: float
+    low: float
+    high: float
+    watts: float
+    static: float
+    off_chip: float
+    on_chip: float
+    arithmetic: float
+    source: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def price(usage: Usage, known: Constants) -> Joules:
+    """Return the energy of a run.
+
+    Args:
+        usage: What it uses.
+        known: What that costs.
+
+    Returns:
+        Joules with parts, range and provenance.
+    """
+    amounts = usage.vector()
+    each = amounts * known.vector()
+    total = float(each.sum())
+    used = [getattr(known, name).source for name, amount in zip(NAMES, amounts, strict=True) if amount > 0]
+    sources = sorted(set(used)) or ["paper"]
+    return Joules(
+        joules=total,
+        low=float(amounts @ known.vector("low")),
+        high=float(amounts @ known.vector("high")),
+        watts=total / usage.seconds if usage.seconds > 0 else 0.0,
+        static=float(each[0]),
+        off_chip=float(each[1]),
+        on_chip=float(each[2]),
+        arithmetic=float(each[3:].sum()),
+        source="estimated" if "estimated" in sources else " and ".join(sources),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Energy:
+    """The general rule for one problem on one machine.
+
+    Attributes:
+        known: The machine's constants.
+        updates: Cell updates of the problem.
+        accesses: 4-byte words between on-chip memory and registers per update: every read and every result.
+        operations: Per update, operations in the order of the constants after e_sr: adds, multiplies, integer adds and
+            maxima, specials. An operation of 8 bytes counts twice.
+    """
+
+    known: Constants
+    updates: float
+    accesses: float
+    operations: tuple[float, ...]
+
+    def per_update(self) -> float:
+        """Return the joules of one update, on chip: M_sr e_sr + E_iter per point."""
+        on_chip = self.accesses * self.known.shared_word_joules.value
+        return float(on_chip + np.array(self.operations) @ self.known.vector()[3:])
+
+    def dynamic(self, dram_bytes: Floats, updates: Floats | float | None = None) -> Floats:
+        """Return the dynamic energy in joules, N_tiles E_tile.
+
+        Args:
+            dram_bytes: Bytes between memory and chip; shape (n,).
+            updates: Updates that the tiles compute, if more or fewer than the problem's own; shape (n,).
+
+        Returns:
+            Joules; shape (n,).
+        """
+        count = self.updates if updates is None else updates
+        return np.asarray(self.known.global_word_joules.value * dram_bytes / WORD + self.per_update() * count)
+
+    def joules(self, seconds: Floats, dram_bytes: Floats, updates: Floats | float | None = None) -> Floats:
+        """Return the energy in joules; infinite where the time is.
+
+        Args:
+            seconds: T_alg; shape (n,).
+            dram_bytes: As for :meth:`dynamic`.
+            updates: As for :meth:`dynamic`.
+
+        Returns:
+            Joules; shape (n,).
+        """
+        return np.asarray(self.known.static_watts.value * seconds + self.dynamic(dram_bytes, updates))
+
+    def usage(self, seconds: float, dram_bytes: float, updates: float | None = None) -> Usage:
+        """Return the amounts of one run."""
+        count = self.updates if updates is None else updates
+        adds, multiplies, int_adds, int_maxima, specials = (count * each for each in self.operations)
+        return Usage(
+            seconds=seconds,
+            global_words=dram_bytes / WORD,
+            shared_words=count * self.accesses,
+            adds=adds,
+            multiplies=multiplies,
+            int_adds=int_adds,
+            int_maxima=int_maxima,
+            specials=specials,
+        )
+
+
+def make_energy(problem: Problem, machine: Machine) -> Energy:
+    """Collect what the energy model needs of a problem on a machine; what it does not know is estimated."""
+    return rule(problem, constants(machine))
+
+
+def rule(problem: Problem, known: Constants) -> Energy:
+    """Collect what the energy model needs of a problem.
+
+    Args:
+        problem: What is computed.
+        known: What it costs.
+
+    Returns:
+        The rule.
+    """
+    program, wide = problem.program, arithmetic(problem.dtype).itemsize / WORD
+    cells = float(np.prod([float(extent) for extent in problem.shape]))
+    return Energy(
+        known=known,
+        updates=cells * problem.steps,
+        accesses=problem.itemsize / WORD * (program.loads + len(program.statements)),
+        operations=tuple(wide * count for count in operations(program, not problem.rounds)),
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def operations(program: Program, integral: bool = False) -> tuple[float, ...]:
+    """Count the operations of one update by type: adds, multiplies, integer adds, integer maxima, specials.
+
+    Args:
+        program: The program.
+        integral: Whether it computes with integers.
+
+    Returns:
+        Five counts. Comparisons, selections and logic count as additions.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> operations(program("jacobi2d")), operations(program("gradient2d"))
+    ((4.0, 1.0, 0.0, 0.0, 0.0), (9.0, 4.0, 0.0, 0.0, 2.0))
+    """
+    ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
+    return count_operations(ops, integral)
+
+
+def count_operations(ops: Sequence[str], integral: bool) -> tuple[float, ...]:
+    """Count operators by type, as :func:`operations` does."""
+    multiplies = sum(op in _MULTIPLIES for op in ops)
+    specials = sum(op in SPECIAL for op in ops)
+    adds = len(ops) - multiplies - specials
+    if not integral:
+        return float(adds), float(multiplies), 0.0, 0.0, float(specials)
+    maxima = sum(op in _MAXIMA for op in ops)
+    return 0.0, float(multiplies), float(adds - maxima), float(maxima), float(specials)

@@ -1,0 +1,1 @@
+"""Time models of kernels on GPUs: instructions, threads, and streaming."""

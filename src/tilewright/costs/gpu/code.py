@@ -1,0 +1,240 @@
+"""What generated code of hybrid tiles does on a GPU: counted from the tiling, the thread block and the program alone.
+
+The code (Grosser et al., CGO 2014, as PPCG generates it): a thread block takes one prism or slab and runs its tiles in
+sequence. For every tile it copies the bounding box of what the tile touches into shared memory, computes the rows of
+the hexagon one after the other with a barrier after each, and copies the results out. All loops of a tile are
+unrolled; points go to threads in turn, point i of an axis to thread i mod n_thr. Where the box does not fit into shared
+memory, nothing is copied and every access goes through L1.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.base.constants import BANKS, WARP
+from tilewright.costs import traffic
+from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.setting import Setting
+from tilewright.programs.stencil.expression import Apply
+from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.program import Program
+
+_ADDITIVE = frozenset({"add", "sub"})
+_SPECIAL_SLOTS = 2
+
+Flags = NDArray[np.bool_]
+Threads = tuple[Ints, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """What one point of a program costs, in instructions and accesses.
+
+    Attributes:
+        arithmetic: Arithmetic instructions per cell and step, multiplications and additions fused in pairs.
+        columns: For every column of reads along the hexagon's axis the offsets along that axis: the reads of
+            ``u[-1, 0], u[0, 0], u[1, 0], u[0, 1]`` are two columns, ``(-1, 0, 1)`` and ``(0,)``.
+        stores: Values written per cell and step.
+    """
+
+    arithmetic: float
+    columns: tuple[tuple[int, ...], ...]
+    stores: int
+
+    @property
+    def reads(self) -> int:
+        """Reads per cell and step."""
+        return sum(len(column) for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the code of n tilings does per tile; arrays of shape (n,).
+
+    Attributes:
+        threads: Threads per block.
+        warps: Warps per block.
+        rows: Rows of the hexagon, each followed by a barrier.
+        statements: Points that the busiest thread computes, idle turns included: the unrolled statements of a tile.
+        reads: Accesses that a thread reads for them, each from shared memory or L1.
+        reads_plain: The same without any re-use in registers.
+        stores: Values that a thread stores for them.
+        straight: One column of the tile per thread: no guards, and copies without guards.
+        even: Rows deal evenly to the threads, so that no statement is guarded.
+        copies: Rounds of copying per thread, in and out.
+        copy_warps: Instructions of copying per block, in and out, by warps.
+        box_values: Values in the bounding box that a tile touches, every copy of every field.
+        box_rows: Segments of contiguous values in that box.
+        core_values: The box without the halo along the classic axes: what neighbouring tiles do not share.
+        core_rows: Segments of it.
+        out_values: Values copied out.
+        out_rows: Segments of them.
+        point_rows: Segments of contiguous values that a tile computes.
+        points: Points of a whole tile.
+        last: Tile size along the innermost axis.
+        conflicts: Most lanes of a warp that meet in one bank of shared memory.
+        segments: Rows that one warp spans.
+    """
+
+    threads: Ints
+    warps: Ints
+    rows: Ints
+    statements: Floats
+    reads: Floats
+    reads_plain: Floats
+    stores: Floats
+    straight: Flags
+    even: Flags
+    copies: Floats
+    copy_warps: Floats
+    box_values: Floats
+    box_rows: Floats
+    core_values: Floats
+    core_rows: Floats
+    out_values: Floats
+    out_rows: Floats
+    point_rows: Floats
+    points: Floats
+    last: Ints
+    conflicts: Ints
+    segments: Floats
+
+
+@functools.lru_cache(maxsize=256)
+def body(program: Program) -> Body:
+    """Count the instructions and accesses of one point.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> body(program("j2d5pt")).arithmetic, body(program("j2d5pt")).columns
+    (5.0, ((0,), (-1, 0, 1), (0,)))
+    """
+    ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
+    adds, products = sum(op in _ADDITIVE for op in ops), ops.count("mul")
+    specials = sum(op in SPECIAL for op in ops)
+    plain = len(ops) - specials - min(adds, products)
+    columns: dict[tuple[object, ...], set[int]] = {}
+    for statement in program.statements:
+        for read in statement.reads:
+            columns.setdefault((read.field, read.level, read.offset[1:]), set()).add(read.offset[0])
+    return Body(
+        arithmetic=float(plain + _SPECIAL_SLOTS * specials),
+        columns=tuple(tuple(sorted(columns[key])) for key in sorted(columns, key=str)),
+        stores=len(program.statements),
+    )
+
+
+def count(program: Program, sizes: Sizes, threads: Threads, setting: Setting) -> Work:
+    """Count what the code of every tiling does.
+
+    Args:
+        program: The program.
+        sizes: Tile sizes of two or three axes; shape (n,).
+        threads: Threads per axis, outermost first, each of shape (n,).
+        setting: The problem on its machine, for slopes, stages, copies and the element size.
+
+    Returns:
+        The work per tile.
+    """
+    one = body(program)
+    rows = traffic.height(sizes, setting)
+    classic = [ceil_div(size, n) for size, n in zip(sizes.space[1:], threads[1:], strict=True)]
+    across = functools.reduce(np.multiply, classic, np.ones_like(rows))
+    along, reads = _along(one, sizes, threads[0], setting)
+    block = functools.reduce(np.multiply, threads, np.ones_like(rows))
+    reach = setting.slopes[0]
+    alone = across == 1
+    boxes = _box(sizes, setting)
+    fields = float(setting.copies)
+    out = traffic.live_out(sizes, setting) * setting.levels * sizes.inner
+    turns = functools.reduce(np.multiply, [ceil_div(b, n) for b, n in zip(boxes, threads, strict=True)])
+    segments = fields * functools.reduce(np.multiply, boxes[:-1])
+    inner = sizes.inner // sizes.space[-1]
+    return Work(
+        threads=block,
+        warps=ceil_div(block, WARP),
+        rows=rows,
+        statements=along * across / setting.stages,
+        reads=np.where(alone, reads, along * across * one.reads) / setting.stages,
+        reads_plain=along * across * one.reads / setting.stages,
+        stores=along * across * one.stores / setting.stages,
+        straight=alone & (threads[0] == 1),
+        even=alone & ((2 * reach) % threads[0] == 0),
+        copies=fields * turns + out / block,
+        copy_warps=segments * ceil_div(boxes[-1], WARP) + out / WARP,
+        box_values=segments * boxes[-1],
+        box_rows=segments,
+        core_values=fields * boxes[0] * sizes.inner,
+        core_rows=fields * boxes[0] * inner,
+        out_values=1.0 * out,
+        out_rows=out / sizes.space[-1],
+        point_rows=1.0 * sizes.inner * traffic.face_points(sizes, setting) / sizes.space[-1] / setting.stages,
+        points=1.0 * sizes.inner * traffic.face_points(sizes, setting) / setting.stages,
+        last=sizes.space[-1],
+        conflicts=bank_conflicts(boxes[-1], threads[-1]),
+        segments=np.maximum(1.0, WARP / threads[-1]),
+    )
+
+
+def bank_conflicts(pitch: Ints, inner: Ints) -> Ints:
+    """Return the most lanes of a warp that access different words of one bank of shared memory.
+
+    Lane l of a warp works at row ``l // inner``, column ``l % inner`` of a box with ``pitch`` words per row; a bank
+    serves one word per cycle (CUDA C++ programming guide, shared memory).
+
+    >>> bank_conflicts(np.array([273, 32, 33]), np.array([256, 16, 16])).tolist()
+    [1, 2, 2]
+    """
+    lanes = np.arange(WARP)
+    narrow = np.minimum(inner, WARP)
+    if not (narrow < WARP).any():
+        return np.ones_like(pitch)
+    kinds, inverse = np.unique(np.stack([pitch % BANKS, narrow]), axis=1, return_inverse=True)
+    banks = (lanes // kinds[1][:, None] * kinds[0][:, None] + lanes % kinds[1][:, None]) % BANKS
+    most = np.array([np.bincount(row, minlength=BANKS).max() for row in banks], dtype=np.int64)
+    return np.asarray(most[inverse.ravel()])
+
+
+def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int) -> Floats:
+    """Return how many distinct values a thread reads for 0 … ``most`` points that lie ``stride`` apart along the axis.
+
+    A value that several of the points read is read once and kept in a register.
+
+    >>> distinct_reads(((-1, 0, 1),), 1, 4).tolist(), distinct_reads(((-1, 0, 1),), 2, 3).tolist()
+    ([0.0, 3.0, 4.0, 5.0, 6.0], [0.0, 3.0, 5.0, 7.0])
+    """
+    total = np.zeros(most + 1)
+    for column in columns:
+        # Beyond the span of a column every further point adds the same number.
+        known = min(most, (column[-1] - column[0]) // stride + 2)
+        seen: set[int] = set()
+        first = [0.0]
+        for point in range(known):
+            seen |= {point * stride + offset for offset in column}
+            first.append(float(len(seen)))
+        grown = first[-1] - first[-2] if known else 0.0
+        total += np.concatenate([first, first[-1] + grown * np.arange(1, most - known + 1)])
+    return total
+
+
+def _along(one: Body, sizes: Sizes, threads: Ints, setting: Setting) -> tuple[Floats, Floats]:
+    """Count the busiest thread's points and reads along the hexagon's axis, over all rows."""
+    half = traffic.height(sizes, setting) // 2
+    strides, which = np.unique(threads, return_inverse=True)
+    widest = int((traffic.width(sizes, setting) // threads).max(initial=0)) + 1
+    tables = np.stack([distinct_reads(one.columns, int(stride), widest) for stride in strides])
+    points, reads = np.zeros(len(half)), np.zeros(len(half))
+    for row in range(int(half.max(initial=0))):
+        turns = ceil_div(sizes.space[0] + 2 * setting.slopes[0] * row, threads) * (row < half)
+        points += 2 * turns
+        reads += 2 * tables[which, turns]
+    return points, reads
+
+
+def _box(sizes: Sizes, setting: Setting) -> list[Ints]:
+    """Return the extents of the bounding box of what a tile touches (19): t_S1 + r t_T, then t_Si + r (t_T + 1)."""
+    rows = traffic.height(sizes, setting)
+    first = sizes.space[0] + setting.slopes[0] * rows
+    others = zip(sizes.space[1:], setting.slopes[1:], strict=True)
+    return [first, *(size + slope * (rows + 1) for size, slope in others)]

@@ -1,0 +1,292 @@
+"""The cost of streaming tiles on a GPU: issue slots, shared memory, DRAM, latency, and how well waves fill the device.
+
+A block advances along axis 0 row by row; per advance it computes a row of every level of the band and meets at one
+barrier. In the time of a tile the blocks that are resident together on a multiprocessor
+
+- *issue*: per cell and level the arithmetic and its share of the rims that threads hand to each other on chip; per row
+  the loads and stores of the band's first and last versions with their addresses, and the barrier,
+- *access* shared memory: every read of a neighbour's cell and every one that is published, 32 words per cycle,
+- move bytes between DRAM and chip: the tile with its halo, part of which other tiles left in L2, and its results,
+- wait: a warp issues one instruction per cycle at most, and every advance ends with a barrier.
+
+These combine as in :mod:`tilewright.costs.gpu.threads`, with its constants. A band's tiles run in waves of as many
+blocks as are resident; the last wave may be partial. Where C_iter of the program was measured on the machine it bounds
+the arithmetic of a cell from below, as in every model here. This is our own; no GPU has confirmed it yet. What it
+leaves out: clock changes, the code's way through the instruction cache, and bands shorter than a tiling's levels.
+"""
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.gpu.code import body
+from tilewright.costs.gpu.terms import STREAMING, Compiled
+from tilewright.costs.hardware import Hardware
+from tilewright.costs.setting import Setting
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.block import Footing
+
+LOAD_SLOTS, ADVANCE_SLOTS = 5.0, 14.0
+"""Further instructions per cell of a row that is loaded and stored, and per advance, by NVRTC's code."""
+BARRIER_CYCLES, SHARED_CYCLES = 30.0, 25.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Tiles of n tilings, each of shape (n,).
+
+    Attributes:
+        levels: Steps of a band.
+        bands: Bands.
+        rows: Advances of a tile.
+        row: Cells of a loaded row or plane.
+        turns: Cells of a thread in it.
+        threads: Threads.
+        tiles: Tiles of a band.
+        own: A tile's own cells.
+        loaded: Cells that it loads per version.
+        chip_bytes: Shared memory.
+        words: Registers that a thread's rows take.
+        reads: Reads of a kernel that is written out.
+        near: Words that a thread reads on chip per advance and level.
+        published: Words that it stores there.
+        points: Cells that a tile computes over its levels.
+    """
+
+    levels: Ints
+    bands: Ints
+    rows: Floats
+    row: Ints
+    turns: Ints
+    threads: Ints
+    tiles: Ints
+    own: Floats
+    loaded: Floats
+    chip_bytes: Ints
+    words: Ints
+    reads: Ints
+    near: Ints
+    published: Ints
+    points: Floats
+
+
+def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
+    """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
+    foot = _footing(setting)
+    issue = _cell_slots(setting, foot, gpu) * STREAMING.issue / gpu.schedulers * setting.vector_width / WARP
+    return max(issue, _arithmetic(setting, foot, gpu) * foot.stages) / gpu.clock
+
+
+def _arithmetic(setting: Setting, foot: Footing, gpu: Hardware) -> float:
+    """Arithmetic instructions of a cell, in those of float32."""
+    return body(foot.program).arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
+
+
+def _cell_slots(setting: Setting, foot: Footing, gpu: Hardware) -> float:
+    """Instructions of a cell and level besides what threads hand to each other."""
+    cell = _arithmetic(setting, foot, gpu) + 3.0 * foot.constant_reads
+    if setting.c_iter.source in {"paper", "measured"}:
+        known = setting.c_iter.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
+        cell = max(cell, known / STREAMING.issue)
+    return cell
+
+
+def evaluate(sizes: Sizes, setting: Setting, gpu: Hardware, compiled: Compiled | None = None) -> Breakdown:
+    """Evaluate the model.
+
+    Args:
+        sizes: Levels, tile sizes and threads; shape (n,).
+        setting: The problem on a GPU.
+        gpu: The GPU's numbers.
+        compiled: What a compiler says of the code, in place of estimates.
+
+    Returns:
+        Every quantity, of shape (n,): a wavefront is a band, a tile one tile of it.
+    """
+    foot = _footing(setting)
+    block = blocks_of(sizes, setting, foot)
+    resident = _resident(block, setting, gpu, compiled)
+    queue = ceil_div(block.tiles, gpu.sm_count)
+    together = np.minimum(np.maximum(resident, 1), queue)
+    turns, rest = np.floor(queue / together), queue % together
+    parts = _Cycles(block=block, setting=setting, foot=foot, gpu=gpu)
+    full, last = parts.all(together), parts.all(rest)
+    prism = (turns * full + last) / gpu.clock / np.maximum(queue, 1)
+    sync = block.bands * gpu.launch_seconds
+    scale = setting.itemsize / WORD
+    words_in = block.loaded * (foot.versions + foot.constants) * scale
+    words_out = block.own * foot.versions * scale
+    seconds = sync + block.bands * (turns * full + last) / gpu.clock
+    fits = (resident > 0) & (block.own > 0) & (block.reads <= foot.most_reads)
+    io = parts.dram(np.ones_like(queue)) / gpu.clock
+    return Breakdown(
+        wavefronts=block.bands,
+        tiles_per_wavefront=block.tiles,
+        tiles_per_prism=np.ones_like(block.bands),
+        tile_points=np.minimum(block.points, 2.0**62).astype(np.int64),
+        input_words=words_in,
+        output_words=words_out,
+        shared_bytes=block.chip_bytes,
+        tiles_per_sm=resident,
+        io_seconds=io,
+        compute_seconds=np.maximum(parts.issue(np.ones_like(queue)), parts.access(np.ones_like(queue))) / gpu.clock,
+        prism_seconds=prism,
+        dram_bytes=parts.bytes() * block.tiles * block.bands,
+        sync_seconds=sync,
+        seconds=np.where(fits, seconds, np.inf),
+    )
+
+
+def _footing(setting: Setting) -> Footing:
+    if setting.block is None:
+        raise UsageError("the cost of streaming tiles is known in 2D and 3D, and where such tiles are legal")
+    return setting.block
+
+
+def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
+    """Count what the tiles are.
+
+    Raises:
+        UsageError: If threads are missing.
+    """
+    rank = len(setting.shape)
+    if len(sizes.threads) != rank:
+        raise UsageError("streaming tiles on a GPU have threads per axis", "write it like threads=1x256")
+    levels = np.minimum(foot.whole(sizes.time), max(1, setting.steps))
+    grown = [base + rate * levels for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)]
+    extents = [size + more for size, more in zip(sizes.space, grown, strict=True)]
+    turns, row, threads, own, tiles = (np.ones_like(levels) for _ in range(5))
+    points = np.zeros(len(levels))
+    for axis in range(1, rank):
+        turns = turns * ceil_div(extents[axis], sizes.threads[axis])
+        row, threads = row * extents[axis], threads * sizes.threads[axis]
+    for size, extent in zip(sizes.space, setting.shape, strict=True):
+        tiles, own = tiles * ceil_div(extent + 0 * size, size), own * np.minimum(size, extent)
+    for left in range(int(levels.max(initial=1))):
+        cells = np.ones(len(levels))
+        for size, base, rate in zip(sizes.space, foot.halo_base, foot.halo_rate, strict=True):
+            cells = cells * (size + base + rate * left)
+        points = points + cells * (left < levels)
+    inner = zip(extents[1:], sizes.threads[1:], strict=True)
+    held = _held(foot, levels, tuple(ceil_div(extent, count) for extent, count in inner), sizes.threads[1:])
+    first = np.minimum(sizes.space[0], setting.shape[0])
+    return Block(
+        levels=levels,
+        bands=ceil_div(max(1, setting.steps) + 0 * levels, levels),
+        rows=1.0 * first + grown[0] / 2 + foot.lag_base + foot.lag_rate * levels,
+        row=row,
+        turns=turns,
+        threads=threads,
+        tiles=tiles,
+        own=1.0 * own,
+        loaded=1.0 * row * (first + grown[0]),
+        chip_bytes=held.chip * setting.itemsize,
+        words=(held.registers + turns * foot.versions) * setting.itemsize // WORD,
+        reads=foot.written(levels, held.rows, turns),
+        near=held.near,
+        published=held.published,
+        points=points,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What blocks keep, each of shape (n,).
+
+    Rows in use, values in a thread's registers and on chip, values that a thread reads and publishes per advance.
+    """
+
+    rows: Ints
+    registers: Ints
+    chip: Ints
+    near: Ints
+    published: Ints
+
+
+def _held(foot: Footing, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
+    table = np.stack([levels, *cells, *threads])
+    unique, places = np.unique(table, axis=1, return_inverse=True)
+    found = []
+    for time, *rest in unique.T.tolist():
+        own, counts = tuple(rest[: len(cells)]), tuple(rest[len(cells) :])
+        rims, kept, volume = foot.rims(own), foot.kept(time), math.prod(own)
+        registers = sum(n * rims.rows * (volume + more) for n, more in zip(kept, rims.again, strict=True))
+        near = sum(n * len(field) for n, field in zip(kept, rims.ages, strict=True))
+        published = sum(n * len(field) for n, field in zip(kept, rims.published, strict=True))
+        found.append((rims.rows, registers, rims.values(kept, counts), near, published))
+    columns = np.array(found, dtype=np.int64).reshape(len(found), len(fields(_Held)))[places.ravel()].T
+    return _Held(*columns)
+
+
+def _resident(block: Block, setting: Setting, gpu: Hardware, compiled: Compiled | None) -> Ints:
+    """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
+    asked: Ints = stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS * block.turns + block.words
+    used: Ints = np.minimum(MOST_REGISTERS, -(-asked // 8) * 8)
+    chip = block.chip_bytes
+    spills = asked > np.minimum(stream_block.MOST_REGISTERS, gpu.registers // np.maximum(block.threads, 1))
+    if compiled is not None:
+        used, chip, spills = -(-compiled.registers // 8) * 8, compiled.shared_bytes, np.zeros_like(spills)
+    # The compiler keeps to what one block may have.
+    used = np.maximum(8, np.minimum(used, gpu.registers // np.maximum(block.threads, 1)))
+    found = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(block.threads, 1))
+    found = np.minimum(found, gpu.registers // (used * ceil_div(block.threads, WARP) * WARP))
+    found = np.minimum(found, gpu.shared_bytes // (chip + gpu.block_reserve))
+    return np.where((chip <= setting.block_bytes) & ~spills, found, 0).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cycles:
+    """Cycles of a multiprocessor for so many blocks together, one tile each."""
+
+    block: Block
+    setting: Setting
+    foot: Footing
+    gpu: Hardware
+
+    def all(self, together: Ints | Floats) -> Floats:
+        """All parts combined; 0 for no block."""
+        p = STREAMING.overlap
+        work = np.maximum(self.issue(together), self.access(together))
+        time = (self.latency() ** p + work**p + self.dram(together) ** p) ** (1.0 / p)
+        return np.where(np.asarray(together) > 0, time, 0.0)
+
+    def _slots(self) -> Floats:
+        """Instructions of a thread per advance."""
+        foot, block = self.foot, self.block
+        cells = block.levels * block.turns * _cell_slots(self.setting, foot, self.gpu)
+        ends = block.turns * LOAD_SLOTS * foot.versions
+        return np.asarray(cells + block.near + block.published + ends + ADVANCE_SLOTS)
+
+    def issue(self, together: Ints | Floats) -> Floats:
+        """Of the schedulers, and of the lanes, which the arithmetic alone occupies."""
+        warps = together * self.block.rows * ceil_div(self.block.threads, WARP)
+        cells = self.block.levels * self.block.turns * self.foot.stages
+        lanes = cells * _arithmetic(self.setting, self.foot, self.gpu) * WARP / self.setting.vector_width
+        return np.asarray(warps * np.maximum(self._slots() * STREAMING.issue / self.gpu.schedulers, lanes))
+
+    def access(self, together: Ints | Floats) -> Floats:
+        """Of shared memory."""
+        each = (self.block.near + self.block.published) * (self.setting.itemsize / WORD)
+        return np.asarray(together * self.block.rows * ceil_div(self.block.threads, WARP) * each)
+
+    def latency(self) -> Floats:
+        """Of one warp alone: its own instructions and a barrier per advance."""
+        return np.asarray(self.block.rows * (self._slots() + BARRIER_CYCLES + SHARED_CYCLES))
+
+    def bytes(self) -> Floats:
+        """Between DRAM and chip per tile; part of the halo is still in L2 from its neighbours."""
+        foot, block = self.foot, self.block
+        halo = np.maximum(0.0, block.loaded - block.own) * STREAMING.halo_share
+        read = (block.own + halo) * (foot.versions + foot.constants)
+        return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
+
+    def dram(self, together: Ints | Floats) -> Floats:
+        """Of a multiprocessor's share of the bandwidth."""
+        sharers = np.minimum(self.block.tiles, self.gpu.sm_count)
+        per_byte = sharers * self.gpu.clock / (self.gpu.dram_bandwidth * STREAMING.dram_share)
+        return np.asarray(together * self.bytes() * per_byte)

@@ -1,0 +1,214 @@
+"""The GPU's side of the selector: its constants, how many blocks are resident, and how many of its cycles a tile takes.
+
+Every machine number comes from the machine file; what no data sheet gives is a named constant with its meaning and
+default (:class:`Constants`), calibrated from few measurements (:mod:`tilewright.costs.gpu.fit`).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
+from tilewright.costs.arrays import Floats, Ints, ceil_div
+from tilewright.costs.gpu.code import Work
+from tilewright.costs.hardware import Hardware
+from tilewright.costs.setting import Setting
+
+_REGISTER_STEP = 8
+TERMS = (
+    "registers",
+    "latency",
+    "bandwidth",
+    "coalescing",
+    "bank_conflicts",
+    "overflow",
+    "reuse",
+    "guards",
+    "partial_waves",
+    "boundary_tiles",
+    "l2",
+    "spills",
+    "instruction_cache",
+)
+"""The terms that can be switched off, to see what each is worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """What no data sheet gives; cycles are of one multiprocessor.
+
+    The first fourteen are calibrated, the others are fixed. All but those of registers, spills and the instruction
+    cache are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is made of
+    these (``benchmarks/experiments/first_choice.py`` repeats the fit). Registers were read off which launches exist in
+    the logs at all (a block that needs more registers than the file has cannot start), not off times.
+
+    Attributes:
+        latency: Cycles per dependent instruction over the pipeline's length: 1 without any overlap inside a thread.
+        row_cycles: Cycles per row of a tile for its first access and its barrier.
+        copy_cycles: Cycles per round of copying where copies have no guards.
+        guarded_copy_cycles: The same where they have: the loads of several rounds are then not in flight together.
+        guarded_copy_slots: Issue slots per warp and round of guarded copying.
+        dram_share: Sustained share of the peak off-chip bandwidth.
+        l2_share: Sustained share of the L2 bandwidth.
+        boundary: Time of a point in a tile that the grid's boundary cuts, over one in a whole tile.
+        global_access: Issue slots of an access through L1 over one to shared memory: unaligned rows span two lines.
+        global_row_cycles: Further cycles per row where values come through L1.
+        fetch_cycles: Cycles per instruction that comes from beyond the instruction cache.
+        plain_slots: Further instructions per point of straight code: addresses and loop control.
+        guarded_slots: The same of guarded code.
+        segment_words: Words that a contiguous segment costs off chip beyond its own: sectors and DRAM bursts cut short.
+        overlap: Exponent p by which latency, issue and memory combine: ``(a^p + b^p + c^p)^(1/p)``; 1 is their sum,
+            infinity their maximum.
+        tile_cycles: Cycles per tile for the first copy.
+        copy_slots: Issue slots per warp and round of copying without guards.
+        row_slots: Issue slots per warp and row.
+        issue: Issue slots per instruction: above 1 for replays and dual-use pipes.
+        global_latency: Growth of the time of a dependent instruction where values come through L1.
+        halo_share: Share of the halo along the classic axes that comes from DRAM again; the rest is in L2.
+        l1_share: Share of L1 that holds useful lines.
+        miss_reads: Share of reads that miss when nothing fits into L1.
+        spill_slots: Instructions per value that does not fit into registers.
+        base_registers: Registers of a kernel without unrolled statements.
+        even_registers: Registers per unrolled statement without guards.
+        guarded_registers: Registers per guarded statement: its address and its condition stay alive over all tiles.
+        code_slots: Instructions that the instruction cache holds: 128 KiB of 16 bytes each (Jia et al. 2018).
+        drift: Share of a partial wave's rounding that blocks which have fallen out of step make up for.
+    """
+
+    latency: float = 0.88
+    row_cycles: float = 32.7
+    copy_cycles: float = 74.7
+    guarded_copy_cycles: float = 127.0
+    guarded_copy_slots: float = 44.0
+    dram_share: float = 1.0
+    l2_share: float = 0.707
+    boundary: float = 1.19
+    global_access: float = 1.77
+    global_row_cycles: float = 406.0
+    fetch_cycles: float = 2.99
+    plain_slots: float = 10.6
+    guarded_slots: float = 17.6
+    segment_words: float = 32.9
+    overlap: float = 1.91
+    tile_cycles: float = 279.0
+    copy_slots: float = 9.9
+    row_slots: float = 3.0
+    issue: float = 1.35
+    global_latency: float = 1.19
+    halo_share: float = 0.444
+    l1_share: float = 0.618
+    miss_reads: float = 0.0794
+    spill_slots: float = 3.0
+    base_registers: float = 40.0
+    even_registers: float = 0.3
+    guarded_registers: float = 1.55
+    code_slots: float = 8192.0
+    drift: float = 0.505
+
+
+STREAMING = Constants(dram_share=0.95, overlap=1.8, issue=1.2, halo_share=0.5)
+"""What the model of streaming tiles takes of these: estimates, since nobody has measured such tiles on a GPU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """What is resident on a multiprocessor; arrays of shape (n,).
+
+    Attributes:
+        shared: Whether tiles live in shared memory; else the box does not fit and accesses go through L1.
+        registers: Registers per thread, estimated.
+        spilled: Values per thread that do not fit into registers.
+        blocks: Blocks that are resident together, at least 1.
+    """
+
+    shared: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    registers: Floats
+    spilled: Floats
+    blocks: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What a compiler says of the code of n tilings, in place of estimates; arrays of shape (n,).
+
+    Attributes:
+        registers: Registers per thread.
+        spilled: Values per thread that did not fit into registers.
+        shared_bytes: Memory on chip per block.
+    """
+
+    registers: Ints
+    spilled: Floats
+    shared_bytes: Ints
+
+
+def residency(
+    work: Work,
+    gpu: Hardware,
+    setting: Setting,
+    constants: Constants,
+    off: Collection[str] = (),
+    compiled: Compiled | None = None,
+) -> Residency:
+    """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy).
+
+    Args:
+        work: The code.
+        gpu: The machine.
+        setting: The problem, for the element size.
+        constants: The constants.
+        off: Terms that are switched off: ``registers``, ``overflow``.
+        compiled: What the compiler says, where the code was compiled.
+
+    Returns:
+        What is resident.
+    """
+    words = setting.itemsize / WORD
+    each = np.where(work.even, constants.even_registers, constants.guarded_registers)
+    need = constants.base_registers + words * each * work.statements
+    used = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
+    bytes_used = work.box_values * setting.itemsize
+    if compiled is not None:
+        bytes_used = np.asarray(compiled.shared_bytes, dtype=np.float64)
+        used = np.maximum(1.0, np.ceil(compiled.registers / _REGISTER_STEP) * _REGISTER_STEP)
+    shared = bytes_used <= gpu.shared_limit
+    blocks = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(work.threads, 1))
+    if "registers" not in off:
+        blocks = np.minimum(blocks, np.floor(gpu.registers / (used * work.warps * WARP)).astype(np.int64))
+    fits = (gpu.shared_bytes // np.maximum(bytes_used, 1)).astype(np.int64)
+    blocks = np.where(shared, np.minimum(blocks, fits), blocks)
+    if "overflow" in off:
+        shared = np.ones_like(shared)
+    if compiled is not None:
+        need = np.asarray(MOST_REGISTERS + compiled.spilled, dtype=np.float64)
+    spilled = np.maximum(0.0, need - MOST_REGISTERS) if "spills" not in off else np.zeros_like(need)
+    return Residency(shared=shared, registers=used, spilled=spilled, blocks=np.maximum(1, blocks))
+
+
+def whole_tiles(shape: tuple[int, ...], sizes: tuple[Ints, ...], slopes: tuple[int, ...], rows: Ints) -> Floats:
+    """Return which share of a prism's points lies in tiles that no boundary of the classic axes cuts."""
+    whole = np.ones(len(rows))
+    for extent, size, slope in zip(shape[1:], sizes[1:], slopes[1:], strict=True):
+        cut = slope * (rows - 1)
+        whole = whole * np.maximum(0, (extent - cut) // size) * size / extent
+    return np.minimum(1.0, whole)
+
+
+def whole_fronts(steps: int, rows: Ints) -> tuple[Floats, Floats, Ints]:
+    """Count wavefronts: those whose hexagons lie within the steps, the equivalent of the others, and all of them.
+
+    Colour 1 starts at steps 0, t_T, …, colour 0 half a height earlier (3).
+    """
+    whole, rest = np.zeros(len(rows)), np.zeros(len(rows))
+    fronts = np.zeros(len(rows), dtype=np.int64)
+    for start in (0 * rows, rows // 2):
+        number = ceil_div(steps + start, rows)
+        first = np.minimum(steps, rows - start) / rows
+        last = np.minimum(rows, steps + start - (number - 1) * rows) / rows
+        last = np.where(number > 1, last, 0.0)
+        cut = (first < 1).astype(np.int64) + ((last < 1) & (number > 1))
+        whole = whole + number - cut
+        rest = rest + np.where(first < 1, first, 0.0) + np.where((last < 1) & (number > 1), last, 0.0)
+        fronts = fronts + number
+    return whole, rest, fronts

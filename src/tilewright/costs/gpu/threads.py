@@ -1,0 +1,341 @@
+"""The exact model with thread blocks: what the time model leaves out, for choosing tiles and thread shapes on a GPU.
+
+The time model (Prajapati et al., PPoPP 2017) charges computation and transfers of a tile and knows no threads. Here the
+busiest multiprocessor runs q blocks per wavefront, c of them together. In the time of one tile each, the c blocks
+
+- wait for *latency*: every thread's own chain of instructions, barriers and copies, whatever the others do,
+- share the *issue* slots and the access ports of their multiprocessor,
+- share the *memory*: their part of the device's DRAM and L2 bandwidth,
+
+and the three combine by :attr:`Constants.overlap`. Little's law in short: few warps are bound by the first, many by the
+others (Volkov, Better performance at lower occupancy, 2010). Every term can be switched off (:data:`TERMS`).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.constants import WORD
+from tilewright.base.errors import UsageError
+from tilewright.costs import traffic
+from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.gpu.code import Body, Flags, Threads, Work, body, count
+from tilewright.costs.gpu.terms import TERMS, Compiled, Constants, Residency, residency, whole_fronts, whole_tiles
+from tilewright.costs.hardware import Hardware
+from tilewright.costs.setting import Setting
+from tilewright.programs.stencil.program import Program
+
+_LINE_WORDS = 32
+_SECTOR_WORDS = 8
+_COPY_INSTRUCTIONS = 6.0
+"""Instructions of a thread per round of copying: an address, a test, a load or store at either end."""
+PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
+"""What can bind: a thread's own chain, issue slots, access ports, DRAM, L2, kernel calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Tilings of one problem with everything that does not depend on a machine's speed or on constants.
+
+    Attributes:
+        program: The program.
+        setting: The problem on its machine.
+        sizes: The tile sizes; shape (n,).
+        threads: Threads per axis, outermost first; each of shape (n,).
+        work: What their code does per tile.
+    """
+
+    program: Program
+    setting: Setting
+    sizes: Sizes
+    threads: Threads
+    work: Work
+
+    def take(self, index: Ints | Flags) -> "Case":
+        """Return the case with some of its tilings."""
+        names = Work.__slots__
+        work = Work(**{name: getattr(self.work, name)[index] for name in names})
+        threads = tuple(axis[index] for axis in self.threads)
+        return replace(self, sizes=self.sizes.take(index), threads=threads, work=work)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The time of n tilings and what it is made of; arrays of shape (n,), times in seconds.
+
+    Attributes:
+        seconds: Predicted time.
+        latency: The part that a single block would take if issue and memory cost nothing.
+        issue: The part that the issue slots alone would take.
+        access: The part that the ports of shared memory and L1 alone would take.
+        dram: The part that DRAM alone would take.
+        l2: The part that L2 alone would take.
+        launch: Kernel calls.
+        resident: Blocks together on a multiprocessor.
+        registers: Registers per thread, estimated.
+        spilled: Values per thread that do not fit into registers.
+        shared: Whether tiles live in shared memory.
+        waves: Turns of the busiest multiprocessor over those of an even share: 1 without loss.
+        boundary: Share of the time that tiles cut by a boundary add.
+    """
+
+    seconds: Floats
+    latency: Floats
+    issue: Floats
+    access: Floats
+    dram: Floats
+    l2: Floats
+    launch: Floats
+    resident: Ints
+    registers: Floats
+    spilled: Floats
+    shared: Flags
+    waves: Floats
+    boundary: Floats
+
+    def bound_by(self, index: int) -> str:
+        """Name the largest part of one tiling."""
+        return max(PARTS, key=lambda name: float(getattr(self, name)[index]))
+
+    def to_dict(self, index: int) -> dict[str, object]:
+        """Return one tiling's terms as plain data, the binding one named."""
+        plain = {name: getattr(self, name)[index].item() for name in self.__slots__}
+        return {**plain, "bound_by": self.bound_by(index)}
+
+
+def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting) -> Case:
+    """Count what the tilings' code does.
+
+    Args:
+        program: The program.
+        sizes: Tile sizes of hybrid tiles; shape (n,).
+        threads: Threads per axis, each of shape (n,).
+        setting: The problem on its machine.
+
+    Returns:
+        The case.
+
+    Raises:
+        UsageError: If the tiles are not hybrid ones, or a tiling lacks threads.
+    """
+    rank = len(setting.shape)
+    if rank < 2 or len(sizes.space) != rank or len(threads) != rank:
+        raise UsageError(f"thread blocks need a hybrid tile and threads along each of {rank} axes (two or more)")
+    work = count(program, sizes, threads, setting)
+    return Case(program=program, setting=setting, sizes=sizes, threads=threads, work=work)
+
+
+def evaluate(
+    case: Case,
+    gpu: Hardware,
+    constants: Constants | None = None,
+    off: Collection[str] = (),
+    compiled: Compiled | None = None,
+) -> Terms:
+    """Predict the time of every tiling.
+
+    Args:
+        case: The tilings.
+        gpu: The machine.
+        constants: What no data sheet gives; the shipped values by default.
+        off: Terms to switch off, of :data:`TERMS`.
+        compiled: What a compiler says of the code, in place of estimates.
+
+    Returns:
+        The terms.
+
+    Raises:
+        UsageError: If a term is unknown.
+    """
+    unknown = sorted(set(off) - set(TERMS))
+    if unknown:
+        raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
+    known = constants or Constants()
+    here = residency(case.work, gpu, case.setting, known, off, compiled)
+    fronts = traffic.tiles_per_wavefront(case.sizes, case.setting)
+    blocks = np.maximum(*fronts)
+    queue = ceil_div(blocks, gpu.sm_count)
+    together = np.minimum(here.blocks, queue)
+    model = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset(off))
+    scale, boundary, launches = _tiles(case, known, off)
+    total = {name: cycles * scale / gpu.clock for name, cycles in _front(model, blocks, queue, together).items()}
+    launch = launches * gpu.launch_seconds
+    even = blocks / gpu.sm_count / together
+    return Terms(
+        seconds=total.pop("all") + launch,
+        **total,
+        launch=launch,
+        resident=np.asarray(np.ceil(together), dtype=np.int64),
+        registers=here.registers,
+        spilled=here.spilled,
+        shared=here.shared,
+        waves=np.ceil(queue / together) / even,
+        boundary=boundary,
+    )
+
+
+def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[str, Floats]:
+    """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one.
+
+    A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
+    start as others end: the share :attr:`Constants.drift` of the rounding to whole waves is not felt.
+    """
+    sms = model.gpu.sm_count
+    turns = np.floor(queue / together)
+    left = queue - turns * together
+    busy = np.clip((blocks - turns * together * sms) / np.maximum(left, 1), 1.0, sms)
+    whole, last = model.cycles(together, np.minimum(1.0 * blocks, sms)), model.cycles(left, busy)
+    even = np.maximum(1.0, blocks / sms / together)
+    drift = 1.0 if "partial_waves" in model.off else model.constants.drift
+    return {
+        name: np.asarray((1.0 - drift) * (turns * whole[name] + last[name]) + drift * even * whole[name])
+        for name in whole
+    }
+
+
+def _tiles(case: Case, known: Constants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
+    """Return the whole tiles per block that all wavefronts are worth, the boundary's share of them, and launches."""
+    setting, sizes, rows = case.setting, case.sizes, case.work.rows
+    slow = 1.0 if "boundary_tiles" in off else known.boundary
+    share = whole_tiles(setting.shape, sizes.space, setting.slopes, rows)
+    per_block = setting.cells / setting.shape[0] / sizes.inner
+    whole, rest, fronts = whole_fronts(setting.steps * setting.stages, rows)
+    plain = (whole + rest) * per_block
+    scale = per_block * (whole * (share + slow * (1.0 - share)) + slow * rest)
+    return scale, 1.0 - plain / np.maximum(scale, 1e-300), 1.0 * fronts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Model:
+    """The cycles that c blocks take for one tile each."""
+
+    case: Case
+    gpu: Hardware
+    constants: Constants
+    here: Residency
+    off: frozenset[str]
+
+    def cycles(self, together: Floats | Ints, sharers: Floats) -> dict[str, Floats]:
+        """Return the cycles in all and by part, for numbers of resident blocks; 0 where that is 0.
+
+        Args:
+            together: Blocks resident on the busiest multiprocessor; shape (n,).
+            sharers: Multiprocessors that share the bandwidths with it, itself included; shape (n,).
+        """
+        work, slots, known = self.case.work, self._slots(), self.constants
+        miss = self._miss(together)
+        latency = self._latency(slots, miss) if "latency" not in self.off else np.zeros(len(slots))
+        issue = together * self._issue(slots)
+        access = together * work.warps * self._accesses() * self._access_cost()
+        sharers = np.ones_like(sharers) if "bandwidth" in self.off else sharers
+        dram = together * self._dram() * sharers * self.gpu.clock / (self.gpu.dram_bandwidth * known.dram_share)
+        l2 = together * self._l2(miss) * sharers * self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share)
+        if "l2" in self.off:
+            l2 = np.zeros_like(l2)
+        p = self.constants.overlap
+        everything = (latency**p + np.maximum(issue, access) ** p + np.maximum(dram, l2) ** p) ** (1.0 / p)
+        parts = {"all": everything, "latency": latency, "issue": issue, "access": access, "dram": dram, "l2": l2}
+        return {name: np.where(np.asarray(together) > 0, value, 0.0) for name, value in parts.items()}
+
+    def _slots(self) -> Floats:
+        """Instructions of a thread for the points of a tile."""
+        work, known = self.case.work, self.constants
+        per = self._body.arithmetic * (self.gpu.double_cost if self.case.setting.itemsize > WORD else 1.0)
+        middle = 0.5 * (known.plain_slots + known.guarded_slots)
+        overhead = np.where(work.straight, known.plain_slots, np.where(work.even, middle, known.guarded_slots))
+        if "guards" in self.off:
+            overhead = np.full_like(overhead, known.plain_slots)
+        spills = self.here.spilled * known.spill_slots
+        return np.asarray(work.statements * (per + overhead) + work.stores + self._reads + spills)
+
+    @property
+    def _body(self) -> Body:
+        return body(self.case.program)
+
+    @property
+    def _reads(self) -> Floats:
+        return self.case.work.reads_plain if "reuse" in self.off else self.case.work.reads
+
+    def _fetched(self, slots: Floats) -> Floats:
+        """Cycles that a warp waits for instructions beyond the instruction cache: every tile runs all of them once."""
+        if "instruction_cache" in self.off:
+            return np.zeros_like(slots)
+        copies = np.where(self.here.shared, _COPY_INSTRUCTIONS * self.case.work.copies, 0.0)
+        return np.asarray(self.constants.fetch_cycles * np.maximum(0.0, slots + copies - self.constants.code_slots))
+
+    def _latency(self, slots: Floats, miss: Floats) -> Floats:
+        """Cycles of a thread's own chain: rows with their barriers, instructions, rounds of copying."""
+        work, known = self.case.work, self.constants
+        copy = np.where(work.straight, known.copy_cycles, known.guarded_copy_cycles)
+        if "guards" in self.off:
+            copy = np.full_like(copy, known.copy_cycles)
+        inside = known.tile_cycles + copy * work.copies
+        step = known.row_cycles + np.where(self.here.shared, 0.0, known.global_row_cycles * (1.0 + 2.0 * miss))
+        chain = known.latency * self.gpu.pipeline * np.where(self.here.shared, 1.0, known.global_latency * (1.0 + miss))
+        own = work.rows * step + chain * slots + self._fetched(slots)
+        return np.asarray(own + np.where(self.here.shared, inside, 0.0))
+
+    def _issue(self, slots: Floats) -> Floats:
+        """Cycles of a multiprocessor's schedulers per block."""
+        work, known = self.case.work, self.constants
+        copy = np.where(work.straight, known.copy_slots, known.guarded_copy_slots)
+        if "guards" in self.off:
+            copy = np.full_like(copy, known.copy_slots)
+        copied = np.where(self.here.shared, work.copy_warps * copy, 0.0)
+        inside = slots * np.where(self.here.shared, 1.0, self._global)
+        return np.asarray(((inside + work.rows * known.row_slots) * work.warps + copied) * known.issue / self._width)
+
+    def _accesses(self) -> Floats:
+        """Accesses of a thread to shared memory or L1 for the points of a tile."""
+        words = self.case.setting.itemsize / WORD
+        return (self._reads + self.case.work.stores + self.here.spilled * self.constants.spill_slots) * words
+
+    def _access_cost(self) -> Floats:
+        """Cycles per access of a warp."""
+        conflicts = 1.0 if "bank_conflicts" in self.off else self.case.work.conflicts
+        return np.where(self.here.shared, conflicts, self._global)
+
+    @property
+    def _global(self) -> Floats:
+        """Slots of an access through L1: every row that a warp spans is an access of its own."""
+        rows = 1.0 if "coalescing" in self.off else self.case.work.segments
+        return np.asarray(self.constants.global_access * rows)
+
+    @property
+    def _width(self) -> float:
+        return self.gpu.schedulers
+
+    def _segments(self, values: Floats, rows: Floats, words: float) -> Floats:
+        """Values moved for contiguous segments, every segment rounded up."""
+        return values if "coalescing" in self.off else values + rows * words
+
+    def _dram(self) -> Floats:
+        """Bytes between chip and memory per tile: the box without its halo, part of the halo, and the results."""
+        work, pad = self.case.work, self.constants.segment_words
+        core = self._segments(work.core_values, work.core_rows, pad)
+        halo = np.maximum(0.0, self._box(pad) - core)
+        share = 0.0 if "l2" in self.off else self.constants.halo_share
+        return np.asarray((core + share * halo + self._results(pad)) * self.case.setting.itemsize)
+
+    def _box(self, pad: float) -> Floats:
+        return self._segments(self.case.work.box_values, self.case.work.box_rows, pad)
+
+    def _results(self, pad: float) -> Floats:
+        return self._segments(self.case.work.out_values, self.case.work.out_rows, pad)
+
+    def _l2(self, miss: Floats) -> Floats:
+        """Bytes between L2 and the multiprocessors per tile; without shared memory also stores and L1 misses."""
+        work, pad = self.case.work, self.constants.segment_words
+        item = self.case.setting.itemsize
+        copied = (self._box(pad) + self._results(pad)) * item
+        stores = self._segments(work.points, work.point_rows, _SECTOR_WORDS - 1) * item
+        lines = self._segments(work.points, work.point_rows, _LINE_WORDS - 1) * item
+        missed = miss * lines * self._body.reads * self.constants.miss_reads
+        return np.asarray(np.where(self.here.shared, copied, stores + self._dram() + missed))
+
+    def _miss(self, together: Floats | Ints) -> Floats:
+        """Share of the box that L1 does not hold, in whole lines, for tiles that do not live in shared memory."""
+        lines = self._segments(self.case.work.box_values, self.case.work.box_rows, _LINE_WORDS - 1)
+        wanted = lines * self.case.setting.itemsize * np.maximum(together, 1)
+        return np.clip(1.0 - self.constants.l1_share * self.gpu.l1_bytes / np.maximum(wanted, 1), 0.0, 1.0)

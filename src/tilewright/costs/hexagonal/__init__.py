@@ -1,0 +1,1 @@
+"""Time models of hexagonal tiles on GPUs: exact, and as published."""

@@ -1,0 +1,355 @@
+"""What a fused group of a pipeline costs on a GPU: resources and time of every thread-block configuration at once.
+
+Source: Ben Cheikh et al. (2015): (26)-(37), algorithm 2, tables 3-8. Two forms, as everywhere:
+
+``published``: as printed. Padding by ceil(H'/T) (27), #Elem x ElemSize in (34), remaining blocks by threads (36).
+``exact``, the default: both sides are padded, so ceil(2H'/T); the threads of an SM bound its blocks in algorithm 2 too
+(29); occupancy counts threads; a transaction moves 32 bytes, so (34) has those instead of ElemSize; the busiest SM has
+ceil(ceil(remaining / TL) / #SM) blocks more (36); a grid that is dead frees its shared memory for later ones.
+
+(33) gives no latency below a threshold of resident warps. Little's law does: with W of the W_min warps that hide a
+latency, a share W / W_min of the throughput is reached.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, WARP
+from tilewright.machines.machine import Machine
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.programs.stencil.expression import Apply
+from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.schedules.pipelines.fusion import Group, GroupPlan, plan_group, slots
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+MODELS = ("published", "exact")
+SECTOR = 32
+"""Bytes of one transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """Thread-block configurations as columns (T_y, T_x, N_y, N_x): threads, and elements per thread."""
+
+    ty: Ints
+    tx: Ints
+    ny: Ints
+    nx: Ints
+
+    @property
+    def threads(self) -> Ints:
+        """Threads of a block."""
+        return self.ty * self.tx
+
+    @property
+    def cells(self) -> Ints:
+        """Cells of a tile (26)."""
+        return self.ty * self.ny * self.tx * self.nx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCosts:
+    """Resources and time per configuration.
+
+    Attributes:
+        shared: Bytes of shared memory per block (28).
+        resident: Blocks per SM at a time (29); 0 where the configuration does not fit.
+        occupancy: Resident threads over the most possible.
+        rounds: Times that an SM is filled (37).
+        remaining: Blocks that the busiest SM runs after that (36).
+        seconds: Time of the group (31)-(35); infinite where it does not fit.
+        access: Seconds of (34), global memory.
+        chip: Seconds of (34), shared memory.
+        operations: Seconds of (32).
+    """
+
+    shared: Ints
+    resident: Ints
+    occupancy: Floats
+    rounds: Ints
+    remaining: Ints
+    seconds: Floats
+    access: Floats
+    chip: Floats
+    operations: Floats
+
+
+@functools.lru_cache(maxsize=4096)
+def bank_conflicts(tx: int, pitch: int) -> int:
+    """Return how often a warp must access shared memory for one word per lane (tables 4-6).
+
+    A warp is T_x lanes wide; its rows lie ``pitch`` words apart, and words in the same bank are served in turn.
+
+    >>> bank_conflicts(16, 32), bank_conflicts(16, 48), bank_conflicts(64, 128)
+    (2, 1, 1)
+    """
+    width = min(tx, WARP)
+    lanes = np.arange(WARP)
+    words = lanes // width * pitch + lanes % width
+    return int(np.bincount(np.unique(words) % BANKS, minlength=BANKS).max())
+
+
+@functools.lru_cache(maxsize=4096)
+def sectors(tx: int, size: int, shift: int) -> float:
+    """Return the transactions of a warp's access to memory (tables 4-6).
+
+    Args:
+        tx: Width of a block.
+        size: Bytes per element.
+        shift: Elements by which a tile's first column lies before a multiple of a transaction; its rows are aligned.
+
+    >>> sectors(32, 4, 0), sectors(32, 4, 7), sectors(4, 4, 0)
+    (4.0, 5.0, 8.0)
+    """
+    width = min(tx, WARP)
+    first = -shift * size % SECTOR
+    per_row = -(-(first + width * size) // SECTOR)
+    return float(WARP // width * per_row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What the model takes of a machine."""
+
+    sms: int
+    shared_sm: int
+    shared_block: int
+    threads_sm: int
+    threads_block: int
+    blocks_sm: int
+    bandwidth: float
+    shared_bandwidth: float
+    hiding_warps: float
+    clock: float
+    lanes: float
+    int_lanes: float
+    double_lanes: float
+    special_lanes: float
+    launch: float
+    global_latency: float
+    shared_latency: float
+    barrier: float
+
+
+def card(machine: Machine) -> Card:
+    """Read a GPU; what only the paper's three cards have is estimated for others from their lanes and clock."""
+
+    def known(name: str, otherwise: float) -> float:
+        quantity = getattr(machine, name)
+        return otherwise if quantity is None else float(quantity.value)
+
+    sms, clock, lanes = int(machine.sm_count.value), machine.clock.value, machine.vector_width.value
+    shared = int(machine.shared_bytes.value)
+    return Card(
+        sms=sms,
+        shared_sm=shared,
+        shared_block=int(known("block_shared_bytes", shared)),
+        threads_sm=int(known("max_threads", MAX_SM_THREADS)),
+        threads_block=int(known("max_block_threads", MAX_BLOCK_THREADS)),
+        blocks_sm=int(known("max_blocks", 16)),
+        bandwidth=machine.dram_bandwidth.value,
+        shared_bandwidth=known("shared_bandwidth", sms * BANKS * 4 * clock),
+        hiding_warps=known("hiding_warps", known("schedulers", 4) * known("pipeline_cycles", 6)),
+        clock=clock,
+        lanes=lanes,
+        int_lanes=known("int_lanes", lanes / 2),
+        double_lanes=lanes * machine.fp64_ratio.value,
+        special_lanes=known("special_lanes", lanes / 4),
+        launch=machine.launch_seconds.value,
+        global_latency=known("global_latency", 400),
+        shared_latency=known("shared_latency", 25),
+        barrier=machine.barrier_seconds.value,
+    )
+
+
+def padded(halo: tuple[int, int], threads: Ints, each: Ints, model: str) -> Ints:
+    """Return the cells of a tile along one axis with its halo, in whole blocks of threads (27)."""
+    both = max(halo) if model == "published" else sum(halo)
+    return (each + -(-both // threads)) * threads
+
+
+def evaluate(problem: PipelineProblem, group: Group, blocks: Blocks, machine: Card, model: str = "exact") -> BlockCosts:
+    """Evaluate every configuration of a group.
+
+    Args:
+        problem: A 2D pipeline on grids.
+        group: The fused stencils.
+        blocks: The configurations.
+        machine: The GPU.
+        model: One of :data:`MODELS`.
+
+    Returns:
+        The costs, one entry per configuration.
+    """
+    plan = plan_group(problem.pipeline, group)
+    tiles = _tiles(problem, plan, blocks, model)
+    shared = _shared(problem, plan, tiles, model)
+    fits = (shared <= machine.shared_block) & (blocks.threads <= machine.threads_block)
+    resident = np.minimum(machine.threads_sm // blocks.threads, machine.blocks_sm)
+    resident = np.where(fits, np.minimum(resident, machine.shared_sm // np.maximum(shared, 1)), 0)
+    at_once = np.maximum(resident, 1) * machine.sms * blocks.cells
+    rounds = problem.cells // at_once
+    left = problem.cells - rounds * at_once
+    if model == "published":
+        remaining = -(-left // blocks.threads)
+    else:
+        across = -(-problem.shape[-1] // (blocks.tx * blocks.nx)) * -(-problem.shape[-2] // (blocks.ty * blocks.ny))
+        rounds = across // (np.maximum(resident, 1) * machine.sms)
+        remaining = -(-(across - rounds * np.maximum(resident, 1) * machine.sms) // machine.sms)
+    work = _Work(problem, plan, blocks, machine, model)
+    full, rest = work.seconds(resident, tiles), work.seconds(remaining, tiles)
+    parts = [rounds * a + b for a, b in zip(full, rest, strict=True)]
+    seconds = np.where(resident > 0, sum(parts) + machine.launch, np.inf)
+    return BlockCosts(
+        shared=shared,
+        resident=resident,
+        occupancy=resident * blocks.threads / machine.threads_sm,
+        rounds=rounds,
+        remaining=remaining,
+        seconds=seconds,
+        access=parts[0],
+        chip=parts[1],
+        operations=parts[2],
+    )
+
+
+def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, model: str) -> dict[str, tuple[Ints, Ints]]:
+    """Rows and columns of every grid's tile."""
+    zero = ((0, 0),) * problem.pipeline.rank
+    names = [*plan.inputs, *(problem.pipeline.stencils[i].output for i in plan.stencils)]
+    return {
+        grid: (
+            padded((plan.halo(grid) or zero)[-2], blocks.ty, blocks.ny, model),
+            padded((plan.halo(grid) or zero)[-1], blocks.tx, blocks.nx, model),
+        )
+        for grid in names
+    }
+
+
+def uses_shared(plan: GroupPlan) -> bool:
+    """Whether a group keeps grids on chip: not if every stencil reads the cell itself only."""
+    return any(sum(map(sum, halo)) for _, halo in plan.halos)
+
+
+def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: dict[str, tuple[Ints, Ints]], model: str) -> Ints:
+    """Bytes per block (28); the exact form lets dead grids make room."""
+    first = next(iter(tiles.values()))[0]
+    if not uses_shared(plan):
+        return np.zeros_like(first)
+    sizes = {grid: tiles[grid][0] * tiles[grid][1] * problem.itemsize(grid) for grid in plan.shared}
+    total = np.sum(list(sizes.values()), axis=0)
+    if model == "published":
+        return np.asarray(total, dtype=np.int64)
+    pieces = slots(problem.pipeline, plan)
+    largest = [
+        np.max([sizes[grid] for grid, piece in zip(plan.shared, pieces, strict=True) if piece == number], axis=0)
+        for number in sorted(set(pieces))
+    ]
+    return np.asarray(np.sum(largest, axis=0), dtype=np.int64)
+
+
+def _conflicts(tx: Ints, pitch: Ints) -> Ints:
+    """Bank conflicts per configuration; only the pitch modulo the banks matters."""
+    keys, which = np.unique(np.minimum(tx, WARP) * BANKS + pitch % BANKS, return_inverse=True)
+    return np.asarray([bank_conflicts(int(key) // BANKS, int(key) % BANKS + BANKS) for key in keys])[which]
+
+
+class _Work:
+    """Seconds that an SM takes for a number of resident blocks."""
+
+    def __init__(self, problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, machine: Card, model: str) -> None:
+        self.problem, self.plan, self.blocks, self.machine, self.model = problem, plan, blocks, machine, model
+        self.on_chip = uses_shared(plan)
+
+    def hidden(self, resident: Ints) -> Floats:
+        """The share of a throughput that the resident warps reach."""
+        warps = resident * -(-self.blocks.threads // WARP)
+        share: Floats = np.minimum(1.0, np.maximum(warps, 1e-9) / self.machine.hiding_warps)
+        return share
+
+    def seconds(self, resident: Ints, tiles: dict[str, tuple[Ints, Ints]]) -> tuple[Floats, Floats, Floats]:
+        """Global accesses, shared accesses with barriers, operations."""
+        reached = self.hidden(resident)
+        some = resident > 0
+        outside = self.outside(tiles) * resident / reached
+        inside = self.inside(tiles) * resident / reached
+        barriers = (len(self.plan.stencils) if self.on_chip else 0) * self.machine.barrier
+        operations = self.operations(tiles) * resident / reached
+        latency = self.machine.global_latency / self.machine.clock * (1 - reached)
+        near = self.machine.shared_latency / self.machine.clock * (1 - reached) * len(self.plan.stencils)
+        none = np.zeros_like(reached)
+        return (
+            np.where(some, outside + latency, none),
+            np.where(some, inside + near + barriers, none) if self.on_chip else none,
+            np.where(some, operations, none),
+        )
+
+    def _sectors(self, size: int, shift: int) -> Floats:
+        widths, which = np.unique(self.blocks.tx, return_inverse=True)
+        return np.asarray([sectors(int(tx), size, shift) for tx in widths])[which]
+
+    def outside(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
+        """Seconds of one block's accesses to memory, at one SM's share of the bandwidth (34)."""
+        total = np.zeros(len(self.blocks.tx))
+        rate = self.machine.bandwidth / self.machine.sms
+        for grid in self.plan.inputs:
+            size = self.problem.itemsize(grid)
+            halo = self.plan.halo(grid)
+            cells = tiles[grid][0] * tiles[grid][1]
+            if not self.on_chip:
+                cells = self.blocks.cells * self._reads(grid)
+            unit = size if self.model == "published" else SECTOR
+            total += self._sectors(size, halo[-1][0] if halo else 0) * cells / WARP * unit / rate
+        for grid in self.plan.outputs:
+            size = self.problem.itemsize(grid)
+            unit = size if self.model == "published" else SECTOR
+            total += self._sectors(size, 0) * self.blocks.cells / WARP * unit / rate
+        return total
+
+    def _reads(self, grid: str) -> int:
+        stencils = (self.problem.pipeline.stencils[i] for i in self.plan.stencils)
+        return sum(1 for s in stencils for read in s.reads if read.field == grid)
+
+    def inside(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
+        """Seconds of one block's accesses to shared memory."""
+        words = np.zeros(len(self.blocks.tx))
+        if not self.on_chip:
+            return words
+        rate = self.machine.shared_bandwidth / self.machine.sms
+        conflicts = {grid: _conflicts(self.blocks.tx, tiles[grid][1]) for grid in self.plan.shared}
+        for grid in self.plan.inputs:
+            words += tiles[grid][0] * tiles[grid][1] * conflicts[grid]
+        for number in self.plan.stencils:
+            stencil = self.problem.pipeline.stencils[number]
+            cells = tiles[stencil.output][0] * tiles[stencil.output][1]
+            if stencil.output in self.plan.outputs and stencil.output not in self.plan.shared:
+                cells = self.blocks.cells
+            for grid in stencil.inputs:
+                words += cells * sum(1 for read in stencil.reads if read.field == grid) * conflicts[grid]
+            if stencil.output in self.plan.shared:
+                words += cells * conflicts[stencil.output]
+        return words * 4 / rate
+
+    def operations(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
+        """Seconds of one block's arithmetic (32); the published form counts the window of (18), the exact one flops."""
+        total = np.zeros(len(self.blocks.tx))
+        for number in self.plan.stencils:
+            stencil = self.problem.pipeline.stencils[number]
+            kind = self.problem.dtype(stencil.inputs[0])
+            lanes = {"float32": self.machine.lanes, "float64": self.machine.double_lanes}.get(
+                kind, self.machine.int_lanes
+            )
+            cells = tiles[stencil.output][0] * tiles[stencil.output][1]
+            if stencil.output in self.plan.outputs and stencil.output not in self.plan.shared:
+                cells = self.blocks.cells
+            special = sum(1 for node in stencil.tape if isinstance(node, Apply) and node.op in SPECIAL)
+            count = stencil.window if self.model == "published" else stencil.flops - special
+            cycles = count / max(lanes, 1e-9)
+            if self.model == "exact":
+                cycles += special / self.machine.special_lanes
+            total += cells * cycles / self.machine.clock
+        return total

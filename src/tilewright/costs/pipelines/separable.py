@@ -1,0 +1,128 @@
+"""The time model taken apart by what each factor depends on, for searches that vary the machine.
+
+``T = N_w T_sync + T_prism(tile, k, program; n_V, L) * rounds(tile, k, size; n_SM)``, and M_SM only decides which
+tiles and which k are possible. Nothing here is a further model: every formula is that of :mod:`exact` or
+:mod:`published`, called with arrays (tested to be bit-equal).
+"""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs import time as time_model
+from tilewright.costs import traffic
+from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.hexagonal import exact, published
+from tilewright.costs.setting import Setting
+
+SINGLE = ("serial", "overlapped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Which form of the time model: what the thesis' codesign leaves open, named.
+
+    Attributes:
+        model: ``exact`` or ``published``.
+        pitch: ``exact`` for 2 t_S + r (t_T - 2), ``published`` for (5) and (22); None for the model's own.
+        single: What one tile per SM alone (k = 1) costs: ``serial`` does not overlap transfers and computation,
+            (m' + c) N; ``overlapped`` continues the form for k > 1.
+    """
+
+    model: str = "exact"
+    pitch: str | None = None
+    single: str = "serial"
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("model", self.model, time_model.MODELS),
+            ("pitch", self.pitch or self.model, time_model.MODELS),
+            ("form at k = 1", self.single, SINGLE),
+        ):
+            if value not in known:
+                raise UsageError(f"the {name} is one of {', '.join(known)}, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileTerms:
+    """What depends on the tile and the width of an SM, but neither on the size of the problem nor on n_SM and M_SM.
+
+    Attributes:
+        io_seconds: m', at the device's whole bandwidth; shape (n,).
+        compute_seconds: c; shape (n,).
+        shared_bytes: M_tile in bytes; shape (n,).
+        words: m_i + m_o; shape (n,).
+    """
+
+    io_seconds: Floats
+    compute_seconds: Floats
+    shared_bytes: Ints
+    words: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """What depends on the tile and the size of the problem, but not on the machine.
+
+    Attributes:
+        fronts: Wavefronts per colour; each of shape (n,). The printed model has one colour.
+        tiles: Tiles, prisms or slabs per wavefront and colour; each of shape (n,).
+        count: Tiles in sequence per prism or slab; shape (n,).
+    """
+
+    fronts: tuple[Ints, ...]
+    tiles: tuple[Ints, ...]
+    count: Ints
+
+    @property
+    def wavefronts(self) -> Ints:
+        """N_w."""
+        return np.asarray(sum(self.fronts))
+
+    @property
+    def prisms(self) -> Ints:
+        """Prisms over all wavefronts."""
+        return np.asarray(sum(n * w for n, w in zip(self.fronts, self.tiles, strict=True)))
+
+
+def tile_terms(sizes: Sizes, setting: Setting, form: Form, vector_width: int) -> TileTerms:
+    """Evaluate the time model of tiles for one width of an SM; see :class:`TileTerms`."""
+    family = "hexagonal" if len(sizes.space) == 1 else "hybrid"
+    result = time_model.evaluate(family, sizes, dataclasses.replace(setting, vector_width=vector_width), form.model)
+    return TileTerms(
+        io_seconds=result.io_seconds,
+        compute_seconds=result.compute_seconds,
+        shared_bytes=result.shared_bytes,
+        words=result.input_words + result.output_words,
+    )
+
+
+def schedule(sizes: Sizes, setting: Setting, form: Form) -> Schedule:
+    """Count wavefronts, prisms and tiles per prism; see :class:`Schedule`."""
+    extent = setting.shape[0] + 0 * sizes.time
+    pitch = form.pitch or form.model
+    if form.model == "published":
+        distance = published.pitch(sizes) if pitch == "published" else traffic.pitch(sizes, setting)
+        fronts = 2 * ceil_div(setting.steps + 0 * sizes.time, sizes.time)
+        tiles = ceil_div(extent, distance)
+        return Schedule(fronts=(fronts,), tiles=(tiles,), count=published.prism_tiles(sizes, setting))
+    per_colour = traffic.tiles_per_wavefront(sizes, setting)
+    if pitch == "published":
+        per_colour = (ceil_div(extent, published.pitch(sizes)),) * 2
+    return Schedule(
+        fronts=traffic.wavefronts(sizes, setting), tiles=per_colour, count=traffic.prism_tiles(sizes, setting)
+    )
+
+
+def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, form: Form, rank: int) -> Floats:
+    """Time of k prisms of N tiles each, together on one SM, in the form that is asked for."""
+    if form.single == "overlapped":
+        longer = np.maximum(io_seconds, compute)
+        if form.model == "published":
+            return np.asarray(io_seconds + k * longer * count)
+        return np.asarray(np.minimum(io_seconds, compute) + k * count * longer)
+    if form.model == "published":
+        return published.prism_seconds(io_seconds, compute, k, count, rank)
+    return exact.prism_seconds(io_seconds, compute, k, count)

@@ -1,0 +1,1 @@
+"""Cost models of disks and networks."""

@@ -1,0 +1,234 @@
+"""What is declared where a region stands: the file's own declarations of numbers and arrays, read from the text before.
+
+Only declarations at places whose braces are still open count: those of the file, of the function around the region, its
+parameters, and those of the blocks and loops around it. What is no declaration of numbers is passed over, so that a
+name of another type has no type here and is refused where a region uses it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tilewright.base.errors import UsageError
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.convert import ALIASES
+from tilewright.programs.loops.nest import INTEGER_TYPES, REAL_TYPES, Assign, Declare, Expr, Num
+
+_PIECE = re.compile(r"[{}();]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^{}();\"']+|.", re.DOTALL)
+_QUALIFIERS = frozenset(
+    {"const", "volatile", "restrict", "__restrict", "__restrict__", "static", "extern", "register", "inline", "auto"}
+)
+_BASES = frozenset({"char", "short", "int", "long", "unsigned", "signed", "float", "double"})
+_NO_TYPES = frozenset(
+    {"return", "goto", "else", "case", "break", "continue", "do", "if", "for", "while", "switch", "default", "sizeof"}
+)
+_LOOPS = re.compile(r"\s*(?:else\b\s*)*(?P<word>for|while|do)\b\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
+_FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>[^()]*)\)\s*", re.DOTALL)
+_DECLARATOR = re.compile(
+    r"\s*(?P<stars>(?:\*\s*(?:const\s+|volatile\s+|restrict\s+|__restrict(?:__)?\s+)*)*)"
+    r"(?:\(\s*\*\s*(?P<inner>[A-Za-z_]\w*)\s*\)|(?P<name>[A-Za-z_]\w*))\s*"
+    r"(?P<dims>(?:\[[^\[\]]*\]\s*)*)(?:=(?P<value>.*))?\s*",
+    re.DOTALL,
+)
+_INTEGERS = {
+    "int": "int",
+    "long": "long",
+    "long int": "long",
+    "long long": "int64_t",
+    "long long int": "int64_t",
+    "short": "short",
+    "short int": "short",
+    "char": "char",
+    "unsigned": "unsigned",
+    "unsigned int": "unsigned",
+    "unsigned long": "size_t",
+    "unsigned long int": "size_t",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is visible where a region stands.
+
+    Attributes:
+        declared: Scalars and arrays by name; an extent is 0 where the declaration does not say it.
+        values: Texts of the initial values of scalars that nothing assigns before the region.
+        lasting: Names whose values outlive the function, or that a loop around the region reads again.
+    """
+
+    declared: Mapping[str, Declare] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    lasting: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Level:
+    """What stands behind an open brace: the text that opened it, and its statements so far."""
+
+    head: str
+    start: int
+    items: list[tuple[str, int]] = field(default_factory=list)
+
+
+def visible(text: str) -> Scope:
+    """Return what the end of a text sees.
+
+    Args:
+        text: The file up to a region, without comments and directives, macros expanded.
+    """
+    declared: dict[str, Declare] = {}
+    values: dict[str, str] = {}
+    lasting: set[str] = set()
+    typedefs = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    for depth, level in enumerate(_levels(text)):
+        if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
+            lasting |= set(re.findall(r"[A-Za-z_]\w*", text[level.start :] + level.head))
+            # A counter that its loop declares has no one value.
+            items = [((loop["inside"] or "").partition(";")[0].partition("=")[0], level.start)]
+        elif depth and (function := _FUNCTION.fullmatch(level.head)) is not None:
+            items = [(part, level.start) for part in function["inside"].split(",")]
+        else:
+            items = []
+        for item, place in [*items, *level.items]:
+            static = depth == 0 or bool(re.match(r"\s*static\b", item))
+            for one, value in declarations(item, typedefs):
+                values.pop(one.name, None)
+                declared[one.name] = one
+                lasting.discard(one.name)
+                if static:
+                    lasting.add(one.name)
+                fixed = re.search(r"\bconst\b", item) or not assigned(one.name, text[place:])
+                if value and not one.dims and fixed:
+                    values[one.name] = value
+    return Scope(declared=declared, values=values, lasting=frozenset(lasting))
+
+
+def open_braces(text: str) -> int:
+    """Return how many braces are open at the end of a text."""
+    pieces = _PIECE.findall(text)
+    return max(0, pieces.count("{") - pieces.count("}"))
+
+
+def rest_of_function(text: str, levels: int) -> tuple[str, ...]:
+    """Return what follows a place in its function, cut where a brace around that place closes.
+
+    Args:
+        text: The file behind the place, without comments.
+        levels: How many braces are open there.
+    """
+    out: list[list[str]] = [[]]
+    depth = 0
+    for piece in _PIECE.findall(text):
+        depth += (piece == "{") - (piece == "}")
+        if depth >= 0:
+            out[-1].append(piece)
+            continue
+        levels, depth = levels - 1, 0
+        if levels <= 0:
+            break
+        out.append([])
+    return tuple(map("".join, out))
+
+
+def _levels(text: str) -> list[_Level]:
+    """Return the levels of braces that are open at the end of a text, the file's first.
+
+    A statement that is not finished there, such as a loop without braces, is the last one.
+    """
+    stack = [_Level("", 0)]
+    chunk, depth, place = "", 0, 0
+    for match in _PIECE.finditer(text):
+        piece, place = match[0], match.end()
+        if piece == ";" and depth == 0:
+            stack[-1].items.append((chunk, place))
+            chunk = ""
+        elif piece == "{" and depth == 0:
+            stack.append(_Level(chunk, place))
+            chunk = ""
+        elif piece == "}" and depth == 0:
+            head = stack.pop().head if len(stack) > 1 else ""
+            # Initial values in braces belong to their declaration, which goes on behind them.
+            chunk = head.rstrip()[:-1] if head.rstrip().endswith("=") else ""
+        else:
+            depth = max(0, depth + (piece == "(") - (piece == ")"))
+            chunk += piece
+    return [*stack, _Level(chunk, place)]
+
+
+def assigned(name: str, text: str) -> bool:
+    """Whether a text assigns a variable, or takes its address."""
+    plain = re.escape(name)
+    pattern = rf"(?<![\w.]){plain}\s*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--)|(?:\+\+|--|&)\s*{plain}\b"
+    return re.search(pattern, text) is not None
+
+
+def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare, str]]:
+    """Yield the numbers and arrays that a statement declares, with the text of their initial values.
+
+    Args:
+        text: A statement, or a parameter of a function.
+        typedefs: Types that have names; a ``typedef`` adds to them.
+    """
+    words = re.findall(r"\s*([A-Za-z_]\w*)", re.match(r"(?:\s*[A-Za-z_]\w*\b)*", text)[0])  # type: ignore[index]
+    if not words or words[0] in _NO_TYPES:
+        return
+    bases: list[str] = []
+    rest = text
+    for word in words:
+        if word in _BASES or (not bases and word in typedefs):
+            bases.append(word)
+        elif word not in _QUALIFIERS | {"typedef"}:
+            break
+        rest = rest.lstrip()[len(word) :]
+    ctype = _arithmetic(bases, typedefs)
+    if ctype is None:
+        return
+    for part in _split(rest):
+        match = _DECLARATOR.fullmatch(part)
+        if match is None:
+            continue
+        name = match["name"] or match["inner"]
+        unknown = match["stars"].count("*") + (match["inner"] is not None)
+        dims = (Num("0"),) * unknown + tuple(_extent(each) for each in re.findall(r"\[([^\[\]]*)\]", match["dims"]))
+        if words[0] == "typedef":
+            typedefs.pop(name, None)
+            if not dims:
+                typedefs[name] = ctype
+            continue
+        heap = match["stars"].count("*") > 1
+        yield Declare(ctype=ctype, name=name, dims=dims, heap=heap), (match["value"] or "").strip()
+
+
+def _extent(text: str) -> Expr:
+    """Read what a declarator's brackets hold; 0 where that is nothing, or no expression."""
+    plain = re.sub(r"\b(?:static|const|restrict)\b", " ", text).strip()
+    try:
+        stmt = parse_code(f"tw_value = {plain};", "an extent") if plain not in {"", "*"} else None
+    except UsageError:
+        return Num("0")
+    return stmt.value if isinstance(stmt, Assign) else Num("0")
+
+
+def _arithmetic(bases: list[str], typedefs: Mapping[str, str]) -> str | None:
+    """Return the arithmetic type that words name, or None."""
+    if len(bases) == 1 and bases[0] in typedefs:
+        return typedefs[bases[0]] if typedefs[bases[0]] in INTEGER_TYPES | REAL_TYPES else None
+    plain = [word for word in bases if word != "signed"]
+    if bases and not plain:
+        return "int"
+    # The order of the words is free in C: long unsigned int.
+    plain.sort(key=("unsigned", "long", "short", "char", "int", "float", "double").index)
+    text = " ".join(plain)
+    return text if text in REAL_TYPES else _INTEGERS.get(text)
+
+
+def _split(text: str) -> list[str]:
+    """Split declarators at the commas that stand outside brackets."""
+    out, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += character
+    return out

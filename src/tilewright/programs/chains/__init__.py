@@ -1,0 +1,1 @@
+"""Matrix chains and their loop orders."""

@@ -1,0 +1,1 @@
+"""Annotated C loops: loop nests, affine accesses, and exact dependences."""

@@ -1,0 +1,144 @@
+"""Building pipelines: grids are made one stencil after the other; frontend and catalogue use the same builder."""
+
+from dataclasses import replace
+
+from tilewright.base.errors import TraceError
+from tilewright.programs.pipelines.pipeline import DTYPES, ROUNDINGS, Pipeline, Stencil, check, without_dead
+from tilewright.programs.stencil.expression import (
+    Node,
+    Operand,
+    Read,
+    Scalar,
+    Tape,
+    Value,
+    as_value,
+    complex_constant,
+    flatten,
+)
+from tilewright.programs.stencil.program import FieldBuilder
+
+
+class GridBuilder(FieldBuilder):
+    """A grid under construction: ``g[0, 1]`` reads it inside a stencil, ``g.astype(...)`` converts it."""
+
+    __slots__ = ("builder",)
+
+    def __init__(self, name: str, builder: "PipelineBuilder") -> None:
+        super().__init__(name)
+        self.builder = builder
+
+    def astype(self, dtype: str, rounding: str = "nearest") -> "GridBuilder":
+        """Return this grid in another element type: a stencil of its own, which a fusion makes free.
+
+        Args:
+            dtype: One of ``uint8``, ``int16``, ``int32``, ``float32``, ``float64``.
+            rounding: ``nearest`` (ties to even), ``floor`` or ``truncate``, where fractions become whole numbers.
+                Values outside the type's range become its nearest end.
+
+        Raises:
+            TraceError: If there is no such type or rounding.
+        """
+        return self.builder.converted(self, str(dtype), rounding)
+
+
+class PipelineBuilder:
+    """Collects the stencils of one pipeline."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rank = 0
+        self.titles: list[str] = []
+        self.stencils: list[Stencil] = []
+        self.pending: list[tuple[Node, ...]] = []
+
+    def input(self, title: str) -> GridBuilder:
+        """Add an input; its name is its title until the pipeline is finished."""
+        self.titles.append(title)
+        return GridBuilder(title, self)
+
+    def apply(self, title: str, value: Operand) -> GridBuilder:
+        """Add a stencil: a new grid whose cells are ``value``.
+
+        Raises:
+            TraceError: If it has a complex constant.
+        """
+        tape = flatten(as_value(value))
+        number = complex_constant(tape)
+        if number is not None:
+            raise TraceError(f"a pipeline computes in real numbers, {title!r} has the constant {number}")
+        return self._add(title, tape, "", "")
+
+    def converted(self, grid: GridBuilder, dtype: str, rounding: str) -> GridBuilder:
+        """Add a conversion."""
+        if dtype not in DTYPES:
+            raise TraceError(f"the element type of a grid is one of {', '.join(DTYPES)}, got {dtype!r}")
+        if rounding not in ROUNDINGS:
+            raise TraceError(f"a rounding is one of {', '.join(ROUNDINGS)}, got {rounding!r}")
+        # The rank may not be known yet; an empty offset stands for the centre until it is.
+        return self._add(f"to_{dtype}", (Read(grid.name, 0, ()),), dtype, rounding)
+
+    def _add(self, title: str, tape: Tape, convert: str, rounding: str) -> GridBuilder:
+        number = len(self.stencils) + 1
+        output = f"#{number}"
+        self.rank = self.rank or max((len(node.offset) for node in tape if isinstance(node, Read)), default=0)
+        stencil = Stencil(name=f"S{number}", title=title, output=output, tape=tape, convert=convert, rounding=rounding)
+        self.stencils.append(stencil)
+        return GridBuilder(output, self)
+
+    def finish(self, outputs: tuple[GridBuilder, ...], summary: str = "") -> Pipeline:
+        """Name the grids G1, G2, … and return the checked pipeline, without stencils that no output needs.
+
+        Raises:
+            TraceError: If it is no pipeline.
+        """
+        if given := [grid.name for grid in outputs if not grid.name.startswith("#")]:
+            raise TraceError(f"an output of pipeline {self.name!r} is a grid that a stencil computes, got {given[0]!r}")
+        read = {node.field for s in self.stencils for node in s.tape if isinstance(node, Read)}
+        scalars = tuple(t for t in self.titles if t not in read)
+        used = {n.name for s in self.stencils for n in s.tape if isinstance(n, Scalar)}
+        for title in scalars:
+            if title not in used:
+                raise TraceError(f"the argument {title!r} of pipeline {self.name!r} is never used", "remove it")
+        inputs = [title for title in self.titles if title in read]
+        if clash := sorted(used & set(inputs)):
+            raise TraceError(f"{clash[0]!r} is used both as a grid and as a number in pipeline {self.name!r}")
+        rough = Pipeline(
+            name=self.name,
+            rank=self.rank or 2,
+            inputs=tuple(inputs),
+            titles=tuple(inputs),
+            stencils=tuple(replace(s, tape=self._centred(s.tape)) for s in self.stencils),
+            outputs=tuple(dict.fromkeys(grid.name for grid in outputs)),
+            scalars=scalars,
+            summary=summary,
+        )
+        return _renamed(check(without_dead(rough)))
+
+    def _centred(self, tape: Tape) -> Tape:
+        centre = (0,) * (self.rank or 2)
+        return tuple(replace(n, offset=centre) if isinstance(n, Read) and n.offset == () else n for n in tape)
+
+
+def _renamed(pipeline: Pipeline) -> Pipeline:
+    """Number grids and stencils as the paper does: inputs first, then outputs in the order of computation."""
+    names = {grid: f"G{i}" for i, grid in enumerate(pipeline.grids, 1)}
+    stencils = tuple(
+        replace(
+            stencil,
+            name=f"S{i}",
+            output=names[stencil.output],
+            tape=tuple(replace(n, field=names[n.field]) if isinstance(n, Read) else n for n in stencil.tape),
+        )
+        for i, stencil in enumerate(pipeline.stencils, 1)
+    )
+    return replace(
+        pipeline,
+        inputs=tuple(names[grid] for grid in pipeline.inputs),
+        stencils=stencils,
+        outputs=tuple(names[grid] for grid in pipeline.outputs),
+    )
+
+
+def scalar(name: str) -> Value:
+    """Return a number that is given when the pipeline runs."""
+    return Value(Scalar(name))

@@ -1,0 +1,303 @@
+"""The pipelines that ship: blend, convrows, blur, sobel, canny, unsharp and harris."""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
+from tilewright.programs.pipelines.builder import GridBuilder, PipelineBuilder, scalar
+from tilewright.programs.pipelines.pipeline import Pipeline
+from tilewright.programs.stencil.expression import Value, apply, as_value
+
+TRUNCATE = 4.0
+"""Standard deviations after which ``scipy.ndimage.gaussian_filter`` cuts its weights off."""
+MAX_RADIUS = 64
+
+
+def gaussian_radius(sigma: float) -> int:
+    """Return the radius of a Gaussian filter, as ``scipy.ndimage`` cuts it.
+
+    >>> gaussian_radius(1.4)
+    6
+    """
+    if not (math.isfinite(sigma) and sigma > 0):
+        raise UsageError(f"sigma is a positive number of cells, got {sigma!r}")
+    return int(TRUNCATE * sigma + 0.5)
+
+
+def gaussian_weights(sigma: float, radius: int) -> tuple[float, ...]:
+    """Return the weights of a Gaussian filter at distances 0 to ``radius``; both sides together sum to one.
+
+    Computed as ``scipy.ndimage`` does, to the last bit.
+
+    >>> [round(w, 3) for w in gaussian_weights(1.0, 1)]
+    [0.452, 0.274]
+    """
+    cells = np.arange(-radius, radius + 1)
+    raw = np.exp(-0.5 / (sigma * sigma) * cells**2)
+    return tuple(float(w) for w in (raw / raw.sum())[radius:])
+
+
+def along(grid: GridBuilder, axis: int) -> Callable[[int], Value]:
+    """Return reads of a grid at distances along one axis."""
+    return lambda k: grid[tuple(k if a == axis else 0 for a in range(2))]
+
+
+def symmetric(at: Callable[[int], Value], weights: Sequence[float]) -> Value:
+    """Return a filter with equal weights on both sides, opposite cells added first: mirrored pictures stay mirrored."""
+    total = at(0) * weights[0]
+    for k in range(len(weights) - 1, 0, -1):
+        total = total + (at(-k) + at(k)) * weights[k]
+    return total
+
+
+def antisymmetric(at: Callable[[int], Value], weights: Sequence[float]) -> Value:
+    """Return a derivative filter: the differences of opposite cells at distances 1, 2, … times the weights."""
+    total: Value | None = None
+    for k, weight in enumerate(weights, 1):
+        difference = at(k) - at(-k)
+        term = difference if weight == 1.0 else difference * weight
+        total = term if total is None else total + term
+    assert total is not None  # noqa: S101  (every caller has at least one weight)
+    return total
+
+
+def sobel_weights(radius: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the smoothing weights at distances 0 … radius and the derivative weights at 1 … radius.
+
+    Radius 1 is Sobel's (1, 2, 1) and (-1, 0, 1), larger ones are its usual extensions by binomial coefficients.
+
+    >>> sobel_weights(1), sobel_weights(3)[1]
+    (((2.0, 1.0), (1.0,)), (5.0, 4.0, 1.0))
+    """
+    if not 1 <= radius <= 8:
+        raise UsageError(f"the radius of a gradient is 1 to 8, got {radius!r}")
+    smooth = [math.comb(2 * radius, radius + k) for k in range(radius + 1)]
+    row = [math.comb(2 * radius - 2, k) for k in range(2 * radius - 1)]
+    wide = [0, 0, *row, 0, 0]
+    derivative = [wide[i] - wide[i + 2] for i in range(len(wide) - 2)]
+    return tuple(map(float, smooth)), tuple(map(float, derivative[radius + 1 :]))
+
+
+def nonmaximum(row: GridBuilder, column: GridBuilder, magnitude: GridBuilder) -> Value:
+    """Return the magnitude where it is largest across the edge, else 0.
+
+    scikit-image's definition: the two neighbours along the gradient are interpolated between cells.
+
+    Args:
+        row: Gradient along axis 0.
+        column: Gradient along axis 1.
+        magnitude: Their length.
+    """
+
+    def where(condition: Value, a: Value, b: Value) -> Value:
+        return apply("where", condition, a, b)
+
+    i, j, m = row[0, 0], column[0, 0], magnitude
+    same = apply("eq", i > 0, j > 0)
+    high, wide = abs(i), abs(j)
+    steep = high > wide
+    low, top = apply("minimum", high, wide), apply("maximum", high, wide)
+    share = low / top
+    below, above = where(same, m[1, 0], m[-1, 0]), where(same, m[-1, 0], m[1, 0])
+    ahead = where(steep, below, m[0, 1])
+    behind = where(steep, above, m[0, -1])
+    plus = where(same, m[1, 1], m[-1, 1]) * share + ahead * (1 - share)
+    minus = where(same, m[-1, -1], m[1, -1]) * share + behind * (1 - share)
+    largest = (plus <= m[0, 0]) & (minus <= m[0, 0])
+    return where(largest, m[0, 0], as_value(0))
+
+
+def _gaussian(b: PipelineBuilder, grid: GridBuilder, weights: Sequence[float]) -> GridBuilder:
+    rows = b.apply("blur_rows", symmetric(along(grid, 1), weights))
+    return b.apply("blur_columns", symmetric(along(rows, 0), weights))
+
+
+def _gradients(b: PipelineBuilder, grid: GridBuilder, radius: int) -> tuple[GridBuilder, GridBuilder]:
+    """The gradients along axis 1 (X, the paper's S3 and S4) and along axis 0 (Y, its S5 and S6)."""
+    smooth, derivative = sobel_weights(radius)
+    g4 = b.apply("gradient_x_row", antisymmetric(along(grid, 1), derivative))
+    g5 = b.apply("gradient_x_column", symmetric(along(g4, 0), smooth))
+    g6 = b.apply("gradient_y_row", symmetric(along(grid, 1), smooth))
+    return g5, b.apply("gradient_y_column", antisymmetric(along(g6, 0), derivative))
+
+
+def _length(b: PipelineBuilder, x: GridBuilder, y: GridBuilder) -> GridBuilder:
+    value = apply("sqrt", y[0, 0] * y[0, 0] + x[0, 0] * x[0, 0])
+    return b.apply("magnitude", value)
+
+
+def _radius(radius: int | None, sigma: float | None) -> tuple[int, float]:
+    """Radius and sigma of a Gaussian filter; sigma decides the radius unless that is given, and the other way round."""
+    if sigma is None:
+        chosen = 3 if radius is None else radius
+        sigma = max(chosen, 1) / 3.0
+    else:
+        chosen = gaussian_radius(sigma) if radius is None else radius
+        gaussian_radius(sigma)
+    if not 0 <= chosen <= MAX_RADIUS:
+        raise UsageError(f"the radius of a filter is 0 to {MAX_RADIUS} cells, got {chosen}", "use a smaller sigma")
+    return chosen, sigma
+
+
+def blend(whole: bool = True) -> Pipeline:
+    """Two pictures laid over each other: (1 - alpha) a + alpha b (12).
+
+    ``whole``, the default, is the paper's: pictures of bytes, with alpha in 128ths so that products fit 16 bits; the
+    result is rounded to nearest. Otherwise pictures are of floats and alpha is 0 to 1.
+    """
+    b = PipelineBuilder("blend")
+    first, second, alpha = b.input("a"), b.input("b"), scalar(b.input("alpha").name)
+    if not whole:
+        mixed = b.apply("blend", first[0, 0] * (1 - alpha) + second[0, 0] * alpha)
+        return b.finish((mixed,), "two pictures laid over each other, with weights 1 - alpha and alpha")
+    wide = [grid.astype("int16") for grid in (first, second)]
+    mixed = b.apply("blend", (wide[0][0, 0] * (128 - alpha) + wide[1][0, 0] * alpha + 64) >> 7)
+    return b.finish((mixed.astype("uint8"),), "two pictures of bytes laid over each other, alpha in 128ths")
+
+
+def convrows(radius: int | None = None, sigma: float | None = None) -> Pipeline:
+    """Convolution on rows with 2 radius + 1 weights (19)."""
+    r, s = _radius(radius, sigma)
+    b = PipelineBuilder("convrows")
+    image = b.input("image")
+    done = b.apply("convolve_rows", symmetric(along(image, 1), gaussian_weights(s, r)))
+    return b.finish((done,), f"convolution on rows with {2 * r + 1} weights")
+
+
+def blur(radius: int | None = None, sigma: float | None = None) -> Pipeline:
+    """Gaussian blur: rows, then columns (table 2)."""
+    r, s = _radius(radius, sigma)
+    b = PipelineBuilder("blur")
+    image = b.input("image")
+    done = _gaussian(b, image, gaussian_weights(s, r))
+    return b.finish((done,), f"Gaussian blur of radius {r}, sigma {s:g}")
+
+
+def sobel(gradient: int = 1) -> Pipeline:
+    """Length of Sobel's gradient."""
+    b = PipelineBuilder("sobel")
+    x, y = _gradients(b, b.input("image"), gradient)
+    return b.finish((_length(b, x, y),), "length of Sobel's gradient")
+
+
+def canny(radius: int | None = None, sigma: float | None = None, gradient: int | None = None) -> Pipeline:
+    """Canny's edges up to non-maximum suppression: the paper's eight stencils (table 10).
+
+    Without sigma, the paper's radii: 3 for the blur and 3 for the gradients. With sigma, scikit-image's definition:
+    Sobel's gradients of radius 1.
+    """
+    r, s = _radius(radius, sigma)
+    b = PipelineBuilder("canny")
+    smooth = _gaussian(b, b.input("image"), gaussian_weights(s, r))
+    x, y = _gradients(b, smooth, gradient or (3 if sigma is None else 1))
+    m = _length(b, x, y)
+    edges = b.apply("nonmaximum", nonmaximum(y, x, m))
+    return b.finish((edges,), "Canny's edges up to non-maximum suppression: the eight stencils of the paper")
+
+
+@functools.lru_cache(maxsize=16)
+def canny_as_scikit(sigma: float, weighted: bool) -> Pipeline:
+    """Return Canny's edges with every operation in the order of scikit-image and SciPy: columns before rows.
+
+    Where a picture is flat or repeats itself, neighbours on a ridge tie, and the last bit decides which one is an edge.
+
+    Args:
+        sigma: Standard deviation of the blur.
+        weighted: Take a second input, by which the blurred picture is divided.
+    """
+    weights = gaussian_weights(sigma, _radius(None, sigma)[0])
+    smooth, derivative = sobel_weights(1)
+    b = PipelineBuilder("canny_as_scikit")
+    image = b.input("image")
+    weight = b.input("weight") if weighted else None
+    columns = b.apply("blur_columns", symmetric(along(image, 0), weights))
+    blurred = symmetric(along(columns, 1), weights)
+    soft = b.apply("blur_rows", blurred if weight is None else blurred / weight[0, 0])
+    x = b.apply(
+        "gradient_x_column", symmetric(along(b.apply("gx", antisymmetric(along(soft, 1), derivative)), 0), smooth)
+    )
+    y = b.apply("gradient_y_row", symmetric(along(b.apply("gy", antisymmetric(along(soft, 0), derivative)), 1), smooth))
+    m = _length(b, x, y)
+    return b.finish((b.apply("nonmaximum", nonmaximum(y, x, m)),))
+
+
+@functools.lru_cache(maxsize=16)
+def blur_as_scipy(sigma: float) -> Pipeline:
+    """Return a Gaussian blur that filters columns first, as SciPy does."""
+    weights = gaussian_weights(sigma, _radius(None, sigma)[0])
+    b = PipelineBuilder("blur_as_scipy")
+    columns = b.apply("blur_columns", symmetric(along(b.input("image"), 0), weights))
+    return b.finish((b.apply("blur_rows", symmetric(along(columns, 1), weights)),))
+
+
+def unsharp(radius: int | None = None, sigma: float | None = None) -> Pipeline:
+    """Unsharp mask: the picture plus ``amount`` times what a blur takes away."""
+    r, s = _radius(radius, sigma)
+    b = PipelineBuilder("unsharp")
+    image = b.input("image")
+    amount = b.input("amount")
+    smooth = _gaussian(b, image, gaussian_weights(s, r))
+    factor = scalar(amount.name)
+    done = b.apply("sharpen", image[0, 0] + (image[0, 0] - smooth[0, 0]) * factor)
+    return b.finish((done,), "unsharp mask: the picture plus `amount` times what a blur takes away")
+
+
+def harris(radius: int | None = None, sigma: float | None = None) -> Pipeline:
+    """Harris's corner response: determinant less k times the squared trace of the smoothed structure tensor."""
+    r, s = _radius(radius, sigma)
+    b = PipelineBuilder("harris")
+    image, k = b.input("image"), b.input("k")
+    x, y = _gradients(b, image, 1)
+    weights = gaussian_weights(s, r)
+    products = [b.apply(name, p[0, 0] * q[0, 0]) for name, p, q in (("xx", x, x), ("xy", x, y), ("yy", y, y))]
+    xx, xy, yy = (_gaussian(b, grid, weights) for grid in products)
+    trace = xx[0, 0] + yy[0, 0]
+    response = xx[0, 0] * yy[0, 0] - xy[0, 0] * xy[0, 0] - trace * trace * scalar(k.name)
+    return b.finish((b.apply("response", response),), "Harris's corner response")
+
+
+MAKERS: dict[str, Callable[..., Pipeline]] = {
+    "blend": blend,
+    "convrows": convrows,
+    "blur": blur,
+    "sobel": sobel,
+    "canny": canny,
+    "unsharp": unsharp,
+    "harris": harris,
+}
+"""What makes each pipeline."""
+INPUT_DTYPE = {"blend": "uint8"}
+"""Element types that the paper's listings use, where they are not float32."""
+SCALARS = {"alpha": 64.0, "amount": 1.0, "k": 0.05}
+"""Default values of scalars."""
+
+
+@functools.lru_cache(maxsize=64)
+def pipeline(name: str, **options: float | None) -> Pipeline:
+    """Return a pipeline that ships.
+
+    Args:
+        name: One of :data:`MAKERS`.
+        options: What its maker takes: ``radius``, ``sigma``, ``gradient``.
+
+    Raises:
+        UsageError: If there is none, or it takes no such option.
+
+    >>> len(pipeline("canny").stencils)
+    8
+    """
+    if name not in MAKERS:
+        raise UsageError(
+            f"there is no pipeline {name!r}", meant(name, MAKERS, f"the pipelines are {', '.join(MAKERS)}")
+        )
+    taken = inspect.signature(MAKERS[name]).parameters
+    for option in options:
+        if option not in taken:
+            known = f"it takes {', '.join(taken)}" if taken else "it takes none"
+            raise UsageError(f"pipeline {name!r} takes no option {option!r}", known)
+    return MAKERS[name](**options)

@@ -1,0 +1,1 @@
+"""Stencils: flat expressions over fields, problems with boundaries, dependences, rounding, and the NumPy reference."""

@@ -1,0 +1,323 @@
+"""Expressions: built with Python's operators, kept as flat tapes.
+
+A *tape* is a tuple of nodes in evaluation order; an :class:`Apply` names its operands by their positions, and the
+last node is the result. Equal sub-expressions are one node. A flat form needs no recursion, so a box of reach 4 in
+three dimensions (729 reads) is as easy as a three-point stencil, and it prints, hashes and compares as plain data.
+"""
+
+import cmath
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from tilewright.base.errors import TraceError, UsageError
+from tilewright.programs.stencil.operators import OPERATORS
+
+MAX_NODES = 100_000
+_FOLDED = frozenset({"add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh"})
+_WHOLE = 2**31
+"""Numbers of this size and above are left as they are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal number."""
+
+    value: bool | int | float | complex
+
+    @property
+    def real(self) -> bool | int | float:
+        """The value for generated code, which computes in real numbers.
+
+        Raises:
+            UsageError: If it is a complex number.
+        """
+        if isinstance(self.value, complex):
+            raise UsageError(f"generated code computes in real numbers, got the constant {self.value}")
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A read of a field at a constant offset.
+
+    Attributes:
+        field: Name of the field.
+        level: Time level relative to the current one: 1 is the value computed in this step, 0 the current,
+            -1 the previous, -2 the one before.
+        offset: Offset per axis, outermost first.
+    """
+
+    field: str
+    level: int
+    offset: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar that is given when the program runs."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator applied to earlier nodes of the tape."""
+
+    op: str
+    args: tuple[int, ...]
+
+
+Leaf = Const | Read | Scalar
+Node = Leaf | Apply
+Tape = tuple[Node, ...]
+Operand = Any
+
+_UFUNCS = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "negative": "neg",
+    "power": "pow",
+    "absolute": "abs",
+    "conjugate": "conj",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_not": "not",
+    "right_shift": "shr",
+}
+
+
+class Value:
+    """A value under construction: a leaf, or an operator over other values.
+
+    Python's arithmetic and comparison operators, ``abs`` and NumPy's ufuncs of the same names build larger values.
+    """
+
+    __slots__ = ("args", "op")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, op: str | Leaf, args: "tuple[Value, ...]" = ()) -> None:
+        self.op = op
+        self.args = args
+
+    def __add__(self, other: Operand) -> "Value":
+        return apply("add", self, other)
+
+    def __radd__(self, other: Operand) -> "Value":
+        return apply("add", other, self)
+
+    def __sub__(self, other: Operand) -> "Value":
+        return apply("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> "Value":
+        return apply("sub", other, self)
+
+    def __mul__(self, other: Operand) -> "Value":
+        return apply("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> "Value":
+        return apply("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> "Value":
+        return apply("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> "Value":
+        return apply("div", other, self)
+
+    @property
+    def real(self) -> "Value":
+        """The real part; of a real number itself."""
+        return apply("real", self)
+
+    @property
+    def imag(self) -> "Value":
+        """The imaginary part; of a real number 0."""
+        return apply("imag", self)
+
+    def conj(self) -> "Value":
+        """The complex conjugate; of a real number itself."""
+        return apply("conj", self)
+
+    conjugate = conj
+
+    def __pow__(self, other: Operand) -> "Value":
+        if isinstance(other, int) and not isinstance(other, bool) and 1 <= other <= 8:
+            return _integer_power(self, other)
+        return apply("pow", self, other)
+
+    def __rpow__(self, other: Operand) -> "Value":
+        return apply("pow", other, self)
+
+    def __neg__(self) -> "Value":
+        return apply("neg", self)
+
+    def __pos__(self) -> "Value":
+        return self
+
+    def __abs__(self) -> "Value":
+        return apply("abs", self)
+
+    def __lt__(self, other: Operand) -> "Value":
+        return apply("lt", self, other)
+
+    def __le__(self, other: Operand) -> "Value":
+        return apply("le", self, other)
+
+    def __gt__(self, other: Operand) -> "Value":
+        return apply("gt", self, other)
+
+    def __ge__(self, other: Operand) -> "Value":
+        return apply("ge", self, other)
+
+    def __eq__(self, other: object) -> "Value":  # type: ignore[override]
+        return apply("eq", self, other)
+
+    def __ne__(self, other: object) -> "Value":  # type: ignore[override]
+        return apply("ne", self, other)
+
+    def __and__(self, other: Operand) -> "Value":
+        return apply("and", self, other)
+
+    def __or__(self, other: Operand) -> "Value":
+        return apply("or", self, other)
+
+    def __rshift__(self, other: Operand) -> "Value":
+        return apply("shr", self, other)
+
+    def __invert__(self) -> "Value":
+        return apply("not", self)
+
+    def __bool__(self) -> bool:
+        raise TraceError(
+            "a stencil's value has no truth while it is traced, so 'if', 'and', 'or', 'min' and 'max' cannot use it",
+            "use tw.where, '&', '|', tw.minimum and tw.maximum",
+        )
+
+    def __iter__(self) -> "Value":
+        raise TraceError("a stencil's value is one number per cell and cannot be unpacked", "index its field instead")
+
+    def __array_ufunc__(self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object) -> "Value":
+        name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or options or name not in OPERATORS:
+            raise TraceError(f"NumPy's {ufunc.__name__!r} is no operator of a stencil", "see `tilewright programs`")
+        return apply(name, *inputs)
+
+
+def _integer_power(base: Value, exponent: int) -> Value:
+    """Return ``base`` multiplied by itself, by repeated squaring."""
+    result: Value | None = None
+    square = base
+    while exponent:
+        if exponent & 1:
+            result = square if result is None else apply("mul", result, square)
+        exponent >>= 1
+        if exponent:
+            square = apply("mul", square, square)
+    return cast("Value", result)
+
+
+def as_value(operand: Operand) -> Value:
+    """Turn a number or a value into a value.
+
+    Raises:
+        TraceError: If it is neither.
+    """
+    if isinstance(operand, Value):
+        return operand
+    if hasattr(operand, "as_value"):
+        return cast("Value", operand.as_value())
+    if hasattr(operand, "item") and getattr(operand, "ndim", 0) == 0:
+        operand = operand.item()
+    if isinstance(operand, bool | int | float | complex):
+        return Value(Const(operand))
+    raise TraceError(
+        f"an expression is made of fields, scalars and numbers, got a {type(operand).__name__}",
+        "pass arrays as arguments of the stencil and index them",
+    )
+
+
+def apply(op: str, *operands: Operand) -> Value:
+    """Apply an operator to values or numbers; of numbers alone it makes a number.
+
+    >>> apply("div", 1.0, 4.0).op
+    Const(value=0.25)
+    """
+    values = tuple(as_value(operand) for operand in operands)
+    number = _number(op, [value.op for value in values])
+    return Value(op, values) if number is None else Value(Const(number))
+
+
+def _number(op: str, operands: list[str | Leaf]) -> int | float | complex | None:
+    """Return what an operator makes of numbers alone, in float64 or complex128, or None.
+
+    Left to NumPy, its result would no longer take the type of the field that it meets: float32 would become float64.
+    """
+    numbers = [each.value for each in operands if isinstance(each, Const) and type(each.value) is not bool]
+    if op not in _FOLDED or len(numbers) < len(operands) or any(abs(number) >= _WHOLE for number in numbers):
+        return None
+    with np.errstate(all="ignore"):
+        result = OPERATORS[op].evaluate(*numbers).item()
+    return result if cmath.isfinite(result) else None
+
+
+def flatten(root: Value) -> Tape:
+    """Turn a value into its tape; equal sub-expressions become one node.
+
+    >>> x = Value(Read("u", 0, (0,)))
+    >>> flatten(x * x + 1)[-1]
+    Apply(op='add', args=(1, 2))
+    """
+    tape: list[Node] = []
+    index: dict[object, int] = {}
+    done: dict[int, int] = {}
+    stack = [root]
+    while stack:
+        value = stack[-1]
+        missing = [arg for arg in value.args if id(arg) not in done]
+        if id(value) in done:
+            stack.pop()
+        elif missing:
+            stack.extend(reversed(missing))
+        else:
+            stack.pop()
+            node: Node
+            node = (
+                value.op if not isinstance(value.op, str) else Apply(value.op, tuple(done[id(a)] for a in value.args))
+            )
+            # 1, 1.0 and True are equal in Python but not in an expression; so are 0.0 and -0.0.
+            key = (type(node.value), repr(node.value)) if isinstance(node, Const) else node
+            done[id(value)] = index.setdefault(key, len(tape))
+            if done[id(value)] == len(tape):
+                tape.append(node)
+            if len(tape) > MAX_NODES:
+                raise TraceError(
+                    f"an expression may have at most {MAX_NODES} operations", "split the stencil in several"
+                )
+    return tuple(tape)
+
+
+def complex_constant(*tapes: Tape) -> complex | None:
+    """Return the first constant of some tapes that is a complex number, or None."""
+    values = (node.value for tape in tapes for node in tape if isinstance(node, Const))
+    return next((value for value in values if isinstance(value, complex)), None)
+
+
+def reads(tape: Tape) -> tuple[Read, ...]:
+    """Return the distinct reads of a tape, in order."""
+    return tuple(node for node in tape if isinstance(node, Read))
+
+
+def flops(tape: Tape) -> int:
+    """Count the floating-point operations of one evaluation, every operator as one (the papers' count)."""
+    return sum(OPERATORS[node.op].flops for node in tape if isinstance(node, Apply))

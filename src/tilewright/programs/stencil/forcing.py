@@ -1,0 +1,57 @@
+"""Masks and point sources as programs: a mask says which cells are updated, a source is added to a new value."""
+
+import functools
+from dataclasses import replace
+
+from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
+from tilewright.programs.stencil.program import Program, Statement
+
+
+@functools.lru_cache(maxsize=64)
+def masked(program: Program) -> tuple[Program, str]:
+    """Return a program whose cells are updated only where a further field is not zero, and that field's name.
+
+    Before: ``u <- f``. After: ``u <- where(mask[0] != 0, f, u[0])``, for every updated field.
+    """
+    name = _unused(program, "mask")
+    centre = (0,) * program.rank
+
+    def guard(statement: Statement) -> Tape:
+        last = len(statement.tape) - 1
+        tail: tuple[Node, ...] = (
+            Read(name, 0, centre),
+            Const(0),
+            Apply("ne", (last + 1, last + 2)),
+            Read(statement.field, 0, centre),
+            Apply("where", (last + 3, last, last + 4)),
+        )
+        return (*statement.tape, *tail)
+
+    statements = tuple(replace(statement, tape=guard(statement)) for statement in program.statements)
+    return replace(program, fields=(*program.fields, name), statements=statements), name
+
+
+@functools.lru_cache(maxsize=64)
+def forced(program: Program, field: str) -> tuple[Program, str]:
+    """Return a program that adds a further field to the new values of one, and the further field's name.
+
+    Before: ``u <- f``. After: ``u <- f + source[0]``.
+    """
+    name = _unused(program, f"source_{field}")
+    centre = (0,) * program.rank
+
+    def add(statement: Statement) -> Tape:
+        last = len(statement.tape) - 1
+        return (*statement.tape, Read(name, 0, centre), Apply("add", (last, last + 1)))
+
+    statements = tuple(
+        replace(statement, tape=add(statement)) if statement.field == field else statement
+        for statement in program.statements
+    )
+    return replace(program, fields=(*program.fields, name), statements=statements), name
+
+
+def _unused(program: Program, name: str) -> str:
+    while name in program.fields or name in program.scalars:
+        name += "_"
+    return name

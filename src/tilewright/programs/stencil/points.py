@@ -1,0 +1,372 @@
+"""Points off the grid: sources that add to a field and receivers that record it, by weights of the cells around them.
+
+*Linear* weights are those of the two nearest cells per axis. *Sinc* weights are the band-limited ones of G. J. Hicks,
+"Arbitrary source and receiver positioning in finite-difference schemes using Kaiser windowed sinc functions",
+Geophysics 67 (2002), 156-166: eight cells per axis (radius r = 4), window shape b = 4.14, weight at distance d
+
+    sin(pi d) / (pi d) * I0(b * sqrt(1 - (d / r)^2)) / I0(b).
+
+Cells outside the grid are those that the field's boundary puts there: a receiver reads what the boundary says, and a
+source adds to a cell what lies outside and stands for it (the transpose). Beyond ``fixed`` sides there is nothing.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.dtypes import is_number, is_rounded
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.problem import Boundary, Sides
+from tilewright.programs.stencil.reference import map_index
+
+Array = npt.NDArray[Any]
+Index = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+INTERPOLATIONS = ("linear", "sinc")
+RADIUS = 4
+"""Cells on each side of a point that Hicks' weights reach."""
+SHAPE = 4.14
+"""Shape b of the Kaiser window for this radius, for wavenumbers up to half of the largest one (Hicks, table 1)."""
+_FEW = 16
+"""Cells of a grid per entry from which on entries are sorted, not marked on the grid."""
+PIECE = 64
+"""In 1D, cells of the pieces that take the place of rows in the tables of kernels."""
+
+
+class Points:
+    """Points of a grid, for ``sources=`` and ``receivers=``.
+
+    Attributes:
+        coordinates: Places in cells; shape (n, rank).
+        values: What sources add per step, or None for receivers; shape (), (steps,) or (steps, n).
+        interpolation: ``linear`` or ``sinc``.
+        scale: What the weights of sources are multiplied by: None, a number, an array of the grid's shape, or the name
+            of a field that no statement updates.
+        every: Receivers record every so many steps; None for every step.
+
+    Examples:
+        >>> Points([(2.5, 3.0)], values=[1.0, 0.5])
+        Points(1 point in 2D, linear, with values)
+        >>> Points([[10.0, 25.0]], spacing=5.0).coordinates
+        array([[2., 5.]])
+    """
+
+    __slots__ = ("coordinates", "every", "interpolation", "scale", "values")
+
+    def __init__(
+        self,
+        coordinates: Any,  # noqa: ANN401
+        values: Any = None,  # noqa: ANN401
+        *,
+        interpolation: str = "linear",
+        spacing: float | Sequence[float] = 1.0,
+        scale: Any = None,  # noqa: ANN401
+        every: int | None = None,
+    ) -> None:
+        """Check points, as far as that needs no grid.
+
+        Args:
+            coordinates: One row of coordinates per point, or, in 1D, one number per point; cell 0 is at 0.
+            values: What is added per step, for sources: a number, one per step, or one per step and point.
+            interpolation: ``linear`` or ``sinc``.
+            spacing: Distance of neighbouring cells in units of the coordinates: a number, or one per axis.
+            scale: What the weights of sources are multiplied by, cell by cell.
+            every: For receivers: record every so many steps; every step by default.
+
+        Raises:
+            ArrayError: If an array is none of numbers, or not of such a shape.
+            UsageError: If an option is not one of those.
+        """
+        if interpolation not in INTERPOLATIONS:
+            raise UsageError(f"interpolation is one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+        if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+            raise UsageError(f"receivers record every so many steps, at least 1, got every={every!r}")
+        places = _numbers(coordinates, "coordinates")
+        if places.ndim == 1:
+            places = places[:, np.newaxis]
+        if places.ndim != 2 or not places.size:
+            raise ArrayError(
+                f"coordinates have one row per point, got an array of shape {_shown(places.shape)}", "write [(8.5, 3)]"
+            )
+        if not np.isfinite(places).all():
+            point = int(np.flatnonzero(~np.isfinite(places).all(axis=1))[0])
+            raise ArrayError(f"coordinates are finite, got {tuple(places[point].tolist())} for point {point}")
+        steps = _numbers(spacing, "spacing")
+        if steps.ndim > 1 or (steps.ndim == 1 and len(steps) != places.shape[1]):
+            raise UsageError(f"spacing is a number or one per axis ({places.shape[1]}), got {spacing!r:.60}")
+        if not (np.isfinite(steps) & (steps > 0)).all():
+            raise UsageError(f"spacing is positive, got {spacing!r:.60}")
+        self.coordinates: Floats = places / steps
+        self.values = None if values is None else _values(values, len(places))
+        self.interpolation, self.scale, self.every = interpolation, scale, every
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.coordinates)
+
+    def __repr__(self) -> str:
+        count, rank = self.coordinates.shape
+        kind = "without values" if self.values is None else "with values"
+        return f"Points({count} point{'s' * (count != 1)} in {rank}D, {self.interpolation}, {kind})"
+
+
+def _numbers(given: Any, name: str) -> Floats:  # noqa: ANN401
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+    except ValueError:
+        pass
+    raise ArrayError(f"{name} are real numbers, got {given!r:.60}")
+
+
+def _values(given: Any, count: int) -> Array:  # noqa: ANN401
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if not is_number(array.dtype):
+        raise ArrayError(f"values of sources are numbers, got {given!r:.60}")
+    if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != count):
+        raise ArrayError(
+            f"values of {count} points have the shape (steps,) or (steps, {count}), got {_shown(array.shape)}"
+        )
+    if is_rounded(array.dtype) and not np.isfinite(array).all():
+        raise ArrayError("values of sources are finite numbers, got one that is not")
+    return array
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weights:
+    """Which cells belong to which points: a sparse matrix, its entries ordered by point, then as they are added.
+
+    Attributes:
+        points: Number of points.
+        point: Point of every entry, ascending; shape (entries,).
+        cell: Its cell, in row-major order of the grid; shape (entries,).
+        weight: Its weight; shape (entries,).
+        constant: What ``constant`` boundaries add to what a point reads; shape (points,).
+    """
+
+    points: int
+    point: Index
+    cell: Index
+    weight: Array
+    constant: Array
+
+    def times(self, factor: Array) -> "Weights":
+        """Return weights multiplied entry by entry."""
+        return Weights(
+            points=self.points, point=self.point, cell=self.cell, weight=self.weight * factor, constant=self.constant
+        )
+
+    def cells(self) -> Index:
+        """Return the cells with an entry, ascending."""
+        return numbered(self.cell)[0]
+
+
+def numbered(cell: Index) -> tuple[Index, Index]:
+    """Return the distinct cells, ascending, and the number of every entry's among them."""
+    most = int(cell.max(initial=-1)) + 1
+    if most > _FEW * len(cell):
+        found, numbers = np.unique(cell, return_inverse=True)
+        return found, numbers.reshape(-1).astype(np.int64)
+    there = np.zeros(most, dtype=bool)
+    there[cell] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[cell]
+
+
+def joined(parts: Sequence[Weights]) -> Weights:
+    """Return the weights of all points, one part after the other."""
+    starts = np.cumsum([0, *(part.points for part in parts)])
+    empty = np.empty(0, np.int64)
+    return Weights(
+        points=int(starts[-1]),
+        point=np.concatenate([empty, *(part.point + start for part, start in zip(parts, starts, strict=False))]),
+        cell=np.concatenate([empty, *(part.cell for part in parts)]),
+        weight=np.concatenate([part.weight for part in parts]) if parts else np.empty(0),
+        constant=np.concatenate([np.empty(0), *(part.constant for part in parts)]),
+    )
+
+
+def of_cells(cells: Sequence[tuple[int, ...]], shape: tuple[int, ...], dtype: npt.DTypeLike) -> Weights:
+    """Return the weights of points that are cells."""
+    places = np.array(cells, dtype=np.int64).reshape(len(cells), len(shape))
+    numbers: Index = np.empty(0, np.int64)
+    if cells:
+        numbers = np.asarray(np.ravel_multi_index(tuple(places.T), shape), dtype=np.int64)
+    return Weights(
+        points=len(cells),
+        point=np.arange(len(cells), dtype=np.int64),
+        cell=numbers,
+        weight=np.ones(len(cells), dtype),
+        constant=np.zeros(len(cells)),
+    )
+
+
+def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
+    """Return the weights of points on a grid.
+
+    Args:
+        points: The points.
+        shape: The grid's extents.
+        sides: Boundaries of the field that they add to or record.
+
+    Returns:
+        The weights; entries of weight zero are left out.
+
+    Raises:
+        UsageError: If a point lies outside, or has another number of coordinates than the grid has axes.
+    """
+    places = points.coordinates
+    if places.shape[1] != len(shape):
+        raise UsageError(
+            f"points on a grid of {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s have as many coordinates, "
+            f"got {places.shape[1]}"
+        )
+    ends = np.array(
+        [n - 1e-9 if pair[0].kind == "wrap" else n - 1 for n, pair in zip(shape, sides, strict=True)], np.float64
+    )
+    lost = np.flatnonzero(((places < 0) | (places > ends)).any(axis=1))
+    if len(lost):
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise UsageError(
+            f"point {lost[0]} at {tuple(places[lost[0]].tolist())} cells{more} lies outside the grid "
+            f"{format_shape(shape)}",
+            "coordinates run from 0 to the extent less 1; spacing= gives them in other units",
+        )
+    taps = 2 if points.interpolation == "linear" else 2 * RADIUS
+    near = [_along(places[:, axis], points.interpolation) for axis in range(len(shape))]
+    total = np.ones((len(places), 1))
+    cell = np.zeros((len(places), 1), dtype=np.int64)
+    beyond = np.full((len(places), 1), np.nan)
+    for (index, weight), extent, pair in zip(near, shape, sides, strict=True):
+        inside, lies, value = _mapped(index, extent, pair)
+        total = (total[:, :, None] * np.where(lies, weight, 0.0)[:, None, :]).reshape(len(places), -1)
+        cell = (cell[:, :, None] * extent + inside[:, None, :]).reshape(len(places), -1)
+        # The innermost axis whose boundary is a constant says what lies outside, as everywhere.
+        there = np.broadcast_to(value[:, None, :], (len(places), beyond.shape[1], taps))
+        beyond = np.where(np.isnan(there), beyond[:, :, None], there).reshape(len(places), -1)
+    outside = ~np.isnan(beyond)
+    constant = np.where(outside, total * np.where(outside, beyond, 0.0), 0.0).sum(axis=1)
+    point, entry = np.nonzero((total != 0) & ~outside)
+    return Weights(
+        points=len(places),
+        point=point.astype(np.int64),
+        cell=cell[point, entry],
+        weight=total[point, entry],
+        constant=constant,
+    )
+
+
+def _along(places: Floats, interpolation: str) -> tuple[Index, Floats]:
+    """Cells near places along one axis, and their weights; shapes (n, taps)."""
+    base = np.floor(places)
+    rest = places - base
+    if interpolation == "linear":
+        offsets, weight = np.arange(2), np.stack([1.0 - rest, rest], axis=1)
+    else:
+        offsets = np.arange(1 - RADIUS, RADIUS + 1)
+        distance = offsets[None, :] - rest[:, None]
+        window = np.i0(SHAPE * np.sqrt(np.maximum(0.0, 1.0 - (distance / RADIUS) ** 2))) / np.i0(SHAPE)
+        weight = np.sinc(distance) * window
+        weight[rest == 0] = offsets == 0  # sin(pi) is not quite zero
+    return base.astype(np.int64)[:, None] + offsets[None, :], weight
+
+
+def _mapped(index: Index, extent: int, pair: tuple[Boundary, Boundary]) -> tuple[Index, npt.NDArray[np.bool_], Array]:
+    """Where cells along an axis lie: the cell inside, whether there is any value, and that of a constant, else NaN."""
+    inside, lies = np.clip(index, 0, extent - 1), np.ones(index.shape, dtype=bool)
+    value = np.full(index.shape, np.nan, np.result_type(float, *(side.value for side in pair)))
+    for side, test in zip(pair, (index < 0, index >= extent), strict=True):
+        if side.kind == "fixed":
+            lies &= ~test
+        elif side.kind == "constant":
+            value[test] = side.value
+        else:
+            inside = np.where(test, map_index(index, extent, side.kind), inside)
+    return inside, lies, value
+
+
+class Sums:
+    """Sums of products, each in the order of its terms: what the rows of a table with weights give.
+
+    Attributes:
+        count: Number of sums.
+        starts: Where the terms of each start, and the end of all; shape (count + 1,).
+        source: The row of every term; shape (terms,).
+        weight: Its weight; shape (terms,).
+    """
+
+    __slots__ = ("count", "source", "starts", "weight")
+
+    def __init__(self, to: Index, source: Index, weight: Array, count: int) -> None:
+        """Lay sums out.
+
+        Args:
+            to: Which sum every term belongs to; shape (terms,).
+            source: The row that it is made of.
+            weight: By what that is multiplied.
+            count: Number of sums.
+        """
+        if (to[1:] < to[:-1]).any():
+            order = np.argsort(to, kind="stable")
+            to, source, weight = to[order], source[order], weight[order]
+        self.count, self.starts = count, np.searchsorted(to, np.arange(count + 1)).astype(np.int64)
+        self.source, self.weight = np.ascontiguousarray(source), np.ascontiguousarray(weight)
+
+    def of(self, table: Array, start: Array | None = None) -> Array:
+        """Return the sums of every column.
+
+        Args:
+            table: Shape (rows, columns).
+            start: What every sum starts from, by default 0; shape (count,).
+
+        Returns:
+            The sums; shape (count, columns).
+        """
+        kind = np.result_type(table.dtype, self.weight.dtype)
+        result = np.zeros((self.count, table.shape[1]), dtype=kind)
+        if start is not None:
+            result += start[:, np.newaxis].astype(kind)
+        lengths = np.diff(self.starts)
+        for number in range(int(lengths.max(initial=0))):
+            having = np.flatnonzero(lengths > number)
+            terms = self.starts[having] + number
+            result[having] += self.weight[terms, np.newaxis] * table[self.source[terms]].astype(kind)
+        return result
+
+
+def around(cell: Index, shape: tuple[int, ...], halo: Sequence[tuple[int, int]]) -> tuple[Index, Index]:
+    """Find the copies of cells on a periodic grid that is extended by copies of itself.
+
+    Args:
+        cell: Cells in row-major order of the grid.
+        shape: The grid's extents.
+        halo: Cells below and above it, per axis.
+
+    Returns:
+        The copies in row-major order of the extended grid, ascending, and which cell each is one of.
+    """
+    whole = tuple(low + n + high for n, (low, high) in zip(shape, halo, strict=True))
+    places = np.unravel_index(cell, shape)
+    turns = [range(-((low + n - 1) // n), (high + n - 1) // n + 1) for n, (low, high) in zip(shape, halo, strict=True)]
+    found, which = [], []
+    for turn in itertools.product(*turns):
+        moved = [p + low + k * n for p, k, n, (low, _) in zip(places, turn, shape, halo, strict=True)]
+        inside = np.logical_and.reduce([(m >= 0) & (m < n) for m, n in zip(moved, whole, strict=True)])
+        found.append(np.ravel_multi_index(tuple(m[inside] for m in moved), whole))
+        which.append(np.flatnonzero(inside))
+    every, numbers = np.concatenate(found), np.concatenate(which)
+    order = np.argsort(every, kind="stable")
+    return every[order].astype(np.int64), numbers[order].astype(np.int64)

@@ -1,0 +1,268 @@
+"""The stencil program: fields, scalars and ordered statements. It has no shape and no boundary."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from tilewright.base.errors import TraceError, UsageError
+from tilewright.programs.stencil.expression import (
+    Operand,
+    Read,
+    Scalar,
+    Tape,
+    Value,
+    as_value,
+    complex_constant,
+    flatten,
+    flops,
+    reads,
+)
+
+MAX_RANK = 3
+MAX_REACH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One assignment: ``field`` at the next time level becomes ``tape``'s value, at every cell."""
+
+    field: str
+    tape: Tape
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """The distinct reads, in order."""
+        return reads(self.tape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """An iterated stencil.
+
+    Attributes:
+        name: Its name, a Python identifier possibly with dashes.
+        rank: Number of spatial dimensions, 1 to 3.
+        fields: Every field, the updated ones among them, in argument order.
+        scalars: Names of the run-time scalars.
+        statements: The assignments of one step, one per updated field, in the order of the fields.
+        summary: One line on what it computes.
+        defaults: Values of scalars where a run gives none, by name. They are no part of what is computed: programs
+            that differ in them alone are equal.
+    """
+
+    name: str
+    rank: int
+    fields: tuple[str, ...]
+    scalars: tuple[str, ...] = ()
+    statements: tuple[Statement, ...]
+    summary: str = ""
+    defaults: tuple[tuple[str, complex], ...] = field(default=(), compare=False)
+
+    def __hash__(self) -> int:
+        """Hash what tells most programs apart: the hash of every operation would be a tenth of a small run."""
+        return hash((self.name, self.fields, self.scalars, tuple(len(each.tape) for each in self.statements)))
+
+    @property
+    def updated(self) -> tuple[str, ...]:
+        """Names of the fields that a step computes, in field order."""
+        written = {statement.field for statement in self.statements}
+        return tuple(name for name in self.fields if name in written)
+
+    @property
+    def reach(self) -> tuple[tuple[int, int], ...]:
+        """Per axis, how far reads extend below and above the cell, as non-negative numbers."""
+        offsets = [read.offset for statement in self.statements for read in statement.reads]
+        return tuple(
+            (max([0, *(-offset[axis] for offset in offsets)]), max([0, *(offset[axis] for offset in offsets)]))
+            for axis in range(self.rank)
+        )
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations per cell and step."""
+        return sum(flops(statement.tape) for statement in self.statements)
+
+    @property
+    def complex_constant(self) -> complex | None:
+        """A constant that is a complex number, so that every field is complex; None where there is none."""
+        return complex_constant(*(statement.tape for statement in self.statements))
+
+    @property
+    def loads(self) -> int:
+        """Distinct values read per cell and step, summed over the statements."""
+        return sum(len(statement.reads) for statement in self.statements)
+
+    def history(self, field: str) -> int:
+        """Number of past time levels of ``field`` that must be given to start: 1, 2 or 3."""
+        return _history(self, field)
+
+
+@functools.lru_cache(maxsize=1024)
+def _history(program: Program, field: str) -> int:
+    levels = [read.level for statement in program.statements for read in statement.reads if read.field == field]
+    return 1 - min([0, *levels])
+
+
+def stencil(
+    name: str, rank: int, values: Mapping[str, Operand], *, fields: tuple[str, ...] = (), summary: str = ""
+) -> Program:
+    """Make a program from one expression per updated field.
+
+    Args:
+        name: The program's name.
+        rank: Number of spatial dimensions.
+        values: The new value of each updated field.
+        fields: Further fields in argument order; fields that are read but not named follow in order of reading.
+        summary: One line on what it computes.
+
+    Returns:
+        The checked program.
+
+    Raises:
+        TraceError: If it has no statement, reads nothing that it can read, or reaches too far.
+    """
+    statements = tuple(Statement(field=field, tape=flatten(as_value(value))) for field, value in values.items())
+    every_read = [read for statement in statements for read in statement.reads]
+    names = dict.fromkeys((*fields, *values, *(read.field for read in every_read)))
+    scalars = dict.fromkeys(
+        node.name for statement in statements for node in statement.tape if isinstance(node, Scalar)
+    )
+    program = Program(
+        name=name, rank=rank, fields=tuple(names), scalars=tuple(scalars), statements=statements, summary=summary
+    )
+    _check(program, every_read)
+    return program
+
+
+def _check(program: Program, every_read: list[Read]) -> None:
+    if not program.statements:
+        raise TraceError(f"stencil {program.name!r} updates no field", "return the new value of its first field")
+    if not 1 <= program.rank <= MAX_RANK:
+        raise TraceError(f"a stencil has 1 to {MAX_RANK} dimensions, {program.name!r} has {program.rank}")
+    for read in every_read:
+        if len(read.offset) != program.rank:
+            raise TraceError(
+                f"stencil {program.name!r} has {program.rank} dimensions but reads {read.field}{list(read.offset)}",
+                "give every field one index per dimension",
+            )
+        if max(abs(distance) for distance in read.offset) > MAX_REACH:
+            raise TraceError(f"a stencil may reach {MAX_REACH} cells far, got {read.field}{list(read.offset)}")
+        if read.level != 0 and read.field not in program.updated:
+            raise TraceError(
+                f"{read.field!r} is not updated by {program.name!r}, so it has no other time level",
+                f"read {read.field}{list(read.offset)} instead",
+            )
+    if set(program.scalars) & set(program.fields):
+        clash = min(set(program.scalars) & set(program.fields))
+        raise TraceError(
+            f"{clash!r} is used both with and without an index",
+            f"index it everywhere: {clash}[{', '.join('0' * program.rank)}]",
+        )
+
+
+def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
+    """Turn scalars into coefficient arrays that are read at the centre.
+
+    Before: ``alpha`` is one number. After: ``alpha`` is a field that no statement updates, read at offset zero.
+
+    Raises:
+        UsageError: If a name is no scalar of the program.
+    """
+    if not names:
+        return program
+    for name in names:
+        if name not in program.scalars:
+            raise UsageError(f"{program.name!r} has no scalar {name!r}", f"its scalars are {list(program.scalars)}")
+    centre = (0,) * program.rank
+
+    def swap(tape: Tape) -> Tape:
+        return tuple(
+            Read(node.name, 0, centre) if isinstance(node, Scalar) and node.name in names else node for node in tape
+        )
+
+    return replace(
+        program,
+        fields=(*program.fields, *(name for name in program.scalars if name in names)),
+        scalars=tuple(name for name in program.scalars if name not in names),
+        defaults=tuple((name, value) for name, value in program.defaults if name not in names),
+        statements=tuple(replace(statement, tape=swap(statement.tape)) for statement in program.statements),
+    )
+
+
+def _shown(index: object) -> str:
+    """Write an index for a message."""
+    if isinstance(index, slice):
+        parts = (index.start, index.stop) if index.step is None else (index.start, index.stop, index.step)
+        return ":".join("" if part is None else repr(part) for part in parts)
+    return "a value" if isinstance(index, Value | FieldBuilder) else repr(index)
+
+
+class StencilGrid:
+    """What is known of the grid while a stencil's body is built: the number of its axes, from the first index."""
+
+    __slots__ = ("asked", "rank")
+
+    def __init__(self, rank: int | None = None) -> None:
+        self.rank = rank
+        self.asked = False
+
+    def ask(self) -> int | None:
+        """Return the number of axes, or None; :attr:`asked` then says that it was wanted too early."""
+        self.asked = self.asked or self.rank is None
+        return self.rank
+
+
+class FieldBuilder:
+    """Reads of one named field: ``u[-1, 0]``, ``u.prev[0, 0]``, ``u.prev2[0, 0]``, ``u.new[0, 0]``."""
+
+    __slots__ = ("grid", "level", "name")
+
+    def __init__(self, name: str, level: int = 0, grid: StencilGrid | None = None) -> None:
+        self.name = name
+        self.level = level
+        self.grid = grid
+
+    def __getitem__(self, offset: int | tuple[int, ...]) -> Value:
+        offsets = offset if isinstance(offset, tuple) else (offset,)
+        for item in offsets:
+            if isinstance(item, bool) or not hasattr(item, "__index__"):
+                raise TraceError(
+                    f"an index of a field is whole numbers, got {self.name}[{', '.join(map(_shown, offsets))}]",
+                    "offsets are relative to the cell, the same for all: u[-1, 0] is the neighbour above",
+                )
+        if self.grid is not None and self.grid.rank is None:
+            self.grid.rank = len(offsets)
+        return Value(Read(self.name, self.level, tuple(int(item) for item in offsets)))
+
+    def __setitem__(self, offset: object, value: object) -> None:
+        raise TraceError(
+            f"nothing is assigned to {self.name!r}", "return the new value: the function computes one cell"
+        )
+
+    def __iter__(self) -> NoReturn:
+        # Without it Python would ask for u[0], u[1] and so on, without end.
+        raise TraceError(f"{self.name!r} is read at offsets and cannot be looped over", "write u[-1, 0] + u[1, 0]")
+
+    def as_value(self) -> Value:
+        """Refuse to be a number: another time level is read at an offset as well.
+
+        Raises:
+            TraceError: Always.
+        """
+        raise TraceError(f"another time level of {self.name!r} is used without an index", "write u.prev[0, 0]")
+
+    @property
+    def prev(self) -> "FieldBuilder":
+        """The previous time level."""
+        return FieldBuilder(self.name, -1, self.grid)
+
+    @property
+    def prev2(self) -> "FieldBuilder":
+        """The time level before the previous one."""
+        return FieldBuilder(self.name, -2, self.grid)
+
+    @property
+    def new(self) -> "FieldBuilder":
+        """The values computed in this step."""
+        return FieldBuilder(self.name, 1, self.grid)

@@ -1,0 +1,311 @@
+"""The NumPy reference: what every kernel must compute, written for clarity."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.dtypes import NARROW, arithmetic, numpy_type
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Read, Scalar, Tape
+from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.problem import Boundary, Problem, Sides
+from tilewright.programs.stencil.program import Statement
+
+Array = npt.NDArray[Any]
+State = dict[str, list[Array]]
+"""Per field its versions, newest first."""
+Evaluate = Callable[[Tape, Callable[[Read], Any], Mapping[str, Any]], Any]
+Compute = Callable[[Tape, Callable[[Read], Any]], Any]
+
+BLOCK_CELLS = 8192
+"""Cells that are evaluated at a time."""
+
+
+_TRUTH = np.dtype(bool)
+
+
+def map_index(index: npt.NDArray[np.int64], extent: int, kind: str) -> npt.NDArray[np.int64]:
+    """Map indices of any distance outside ``[0, extent)`` to the cell they stand for.
+
+    Args:
+        index: Indices.
+        extent: Number of cells.
+        kind: ``nearest``, ``reflect``, ``mirror`` or ``wrap``, as ``scipy.ndimage`` defines them.
+
+    Returns:
+        Indices in ``[0, extent)``.
+
+    >>> [int(i) for i in map_index(np.arange(-3, 6), 3, "reflect")]
+    [2, 1, 0, 0, 1, 2, 2, 1, 0]
+    >>> [int(i) for i in map_index(np.arange(-3, 6), 3, "mirror")]
+    [1, 2, 1, 0, 1, 2, 1, 0, 1]
+    """
+    if kind == "nearest":
+        return np.clip(index, 0, extent - 1)
+    if kind == "wrap":
+        return index % extent
+    if kind == "reflect":
+        folded = index % (2 * extent)
+        return np.minimum(folded, 2 * extent - 1 - folded)
+    period = max(1, 2 * extent - 2)
+    folded = index % period
+    return np.minimum(folded, period - folded)
+
+
+def pad(array: Array, reach: Sequence[tuple[int, int]], sides: Sides) -> Array:
+    """Extend an array by what its boundaries say lies outside.
+
+    Axes are extended one after the other, outermost first, so the innermost constant axis decides a corner. A
+    ``fixed`` side is not extended with meaning: nothing that is computed reads there.
+
+    Args:
+        array: The values, of any shape.
+        reach: Cells to add below and above, per axis.
+        sides: Boundaries per axis.
+
+    Returns:
+        A new array, or ``array`` itself where the reach is zero.
+    """
+    for axis, ((low, high), (below, above)) in enumerate(zip(reach, sides, strict=True)):
+        if low == high == 0:
+            continue
+        extent = array.shape[axis]
+        parts = [_outside(array, np.arange(-low, 0), axis, below), array]
+        parts.append(_outside(array, np.arange(extent, extent + high), axis, above))
+        array = np.concatenate(parts, axis=axis)
+    return array
+
+
+def _outside(array: Array, index: npt.NDArray[np.int64], axis: int, side: Boundary) -> Array:
+    if side.kind in {"constant", "fixed"}:
+        shape = list(array.shape)
+        shape[axis] = len(index)
+        return np.full(shape, side.value, dtype=array.dtype)
+    return np.take(array, map_index(index, array.shape[axis], side.kind), axis=axis)
+
+
+def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    """Evaluate a tape on NumPy arrays, in the program's own order of operations.
+
+    Where the arrays hold whole numbers, every operation wraps around in their type: NumPy would compute some in a
+    wider one, such as those on what ``np.where`` makes of two constants. Of fields of 16-bit floating-point numbers
+    ``read`` gives float32, in which everything is computed; what is kept of a statement's result is rounded once.
+    """
+    values: list[Any] = []
+    whole: np.dtype[Any] | None = None
+    for node in tape:
+        if isinstance(node, Const):
+            values.append(node.value)
+        elif isinstance(node, Scalar):
+            values.append(scalars[node.name])
+        elif isinstance(node, Read):
+            values.append(read(node))
+            whole = values[-1].dtype if values[-1].dtype.kind in "iu" else None
+        else:
+            value = OPERATORS[node.op].evaluate(*(values[arg] for arg in node.args))
+            values.append(value if whole is None or value.dtype in {whole, _TRUTH} else value.astype(whole))
+    return values[-1]
+
+
+def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DTypeLike | None = None) -> State:
+    """Make the first state from the caller's arrays.
+
+    Args:
+        problem: The problem.
+        arrays: Per field its versions, newest first; missing older versions repeat the oldest given.
+        dtype: Element type to compute in; the problem's by default.
+
+    Returns:
+        Copies. Cells that a ``fixed`` boundary never updates hold the newest version's values in every version.
+    """
+    chosen = numpy_type(problem.dtype) if dtype is None else np.dtype(dtype)
+    written = {statement.field: statement for statement in problem.program.statements}
+    state: State = {}
+    for field in problem.program.fields:
+        given = list(arrays[field])
+        given += [given[-1]] * (problem.program.history(field) - len(given))
+        versions = [np.array(array, dtype=chosen) for array in given]
+        if field in written:
+            box = tuple(slice(*span) for span in problem.update_box(written[field]))
+            for i, version in enumerate(versions[1:], 1):
+                keep = versions[0].copy()
+                keep[box] = version[box]
+                versions[i] = keep
+        state[field] = versions
+    return state
+
+
+Added = Mapping[str, tuple[tuple[Array, ...], Array]]
+"""What sources add in a step: by field the indices of distinct cells, per axis, and a number for each."""
+
+
+def step(
+    problem: Problem,
+    state: State,
+    scalars: Mapping[str, Any],
+    evaluator: Evaluate = evaluate,
+    added: Added | None = None,
+) -> State:
+    """Advance a state by one time step.
+
+    Args:
+        problem: The problem.
+        state: The state.
+        scalars: Values of the program's scalars.
+        evaluator: What evaluates tapes.
+        added: What is added to new values, before anything reads them.
+    """
+    program = problem.program
+    new: dict[str, Array] = {}
+
+    def compute(tape: Tape, read: Callable[[Read], Any]) -> Any:  # noqa: ANN401
+        return evaluator(tape, read, scalars)
+
+    for stage in analyse(program).stages:
+        for i in stage:
+            statement = program.statements[i]
+            recurrent = any(read.field == statement.field and read.level == 1 for read in statement.reads)
+            sources = (added or {}).get(statement.field)
+            if recurrent:
+                new[statement.field] = _sweep(problem, statement, state, new, compute, sources)
+                continue
+            new[statement.field] = _apply(problem, statement, state, new, compute)
+            if sources is not None:
+                new[statement.field][sources[0]] += sources[1]
+    return {
+        field: [new[field], *versions[: program.history(field) - 1]] if field in new else versions
+        for field, versions in state.items()
+    }
+
+
+def silent() -> None:
+    """Say nothing of a step."""
+
+
+def run(
+    problem: Problem,
+    arrays: Mapping[str, Sequence[Array]],
+    scalars: Mapping[str, Any],
+    dtype: npt.DTypeLike | None = None,
+    stepped: Callable[[], None] = silent,
+    added: Callable[[int], Added] = lambda _: {},
+) -> dict[str, Array]:
+    """Run a problem.
+
+    Args:
+        problem: The problem.
+        arrays: Per field its versions, newest first, each of the problem's shape.
+        scalars: Values of the program's scalars.
+        dtype: Element type to compute in; the problem's by default.
+        stepped: Called after every step.
+        added: What sources add, by the number of steps done.
+
+    Returns:
+        The newest version of every updated field.
+    """
+    state = start(problem, arrays, dtype)
+    typed = typed_scalars(problem.dtype if dtype is None else np.dtype(dtype).name, scalars)
+    with np.errstate(all="ignore"):
+        for number in range(problem.steps):
+            state = step(problem, state, typed, added=added(number))
+            stepped()
+    return {field: state[field][0] for field in problem.program.updated}
+
+
+def typed_scalars(dtype: str, scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return scalars in the type that fields of a type are computed in."""
+    kind = arithmetic(dtype)
+    return {name: kind.type(value) for name, value in scalars.items()}
+
+
+def _widened(array: Array) -> Array:
+    """What arithmetic makes of values in memory."""
+    return array.astype(np.float32) if array.dtype.name in NARROW else array
+
+
+def _padded_reader(
+    problem: Problem, state: State, new: Mapping[str, Array]
+) -> Callable[[Read, tuple[tuple[int, int], ...]], Array]:
+    reach = problem.program.reach
+    cache: dict[tuple[str, int], Array] = {}
+
+    def read(node: Read, box: tuple[tuple[int, int], ...]) -> Array:
+        key = (node.field, node.level)
+        if key not in cache:
+            source = new[node.field] if node.level == 1 else state[node.field][-node.level]
+            sides = problem.sides(node.field)
+            needs = any(side.kind != "fixed" for pair in sides for side in pair)
+            cache[key] = pad(source, reach, sides) if needs else source
+        padded = cache[key].shape != problem.shape
+        shifted = (
+            slice(span[0] + offset + low * padded, span[1] + offset + low * padded)
+            for span, offset, (low, _) in zip(box, node.offset, reach, strict=True)
+        )
+        return _widened(cache[key][tuple(shifted)])
+
+    return read
+
+
+def _apply(
+    problem: Problem,
+    statement: Statement,
+    state: State,
+    new: dict[str, Array],
+    compute: Compute,
+) -> Array:
+    box = problem.update_box(statement)
+    read = _padded_reader(problem, state, new)
+    result = state[statement.field][0].copy()
+    if all(low < high for low, high in box):
+        for part in _blocks(box):
+            cells = tuple(slice(*span) for span in part)
+            result[cells] = compute(statement.tape, _reader_of(part, read))
+    return result
+
+
+def _reader_of(
+    box: tuple[tuple[int, int], ...], read: Callable[[Read, tuple[tuple[int, int], ...]], Array]
+) -> Callable[[Read], Array]:
+    return lambda node: read(node, box)
+
+
+def _blocks(box: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Cut a box along its outermost axis into parts whose intermediate values stay in a core's cache."""
+    (low, high), *inner = box
+    rows = max(1, BLOCK_CELLS // math.prod(end - begin for begin, end in inner))
+    for first in range(low, high, rows):
+        yield ((first, min(high, first + rows)), *inner)
+
+
+def _sweep(
+    problem: Problem,
+    statement: Statement,
+    state: State,
+    new: dict[str, Array],
+    compute: Compute,
+    sources: tuple[tuple[Array, ...], Array] | None,
+) -> Array:
+    """A recurrence, cell by cell in lexicographic order; boundaries of the swept field must be fixed or constant."""
+    result = state[statement.field][0].copy()
+    box = problem.update_box(statement)
+    others = _padded_reader(problem, state, new)
+    places = [] if sources is None else list(zip(*(axis.tolist() for axis in sources[0]), strict=True))
+    added = {} if sources is None else dict(zip(places, sources[1], strict=True))
+    sides = problem.sides(statement.field)
+    for cell in np.ndindex(*(high - low for low, high in box)):
+        at = tuple(low + i for (low, _), i in zip(box, cell, strict=True))
+
+        def read(node: Read, at: tuple[int, ...] = at) -> Any:  # noqa: ANN401
+            if node.field == statement.field and node.level == 1:
+                where = tuple(i + offset for i, offset in zip(at, node.offset, strict=True))
+                outside = [axis for axis, i in enumerate(where) if not 0 <= i < problem.shape[axis]]
+                return _widened(result.dtype.type(sides[outside[-1]][0].value) if outside else result[where])
+            return others(node, tuple((i, i + 1) for i in at))[(0,) * len(at)]
+
+        result[at] = compute(statement.tape, read)
+        if at in added:
+            result[at] += added[at]
+    return result

@@ -1,0 +1,221 @@
+"""Von Neumann's stability limit, where it can be derived: linear programs with constant coefficients.
+
+A wave exp(i k x) stays a wave under such a program; one step multiplies the vector of its amplitudes (one per updated
+field and time level) by the amplification matrix G(k). The scheme is stable only if no eigenvalue of any G(k) is
+larger than 1 in size (J. G. Charney, R. Fjörtoft, J. von Neumann, Tellus 2, 1950; R. D. Richtmyer, K. W. Morton,
+Difference Methods for Initial-Value Problems, 1967, chapter 4). The waves looked at are a sample, so that what is
+found is certain, and what is not found may still exist.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.program import Program
+
+FEWEST_STEPS = 10
+"""Fewer steps are a filter, which may sharpen on purpose."""
+LEAST_GROWTH = 2.0
+"""A run in which no wave grows by so much is left alone."""
+_WAVES = {1: 256, 2: 32, 3: 16}
+"""Angles per axis by rank, 0 and pi among them."""
+_LARGEST_STATE = 12
+_TOLERANCE = 1e-6
+_TOLERANCE_OF_EIGENVALUES = 1e-4
+"""Double and triple eigenvalues of size 1, as of wave equations, come out with the square or cube root of rounding."""
+Complex = npt.NDArray[np.complex128]
+Terms = Mapping[Read, complex]
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A value that no updated field enters: a number, or None where it is not known here."""
+
+    value: complex | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """A wave that grows.
+
+    Attributes:
+        factor: By how much per step, above 1.
+        cells: Its length in cells per axis, infinite where it does not vary.
+    """
+
+    factor: float
+    cells: tuple[float, ...]
+
+    def over(self, steps: int) -> float:
+        """Return by how much it grows in a run; infinite beyond what numbers hold."""
+        exponent = steps * math.log(self.factor)
+        return math.exp(exponent) if exponent < 700 else math.inf
+
+    def __str__(self) -> str:
+        lengths = " x ".join("-" if math.isinf(cells) else f"{cells:.3g}" for cells in self.cells)
+        return f"a wave of {lengths} cells grows {self.factor:.4g} times in every step"
+
+
+@functools.lru_cache(maxsize=256)
+def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growth | None:
+    """Return the wave that grows fastest, if any does.
+
+    A program under which the mean grows fastest is left alone: that is a source or a reaction, not an instability.
+
+    Args:
+        program: The program.
+        scalars: Names and values of its scalars; without one, what depends on it is not derived.
+
+    Returns:
+        The wave; None where there is none, or nothing can be derived: the program is not linear, or its coefficients
+        vary from cell to cell.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> growth(program("heat2d")) is None
+    True
+    """
+    symbols = [_terms(statement.tape, program.updated, dict(scalars)) for statement in program.statements]
+    known = [each for each in symbols if each is not None]
+    size = sum(program.history(field) for field in program.updated)
+    if len(known) < len(symbols) or size > _LARGEST_STATE:
+        return None
+    real = not any(np.imag(weight) for terms in known for weight in terms.values())
+    angles = _angles(program.rank, half=real)
+    radius, tolerance = _radius(_amplification(program, known, angles)), _TOLERANCE
+    if size > 1:
+        tolerance = _TOLERANCE_OF_EIGENVALUES
+    worst = int(np.argmax(radius))
+    if not np.isfinite(radius).all() or radius[worst] <= (1.0 + tolerance) * max(1.0, float(radius[0])):
+        return None
+    cells = tuple(2.0 * math.pi / abs(angle) if angle else math.inf for angle in angles[worst])
+    return Growth(factor=float(radius[worst]), cells=cells)
+
+
+def advice(program: Program, scalars: tuple[tuple[str, Any], ...], steps: int) -> str:
+    """Return what to say about a run past the stability limit, or an empty text.
+
+    Args:
+        program: The program.
+        scalars: Names and values of its scalars.
+        steps: Time steps of the run.
+    """
+    found = growth(program, scalars) if steps >= FEWEST_STEPS else None
+    if found is None or found.over(steps) < LEAST_GROWTH:
+        return ""
+    return (
+        f"{program.name!r} is past its stability limit: {found} (hint: an explicit scheme needs a smaller time step, "
+        "that is smaller coefficients)"
+    )
+
+
+def _terms(tape: Tape, updated: Sequence[str], scalars: Mapping[str, Any]) -> Terms | None:
+    """Return the weights of a statement's reads of updated fields, constants left out, or None."""
+    values: list[Terms | _Constant | None] = []
+    for node in tape:
+        if isinstance(node, Const):
+            values.append(_Constant(complex(node.value)))
+        elif isinstance(node, Scalar):
+            values.append(_Constant(complex(scalars[node.name]) if node.name in scalars else None))
+        elif isinstance(node, Read):
+            values.append({node: 1.0} if node.field in updated else _Constant(None))
+        else:
+            values.append(_applied(node, [values[arg] for arg in node.args]))
+    last = values[-1]
+    return {} if isinstance(last, _Constant) else last
+
+
+def _applied(node: Apply, args: Sequence[Terms | _Constant | None]) -> Terms | _Constant | None:
+    if any(arg is None for arg in args):
+        return None
+    if all(isinstance(arg, _Constant) for arg in args):
+        return _Constant(_evaluated(node.op, [arg.value for arg in args if isinstance(arg, _Constant)]))
+    if node.op in {"add", "sub"}:
+        left, right = (arg if isinstance(arg, Mapping) else {} for arg in args)
+        sign = 1.0 if node.op == "add" else -1.0
+        total = dict(left)
+        for read, weight in right.items():
+            total[read] = total.get(read, 0.0) + sign * weight
+        return total
+    return _scaled(node.op, args)
+
+
+def _scaled(op: str, args: Sequence[Terms | _Constant | None]) -> Terms | None:
+    """Multiply weights by a known number; anything else is not derived."""
+    match op, args:
+        case "neg", [Mapping() as terms]:
+            return {read: -weight for read, weight in terms.items()}
+        case ("mul", [Mapping() as terms, _Constant(value=factor)]) | (
+            "mul",
+            [_Constant(value=factor), Mapping() as terms],
+        ):
+            return None if factor is None else {read: weight * factor for read, weight in terms.items()}
+        case "div", [Mapping() as terms, _Constant(value=factor)]:
+            return {read: weight / factor for read, weight in terms.items()} if factor else None
+    return None
+
+
+def _evaluated(op: str, values: Sequence[complex | None]) -> complex | None:
+    """Apply an operator to constants; None where one is not known or the result is no number."""
+    known = [value.real if not value.imag else value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = complex(OPERATORS[op].evaluate(*(np.asarray(value)[()] for value in known)))
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    return result if math.isfinite(result.real) and math.isfinite(result.imag) else None
+
+
+def _angles(rank: int, *, half: bool) -> npt.NDArray[np.float64]:
+    """Return the waves: angles per cell, the mean first; shape (p, rank).
+
+    Half of them are enough where weights are real: the factors of the others are conjugate.
+    """
+    count = _WAVES[rank]
+    line = 2.0 * np.pi * np.arange(count) / count
+    line = np.where(line > np.pi, line - 2.0 * np.pi, line)
+    first = line[: count // 2 + 1] if half else line
+    return np.array(list(itertools.product(first, *[line] * (rank - 1))))
+
+
+def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArray[np.float64]) -> Complex:
+    """Return G for every wave; shape (p, n, n), a row and a column per updated field and time level."""
+    places = {
+        (field, age): place
+        for place, (field, age) in enumerate((f, a) for f in program.updated for a in range(program.history(f)))
+    }
+    matrix = np.zeros((len(angles), len(places), len(places)), dtype=np.complex128)
+    turn = [
+        {step: np.exp(1j * step * angles[:, axis]) for step in range(-below, above + 1)}
+        for axis, (below, above) in enumerate(program.reach)
+    ]
+    for statement, terms in zip(program.statements, symbols, strict=True):
+        row = matrix[:, places[statement.field, 0]]
+        for read, weight in terms.items():
+            phase = weight * functools.reduce(np.multiply, (turn[n][step] for n, step in enumerate(read.offset)))
+            if read.level == 1:  # a value of this step: its own row, in terms of the old ones
+                row += phase[:, None] * matrix[:, places[read.field, 0]]
+            else:
+                row[:, places[read.field, -read.level]] += phase
+    for (field, age), place in places.items():
+        if age:
+            matrix[:, place, places[field, age - 1]] = 1.0
+    return matrix
+
+
+def _radius(matrix: Complex) -> npt.NDArray[np.float64]:
+    """Return the spectral radius of every matrix; shape (p,)."""
+    if matrix.shape[-1] == 1:
+        return np.abs(matrix[:, 0, 0])
+    if not np.isfinite(matrix).all():
+        return np.full(len(matrix), np.nan)
+    return np.asarray(np.abs(np.linalg.eigvals(matrix)).max(axis=1))

@@ -1,0 +1,371 @@
+"""Weighted sums of reads, and the columns of three weights in them that two results at a time can share."""
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
+from tilewright.programs.stencil.operators import BOOLEAN
+from tilewright.programs.stencil.program import Program, Statement
+
+FEWEST = 8
+"""Reads from which on a sum is written input by input."""
+
+Terms = dict[Read, float]
+
+
+SUM = "+"
+"""What the names of fields start with that stand for a sum: ``+0`` for the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """An expression whose weighted sums are written apart.
+
+    Attributes:
+        tape: What is left of it; a sum is a read of a field :data:`SUM` and its number.
+        sums: Weights of the sums.
+    """
+
+    tape: Tape
+    sums: tuple[Terms, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A value as a weighted sum.
+
+    Attributes:
+        reads: Weights of reads.
+        others: Weights of what is neither a read nor a sum, by position in the tape.
+    """
+
+    reads: Terms
+    others: dict[int, float]
+
+    def plus(self, other: "_Linear", factor: float) -> "_Linear":
+        """Add another one, times a factor."""
+        reads, others = dict(self.reads), dict(self.others)
+        for read, weight in other.reads.items():
+            reads[read] = reads.get(read, 0.0) + factor * weight
+        for position, weight in other.others.items():
+            others[position] = others.get(position, 0.0) + factor * weight
+        return _Linear(reads, others)
+
+
+_NOTHING = _Linear({}, {})
+
+
+@functools.lru_cache(maxsize=256)
+def apart(tape: Tape, *, pairs: bool = False) -> Apart:
+    """Take the weighted sums of a tape out of it: the largest ones that are worth writing input by input.
+
+    Before: ``u * u + 0.5 * u[-1] + … - 3``. After: ``(+0 + u * u) - 3`` with the weights of ``+0``.
+
+    Args:
+        tape: The expression.
+        pairs: Whether sums that are too short for that are taken as well, if two results at a time pay.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> apart(program("j3d27pt").statements[0].tape).tape, len(apart(program("gradient2d").statements[0].tape).sums)
+    ((Read(field='+0', level=0, offset=()),), 0)
+    """
+    values = _values(tape)
+    used = {len(tape) - 1}
+    for position, node in enumerate(tape):
+        if isinstance(node, Apply) and position in values[position].others:
+            used.update(node.args)
+    found = {position: values[position] for position in sorted(used) if _worth(values[position].reads, pairs)}
+    if not found:
+        return Apart(tape, ())
+    return _Rest(tape, found).apart()
+
+
+class _Rest:
+    """Writes what is left of a tape without its sums."""
+
+    def __init__(self, tape: Tape, found: dict[int, _Linear]) -> None:
+        self.tape, self.found = tape, found
+        self.left: list[Node] = []
+        self.moved: dict[int, int] = {}
+        self.sums: list[Terms] = []
+
+    def apart(self) -> Apart:
+        needed = set[int]()
+        stack = [len(self.tape) - 1]
+        while stack:
+            position = stack.pop()
+            if position not in needed:
+                needed.add(position)
+                stack.extend(self.parts(position))
+        for position in sorted(needed):
+            self.moved[position] = self.write(position)
+        return Apart(tuple(self.left), tuple(self.sums))
+
+    def parts(self, position: int) -> tuple[int, ...]:
+        node = self.tape[position]
+        if position in self.found:
+            return tuple(self.found[position].others)
+        return node.args if isinstance(node, Apply) else ()
+
+    def write(self, position: int) -> int:
+        """Write a node; return where it is now."""
+        node = self.tape[position]
+        if position not in self.found:
+            args = tuple(self.moved[arg] for arg in self.parts(position))
+            return self.push(Apply(node.op, args) if isinstance(node, Apply) else node)
+        total = self.push(Read(f"{SUM}{len(self.sums)}", 0, ()))
+        self.sums.append(self.found[position].reads)
+        for other, weight in self.found[position].others.items():
+            term = self.moved[other]
+            if abs(weight) != 1.0:
+                term = self.push(Apply("mul", (self.push(Const(abs(weight))), term)))
+            total = self.push(Apply("add" if weight > 0 else "sub", (total, term)))
+        return total
+
+    def push(self, node: Node) -> int:
+        self.left.append(node)
+        return len(self.left) - 1
+
+
+def boxes(statement: Statement) -> dict[int, list[range]]:
+    """Of the rows that a statement reads, by level of time, from the least to the greatest offset per outer axis."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for read in sorted(statement.reads, key=lambda read: read.level):
+        found.setdefault(read.level, []).append(read.offset[:-1])
+    return {level: [range(min(a), max(a) + 1) for a in zip(*outer, strict=True)] for level, outer in found.items()}
+
+
+def box_sum(statement: Statement) -> Terms | None:
+    """The weights of a value that is one sum over boxes of one field, else None.
+
+    At every level of time, the rows that it reads form a box.
+    """
+    found = apart(statement.tape)
+    one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
+    if not one:
+        return None
+    many = len({(read.level, read.offset[:-1]) for read in statement.reads})
+    return found.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
+
+
+def weighted_sum(tape: Tape) -> Terms | None:
+    """Return the weights of a tape's reads, or None if it is no weighted sum worth writing input by input.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> len(weighted_sum(program("j3d27pt").statements[0].tape) or ())
+    27
+    >>> weighted_sum(program("heat3d").statements[0].tape), weighted_sum(program("gradient2d").statements[0].tape)
+    (None, None)
+    """
+    found = _values(tape)[-1]
+    return found.reads if not found.others and _worth(found.reads) else None
+
+
+def _worth(terms: Terms, pairs: bool = False) -> bool:
+    """Whether a sum is worth writing input by input.
+
+    One whose rows have mostly equal weights is not: neighbouring results share sums of rows
+    (:mod:`tilewright.codegen.passes.regroup_sums`).
+    """
+    different = {(read.field, read.level, read.offset[:-1], weight) for read, weight in terms.items()}
+    if 2 * len(different) <= len(terms):
+        return False
+    return len(terms) >= FEWEST or (pairs and columns(terms) is not None)
+
+
+def _values(tape: Tape) -> list[_Linear]:
+    """Every position as a weighted sum; what is none is one of itself."""
+    values: list[_Linear] = []
+    truths: list[bool] = []
+    for position, node in enumerate(tape):
+        value = _NOTHING if node == Const(0) else None
+        truth = isinstance(node, Const) and isinstance(node.value, bool)
+        if isinstance(node, Read):
+            value = _Linear({node: 1.0}, {})
+        elif isinstance(node, Apply):
+            args = [truths[arg] for arg in node.args]
+            truth = node.op in BOOLEAN or (all(args) and node.op != "where")
+            # Truth values are added and multiplied in their own way.
+            value = None if any(args) else _applied(node, tape, values)
+        truths.append(truth)
+        values.append(_Linear({}, {position: 1.0}) if value is None else value)
+    return values
+
+
+def _applied(node: Apply, tape: Tape, values: Sequence[_Linear]) -> _Linear | None:
+    """A sum of sums, or a multiple of one."""
+    args = [values[arg] for arg in node.args]
+    numbers = [_factor(tape[arg]) for arg in node.args]
+    match node.op, numbers:
+        case "neg", _:
+            return _NOTHING.plus(args[0], -1.0)
+        case "add" | "sub", _:
+            return args[0].plus(args[1], 1.0 if node.op == "add" else -1.0)
+        case "mul", [float() as factor, _]:
+            return _NOTHING.plus(args[1], factor)
+        case "mul", [_, float() as factor]:
+            return _NOTHING.plus(args[0], factor)
+        case "div", [_, float() as factor] if factor:
+            return _NOTHING.plus(args[0], 1.0 / factor)
+    return None
+
+
+def _factor(node: Node) -> float | None:
+    """A constant by which a sum may be multiplied: a real one."""
+    return float(node.value) if isinstance(node, Const) and not isinstance(node.value, complex) else None
+
+
+FEWEST_COLUMNS = 3
+"""Places on the other axes with columns from which on two results at a time pay; in 2D fewer may."""
+_COLUMN = 3
+_RANK = 3
+MOST_GROWTH = 12.0
+"""Most by which the absolute weights of a value may grow; three columns with more would not keep the promised bound."""
+MOST_GROWTH_OF_FEW = 8.0
+"""The same at fewer places than :data:`FEWEST_COLUMNS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Three weights along axis 0, or two.
+
+    Attributes:
+        read: The first of the reads.
+        weights: g0, g1, g2, or g0, g1.
+    """
+
+    read: Read
+    weights: tuple[float, ...]
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """The reads."""
+        field, level, (z, *near) = self.read.field, self.read.level, self.read.offset
+        return tuple(Read(field, level, (z + k, *near)) for k in range(len(self.weights)))
+
+    @property
+    def factors(self) -> tuple[float, float, float, float]:
+        """What the four sums of values are multiplied with, in the order a, b, c, e; two weights need no c.
+
+        >>> Column(Read("u", 0, (-1, 0)), (1.0, 2.0, 4.0)).factors, Column(Read("u", 0, (0, 0)), (1.0, 2.0)).factors
+        ((1.0, 3.5, 1.5, 4.0), (1.0, 3.0, 0.0, 2.0))
+        """
+        if len(self.weights) < _COLUMN:
+            low, high = self.weights
+            return (low, low + high, 0.0, high)
+        low, middle, high = self.weights
+        return (low, (low + middle + high) / 2, (low - middle + high) / 2, high)
+
+    @property
+    def growth(self) -> float:
+        """By how much the absolute weights of a value grow at most."""
+        low, *middle, high = map(abs, self.weights)
+        both = sum(map(abs, self.factors[1:3]))
+        if not min(low, *middle, high):
+            return float("inf")
+        return max(*(both / each for each in middle), (both + low) / high, (both + high) / low)
+
+
+def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
+    """Cut weighted reads into columns and the rest; None where two results at a time do not pay.
+
+    In 2D one column is taken per place on the other axis if there are many places: what all of them need does not fit
+    into registers.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
+    >>> len(found[0]), len(found[1])
+    (3, 0)
+    """
+    return _columns(tuple(terms.items()))
+
+
+@functools.lru_cache(maxsize=64)
+def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[Column, ...], Terms] | None:
+    terms = dict(items)
+    groups = [list(group) for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1])]
+    flat = len(groups[0][0].offset) < _RANK
+    threes = [_cut(terms, reads, _COLUMN, MOST_GROWTH) for reads in groups]
+    if sum(map(bool, threes)) >= FEWEST_COLUMNS:
+        if flat:
+            threes = [_least_growth(terms, reads) for reads in groups]
+        found = list(itertools.chain.from_iterable(threes))
+        return tuple(found), _rest(terms, found)
+    if not flat:
+        return None
+    found = []
+    for reads in groups:
+        whole = _cut(terms, reads, _COLUMN, MOST_GROWTH_OF_FEW)
+        found += whole
+        if whole:
+            left = _rest(terms, whole)
+            found += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
+    rest = _rest(terms, found)
+    return (tuple(found), rest) if _few_pay(terms, found, rest) else None
+
+
+@functools.lru_cache(maxsize=256)
+def shares_products(program: Program) -> bool:
+    """Whether all values of a program hold weighted sums, and all of these have columns.
+
+    Then two neighbours along axis 0 can be computed together from fewer products.
+    """
+    found = [apart(statement.tape).sums for statement in program.statements]
+    return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
+
+
+def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[Column]:
+    """Cut reads that differ on axis 0 alone, in order, into columns of so many neighbours."""
+    found: list[Column] = []
+    start = 0
+    while start + count <= len(reads):
+        column = _column(terms, reads[start : start + count])
+        if column is None or column.growth > most:
+            start += 1
+        else:
+            found.append(column)
+            start += count
+    return found
+
+
+def _least_growth(terms: Terms, reads: Sequence[Read]) -> list[Column]:
+    """Of the columns of three neighbours the one whose weights grow least, if it keeps the bound."""
+    every = (_column(terms, reads[start : start + _COLUMN]) for start in range(len(reads) - _COLUMN + 1))
+    found = [column for column in every if column is not None and column.growth <= MOST_GROWTH]
+    return sorted(found, key=lambda column: column.growth)[:1]
+
+
+def _column(terms: Terms, reads: Sequence[Read]) -> Column | None:
+    """Reads as a column; None unless they are neighbours, whose offsets are distinct and sorted."""
+    near = reads[-1].offset[0] - reads[0].offset[0] == len(reads) - 1
+    return Column(reads[0], tuple(terms[read] for read in reads)) if near else None
+
+
+def _rest(terms: Terms, found: Sequence[Column]) -> Terms:
+    """The reads that are in no column."""
+    taken = set(itertools.chain.from_iterable(column.reads for column in found))
+    return {read: weight for read, weight in terms.items() if read not in taken}
+
+
+def _few_pay(terms: Terms, found: Sequence[Column], rest: Terms) -> bool:
+    """Whether columns at few places pay: whether they save multiplications.
+
+    Inputs with the same weight are added up before they are multiplied, and additions run beside multiplications. Per
+    two results a column of three takes four of each, one of two weights three and two.
+    """
+
+    def slots(reads: Terms, products: float, additions: float) -> float:
+        different = len(set(reads.values()))
+        return max(products + different, additions + len(reads) - different)
+
+    products = sum(0.5 * (len(column.weights) + 1) for column in found)
+    additions = 1 + sum(len(column.weights) - 1 for column in found)
+    return bool(found) and slots(rest, products, additions) < slots(terms, 0, 0)
+
+
+def _key(read: Read) -> tuple[object, ...]:
+    """What the reads of a column share, and last where they are on axis 0."""
+    return (read.field, read.level, read.offset[1:], read.offset[0])

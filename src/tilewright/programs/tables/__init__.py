@@ -1,0 +1,1 @@
+"""Dynamic-programming tables: recurrences, scoring of alignments, and the NumPy reference."""

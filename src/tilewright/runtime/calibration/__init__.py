@@ -1,0 +1,1 @@
+"""Micro-benchmarks that measure the parameters of a machine."""

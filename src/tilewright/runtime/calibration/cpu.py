@@ -1,0 +1,432 @@
+"""Running the micro-benchmarks: this machine's CPU as a machine value whose parameters are measured.
+
+C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): random small instances of the program,
+computed from the cache by one core so that nothing but arithmetic counts, and a robust fit through their times.
+"""
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.errors import TilewrightError
+from tilewright.costs import fit
+from tilewright.costs.setting import iteration_seconds, make_setting
+from tilewright.costs.time import sizes_of
+from tilewright.machines.host import host_machine
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime import direct
+from tilewright.runtime.calibration import micro
+from tilewright.runtime.calibration.fits import Instance
+from tilewright.runtime.cpu import CompiledKernel
+from tilewright.runtime.host import available_bytes, thread_count
+from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.toolchains.cpu import Toolchain, target_cpu
+from tilewright.schedules import catalogue
+from tilewright.schedules.families import streaming
+from tilewright.schedules.legality import untileable
+from tilewright.schedules.tiling import NONE, Tiling
+
+Note = Callable[[str], None]
+_ROWS = 4
+"""Rows that kernels compute together at most: instances hold whole blocks of them, as nearly all of a larger grid."""
+_SWEEPS = 24
+"""Least instances without tiles."""
+_L1_SHARE = 0.7
+_L2_SHARE = 0.5
+_INSTANCE_SECONDS = 3e-4
+_REPEATS, _MOST_REPEATS = 3, 12
+_ALIKE = 1.03
+"""Times that differ by less are the same."""
+_TILES: dict[int, tuple[Tiling, ...]] = {
+    1: tuple(Tiling(family="hexagonal", time=t, space=(s,)) for t, s in ((8, 512), (16, 256), (32, 1024))),
+    2: tuple(
+        Tiling(family="hybrid", time=t, space=s)
+        for t, s in ((8, (8, 1024)), (16, (4, 1024)), (32, (4, 1024)), (64, (4, 1024)), (16, (8, 128)))
+    ),
+    3: tuple(
+        Tiling(family="hybrid", time=t, space=s)
+        for t, s in ((2, (4, 64, 512)), (4, (4, 16, 512)), (8, (4, 32, 512)), (4, (8, 64, 512)))
+    ),
+}
+"""Tilings of the instances, by rank: C_iter must not depend on them. Most have whole rows, as many as tiles of real
+grids; one is cut, so that pieces of rows and small boxes tell their start-ups."""
+_STREAMS = {
+    1: ((32, (2048,)), (32, (4096,)), (52, (2048,)), (52, (8192,))),
+    2: ((32, (688,)), (24, (1024,)), (32, (256,)), (16, (2048,)), (32, (352,)), (16, (512,))),
+    3: ((4, (64, 256)), (6, (48, 256)), (8, (32, 256)), (4, (32, 128))),
+}
+"""Levels and sizes behind the first axis of the instances' streaming tiles, by rank: of many widths, so that some wait
+for lines and some do not, and with many levels, so that reading and writing the grid does not hide the rest."""
+_WHOLE = 4096
+"""A size along the first axis that no instance exceeds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How much is measured.
+
+    Attributes:
+        instances: Random instances per program; the papers take 70.
+        samples: Samples per micro-benchmark.
+        stream_bytes: Least size of the arrays that are streamed from memory, per thread.
+        streams: Most streaming tiles per program.
+        seed: Seed of the random instances.
+    """
+
+    instances: int = 30
+    samples: int = 9
+    stream_bytes: int = 2**27
+    streams: int = 4
+    seed: int = 1
+
+
+USUAL = Protocol()
+THOROUGH = Protocol(instances=70, samples=15, streams=6)
+QUICK = Protocol(instances=20, samples=5, stream_bytes=2**26)
+
+
+def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine:
+    """Measure what belongs to no program: bandwidths, barrier, call.
+
+    Args:
+        tools: The compiler.
+        protocol: How much is measured.
+        note: Called with a line about what goes on.
+
+    Returns:
+        The machine ``host``; what cannot be measured stays as the CPU describes itself, or estimated.
+    """
+    base = host_machine(target_cpu())
+    units, threads = micro.build(tools), thread_count()
+    threads = min(threads, int(base.sm_count.value)) if tools.openmp else 1
+    streamed = _stream_bytes(base, threads, protocol)
+    cached = int(_L2_SHARE * base.shared_bytes.value)
+    note("bandwidth of memory")
+    shared = micro.bandwidth(units, streamed, threads, cached=False, samples=protocol.samples)
+    alone = micro.bandwidth(units, streamed, 1, cached=False, samples=protocol.samples)
+    note("bandwidth of the caches")
+    inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
+    beyond = _outer_bytes(base, threads)
+    outside = micro.bandwidth(units, beyond, threads, cached=False, samples=protocol.samples) if beyond else ()
+    note("barriers and calls")
+    barrier = micro.barrier_seconds(units, threads, protocol.samples)
+    team = micro.team_seconds(units, threads, protocol.samples)
+    many, size = f"{threads} thread{'s' * (threads != 1)}", f"{streamed >> 20} MiB each"
+    return replace(
+        base,
+        dram_bandwidth=fit.robust(shared, "B/s", f"copy by {many}, {size}, fetches before writes counted"),
+        core_bandwidth=fit.robust(alone, "B/s", f"copy by one thread, {size}, fetches before writes counted"),
+        cache_bandwidth=fit.robust(inside, "B/s", f"copy by one thread in {cached >> 10} KiB"),
+        outer_bandwidth=_outer_bandwidth(base, outside, threads, beyond),
+        launch_seconds=fit.robust(barrier, "s", f"one loop shared dynamically by {many}, with its barrier"),
+        call_seconds=fit.robust(team, "s", f"a team of {many} starts and ends"),
+    )
+
+
+def measured_again(machine: Machine, tools: Toolchain, protocol: Protocol) -> Machine:
+    """Measure L2 and the barrier once more, at the end of a calibration; ranges widen where they have changed.
+
+    Nothing makes a barrier shorter than it is, so the shorter one counts. L2 keeps its value: C_iter goes with it.
+
+    What else runs on the same cores may come and go meanwhile, and other systems on the same hardware show in no other
+    way: they take half of L2's bandwidth and a third of the arithmetic. A range that wide is called unstable.
+
+    Args:
+        machine: The machine as it was measured at the beginning.
+        tools: The compiler.
+        protocol: How much is measured.
+    """
+    units, cached = micro.build(tools), int(_L2_SHARE * machine.shared_bytes.value)
+    threads = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
+    inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
+    barrier = micro.barrier_seconds(units, threads, protocol.samples)
+    launch = _widened(machine.launch_seconds, barrier)
+    return replace(
+        machine,
+        cache_bandwidth=machine.cache_bandwidth and _widened(machine.cache_bandwidth, inside),
+        launch_seconds=replace(launch, value=min(launch.value, statistics.median(barrier))),
+    )
+
+
+def _widened(known: Quantity, samples: Sequence[float]) -> Quantity:
+    """A quantity whose range reaches to the median of other samples."""
+    again = statistics.median(samples)
+    return replace(known, low=min(known.low or known.value, again), high=max(known.high or known.value, again))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Random instances of one program in one kind of tiles, drawn before anything is compiled or measured.
+
+    Attributes:
+        program: The program, computed in float32.
+        kind: ``tiles``, ``none`` for sweeps without tiles, or ``streaming``.
+        shapes: Extents of the instances.
+        tilings: Their tilings; instance i has number i modulo their count.
+    """
+
+    program: Program
+    kind: str
+    shapes: tuple[tuple[int, ...], ...]
+    tilings: tuple[Tiling, ...]
+
+    @property
+    def title(self) -> str:
+        """What it measures, for people."""
+        kinds = {"tiles": "", "none": " without tiles", "streaming": " in streaming tiles"}
+        return f"C_iter of {self.program.name}{kinds[self.kind]}"
+
+    @property
+    def kernels(self) -> tuple[tuple[Problem, Tiling], ...]:
+        """What its kernels are made of, one per tiling; they depend on no instance's shape."""
+        some = make_problem(self.program, self.shapes[0], 1024)
+        return tuple((some, tiling) for tiling in self.tilings)
+
+
+def tile_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
+    """Draw instances in hexagonal or hybrid tiles, whose grids lie in a core's L2.
+
+    Args:
+        program: The program.
+        machine: The machine, for the sizes of its caches.
+        protocol: How many.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
+    draw = _tiled_shape if program.rank > 1 else _shape
+    shapes = tuple(draw(program, machine, generator) for _ in range(protocol.instances))
+    tilings = _tilings(make_problem(program, shapes[0], 1024))
+    return Series(program=program, kind="tiles", shapes=shapes, tilings=tilings)
+
+
+def sweep_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
+    """Draw instances without tiles, whose grids lie in a core's L1; arguments as for :func:`tile_series`.
+
+    They are a third as many, but enough to tell C_iter from the start-up of a step, which takes as long as a hundred
+    vectors.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
+    count = max(_SWEEPS, protocol.instances // 3)
+    shapes = tuple(_shape(program, machine, generator) for _ in range(count))
+    return Series(program=program, kind="none", shapes=shapes, tilings=(NONE,))
+
+
+def stream_series(program: Program, machine: Machine, protocol: Protocol) -> Series | None:
+    """Draw instances in streaming tiles, whose grids lie in a core's part of L3; arguments as for :func:`tile_series`.
+
+    Returns:
+        The series, or None where streaming does not apply.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name} streaming")  # noqa: S311  (no secret)
+    tiles = _STREAMS[program.rank][: protocol.streams]
+    count = max(2 * len(tiles), protocol.instances // 3)
+    shapes = tuple(_wide_shape(program, tiles[i % len(tiles)][1], machine, generator) for i in range(count))
+    some = make_problem(program, shapes[0], 1024)
+    if not streaming.applies(some):
+        return None
+    spaces = [(levels, behind if program.rank == 1 else (_WHOLE, *behind)) for levels, behind in tiles]
+    tilings = tuple(
+        catalogue.complete(some, Tiling(family=streaming.NAME, time=levels, space=space)) for levels, space in spaces
+    )
+    return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
+
+
+SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series}
+"""What draws the instances of each kind."""
+
+
+def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
+    """Measure the instances of a series on one core.
+
+    Args:
+        series: The series.
+        kernels: Its kernels, compiled.
+        machine: The machine; for streaming tiles C_iter of the program is among its values.
+
+    Returns:
+        The instances; those of streaming tiles have their seconds without loading and storing.
+    """
+    if series.kind == "streaming":
+        machine = one_core(machine)
+    guess = iteration_seconds(series.program, machine).value
+    found = []
+    for number, shape in enumerate(series.shapes):
+        index = number % len(series.tilings)
+        tiling, problem = series.tilings[index], make_problem(series.program, shape, 1)
+        if series.kind == "streaming":
+            found += _measure_stream(kernels[index], tiling, problem, machine)
+        else:
+            found.append(_measure(kernels[index], tiling, problem, machine, guess))
+    return tuple(found)
+
+
+def _measure_stream(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine) -> list[Instance]:
+    """One instance in streaming tiles; none where its time is not longer than what loading and storing take."""
+    vectors = math.prod(problem.shape) / machine.vector_width.value
+    steps = max(2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * 1e-9)))
+    steps -= steps % (2 * tiling.time)
+    whole = replace(problem, steps=steps)
+    seconds = _least_run_seconds(kernel, whole)
+    setting = make_setting(whole, machine)
+    *factors, rest = (float(each) for each in fit.stream_design(sizes_of(tiling, setting), setting))
+    if seconds <= rest:
+        return []
+    return [Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=tuple(factors), seconds=seconds - rest)]
+
+
+def one_core(machine: Machine) -> Machine:
+    """A machine each of whose cores has the bandwidth that one has alone."""
+    alone = machine.core_bandwidth
+    if alone is None:
+        return machine
+    cores = machine.sm_count.value
+    whole = replace(
+        alone, value=cores * alone.value, low=cores * (alone.low or 0.0), high=cores * (alone.high or alone.value)
+    )
+    return replace(machine, dram_bandwidth=whole)
+
+
+def _wide_shape(
+    program: Program, behind: tuple[int, ...], machine: Machine, generator: random.Random
+) -> tuple[int, ...]:
+    """Draw extents whose data fill 20 to 40 % of a core's part of L3, or of 4 L2: more than a tile keeps.
+
+    Behind the first axis the grid is as long as a tile, which computes no less than its size; in 1D it is some tiles.
+    """
+    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
+    part = machine.l3_bytes.value / machine.sm_count.value if machine.l3_bytes else 0.0
+    cells = generator.uniform(0.2, 0.4) * max(part, 4 * machine.shared_bytes.value) / (4 * copies)
+    count = int(cells / math.prod(behind))
+    return (behind[0] * max(1, count),) if program.rank == 1 else (max(12, count), *behind)
+
+
+def _stream_bytes(machine: Machine, threads: int, protocol: Protocol) -> int:
+    """Bytes per thread that are streamed: beyond the last cache where memory allows, and no more than 1 GiB in all."""
+    last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
+    wanted = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)
+    room = available_bytes()
+    return wanted if room is None else max(2**20, min(wanted, room // (4 * threads)))
+
+
+def _outer_bytes(machine: Machine, threads: int) -> int:
+    """Bytes per thread that are streamed from L3: well beyond L2, and half of L3 in all; 0 where that is impossible."""
+    last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
+    part = last // (2 * threads)
+    return part if part >= 3 * machine.shared_bytes.value else 0
+
+
+def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:
+    if not samples:
+        return machine.outer_bandwidth
+    many = f"{threads} thread{'s' * (threads != 1)} at once"
+    note = f"copy by {many} in {size >> 10} KiB each, fetches before writes counted"
+    return fit.robust([each / threads for each in samples], "B/s", note)
+
+
+def _tilings(problem: Problem) -> tuple[Tiling, ...]:
+    if untileable(problem):
+        return (NONE,)
+    legal = []
+    for tiling in _TILES[problem.program.rank]:
+        try:
+            complete = catalogue.complete(problem, tiling)
+            if not hasattr(catalogue.check(problem, complete), "reason"):
+                legal.append(tiling)
+        except TilewrightError:
+            continue
+    return tuple(legal) or (NONE,)
+
+
+def _shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
+    """Draw extents whose values fill 30 to 100 % of what is used of the first-level cache.
+
+    Rows have a whole number of vectors, the cells that are not updated among them, so that all of them start at cache
+    lines, as in most grids that are larger; others take up to a third longer.
+    """
+    lanes = int(machine.vector_width.value)
+    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
+    l1 = machine.l1_bytes.value if machine.l1_bytes else 2**15
+    cells = generator.uniform(0.3, 1.0) * _L1_SHARE * l1 / (4 * copies)
+    around = [low + high for low, high in program.reach]
+    if program.rank == 1:
+        return (max(8 * lanes, int(cells)) + around[0],)
+    longest = max(2.0, min(64.0, cells ** (1 / program.rank) * 12 / lanes))
+    innermost = lanes * max(2, int(generator.uniform(1.5, longest + 1.0)))
+    rest = max(4.0, cells / innermost)
+    if program.rank == 2:
+        return (_ROWS * max(1, round(rest / _ROWS)) + around[0], innermost)
+    middle = _ROWS * max(1, round(math.sqrt(rest) * generator.uniform(0.6, 1.6) / _ROWS))
+    return (max(3, int(rest / middle)) + around[0], middle + around[1], innermost)
+
+
+def _tiled_shape(program: Program, machine: Machine, generator: random.Random) -> tuple[int, ...]:
+    """Draw extents of grids for tiles: their values fill 15 to 45 % of L2, and rows are 4 to 32 whole vectors long.
+
+    In a grid within L1 no box of a tile has more than some rows, the next box reads what is still being stored, and
+    C_iter comes out up to one and a half times as long as in the tiles that larger grids are cut into.
+    """
+    lanes = int(machine.vector_width.value)
+    copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
+    cells = generator.uniform(0.15, 0.45) * machine.shared_bytes.value / (4 * copies)
+    around = [low + high for low, high in program.reach]
+    innermost = lanes * generator.randint(4, 32 if program.rank == 2 else 12)
+    rest = max(16.0, cells / innermost)
+    if program.rank == 2:
+        return (int(rest) + around[0], innermost)
+    middle = max(4, round(math.sqrt(rest) * generator.uniform(0.6, 1.6)))
+    return (max(4, round(rest / middle)) + around[0], middle + around[1], innermost)
+
+
+def _measure(kernel: CompiledKernel, tiling: Tiling, problem: Problem, machine: Machine, guess: float) -> Instance:
+    boxes = [problem.update_box(statement) for statement in problem.program.statements]
+    shape = tuple(max(1, *(box[axis][1] - box[axis][0] for box in boxes)) for axis in range(len(problem.shape)))
+    vectors = math.prod(shape) / machine.vector_width.value
+    steps = max(64, 2 * tiling.time, int(_INSTANCE_SECONDS / (vectors * guess)))
+    steps -= steps % (2 * tiling.time)
+    seconds = _least_seconds(kernel, problem, steps)
+    setting = make_setting(replace(problem, shape=shape, steps=steps), machine)
+    factors = tuple(float(each) for each in fit.design(tiling.family, sizes_of(tiling, setting), setting))
+    return Instance(shape=problem.shape, steps=steps, tiling=tiling, factors=factors, seconds=seconds)
+
+
+def _least_seconds(kernel: CompiledKernel, problem: Problem, steps: int) -> float:
+    """The least time of some repetitions on one core, after a warm-up."""
+    session = Session(kernel, problem, _inputs(problem), 1)
+    try:
+        return _least(lambda: session.advance(steps))
+    finally:
+        session.close()
+
+
+def _least_run_seconds(kernel: CompiledKernel, problem: Problem) -> float:
+    """The same of whole runs on the caller's arrays, between whose bands rows stay as the kernel orders them.
+
+    A session would transpose them in every band, which the model would take for arithmetic.
+    """
+    given = _inputs(problem)
+    out = {field: np.zeros(problem.shape, dtype=np.float32) for field in problem.program.updated}
+    inputs = replace(given, out=out)
+    return _least(lambda: direct.execute(kernel, problem, inputs, 1))
+
+
+def _inputs(problem: Problem) -> Inputs:
+    generator = np.random.default_rng(7)
+    arrays = {f: (generator.random(problem.shape, dtype=np.float32),) for f in problem.program.fields}
+    return Inputs(arrays=arrays, scalars=dict.fromkeys(problem.program.scalars, 0.1))
+
+
+def _least(call: Callable[[], object]) -> float:
+    """The least of some times, of more where another process came in between: until a second one is as short."""
+    call()
+    seconds: list[float] = []
+    while len(seconds) < _REPEATS or (len(seconds) < _MOST_REPEATS and seconds[1] > _ALIKE * seconds[0]):
+        begin = time.perf_counter()
+        call()
+        seconds = sorted([*seconds, time.perf_counter() - begin])
+    return seconds[0]

@@ -1,0 +1,337 @@
+"""Running the micro-benchmarks of a GPU: L, tau_sync, T_sync, launch overhead, shared memory, and C_iter by program.
+
+C_iter follows the papers' method (Prajapati et al., PPoPP 2017, section 5.2): 70 random instances of the program in
+hybrid tiles, with every transfer between chip and memory removed and nothing optimised away, and a robust fit through
+their times. Times are the device's own, by events; the least of some repeats after a warm-up. Where the device or its
+compiler is slow, time is up before: then fewer instances are measured, and the note of the value says how many.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.constants import STATIC_SHARED
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.gpu import micro as gpu_micro
+from tilewright.costs import fit
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.time import evaluate, sizes_of
+from tilewright.machines.device import gpu_machine
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.calibration.fits import Instance, entered
+from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.runtime.devices import gpu
+from tilewright.runtime.memory import Array
+from tilewright.runtime.session import Inputs
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.tiling import Tiling
+
+Note = Callable[[str], None]
+Scheduler = Callable[[Problem, Tiling], GpuSchedule]
+_EMPTY, _COPY, _BARRIER, _SHARED = range(4)
+_HEIGHTS = (1.0, 0.5, 0.25)
+"""Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
+_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How much is measured.
+
+    Attributes:
+        instances: Most random instances per program; the papers take 70.
+        fewest: Instances that are measured although the time of a program is up.
+        seconds: Time for the instances of all programs, compiling their kernels included.
+        samples: Samples per micro-benchmark.
+        stream_bytes: Size of the arrays that are copied.
+        launches: Launches of a sample of the empty kernel.
+        turns: Turns of a sample's loops, few and many: what a turn takes is their difference.
+        tiles: Tiles per axis of an instance, fewest and most.
+        steps: Steps of an instance, fewest and most.
+        local_bytes: Memory on chip that an instance's tile may use.
+        seed: Seed of the random instances.
+    """
+
+    instances: int = 70
+    fewest: int = 4
+    seconds: float = 150.0
+    samples: int = 15
+    stream_bytes: int = 2**29
+    launches: int = 200
+    turns: tuple[int, int] = (1000, 11000)
+    tiles: tuple[int, int] = (4, 24)
+    steps: tuple[int, int] = (64, 512)
+    local_bytes: int = STATIC_SHARED
+    seed: int = 1
+
+
+FULL = Protocol()
+QUICK = Protocol(instances=20, seconds=60.0, samples=5, stream_bytes=2**27, steps=(32, 128))
+TINY = Protocol(
+    instances=4, samples=2, stream_bytes=2**14, launches=4, turns=(2, 10), tiles=(2, 3), steps=(2, 6), local_bytes=4096
+)
+"""For interpreters: the path is real, its times are the interpreter's."""
+SMALL = Protocol(seconds=75.0, samples=9, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 6), steps=(4, 24))
+"""For processors behind a GPU's interface: what takes their time is compiling, seconds for a kernel of a 3D program."""
+SMALL_QUICK = replace(SMALL, instances=12, seconds=30.0, samples=5)
+
+
+def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
+    """Return how much is measured on a device."""
+    told = device.describe()
+    if told.gpu:
+        return QUICK if quick else FULL
+    if "Oclgrind" in told.name:
+        return TINY
+    return SMALL_QUICK if quick else SMALL
+
+
+def measure_machine(device: gpu.Device, protocol: Protocol, note: Note) -> Machine:
+    """Measure what belongs to no program.
+
+    Args:
+        device: The device.
+        protocol: How much is measured.
+        note: Called with a line about what goes on.
+
+    Returns:
+        A machine; what is not measured is as the driver describes the device, or of its data sheet, or estimated.
+    """
+    told = device.describe()
+    base = gpu_machine(told)
+    said = whose(device)
+    bench = _Bench(device, protocol)
+    try:
+        note("kernel calls")
+        launch = bench.samples(lambda: device.timed(lambda: bench.start(_EMPTY, 1, 0, protocol.launches)))
+        call = bench.samples(bench.call_seconds)
+        note("bandwidth of memory")
+        copies = bench.samples(bench.copy_seconds)
+        note("barriers and shared memory")
+        groups = int(base.sm_count.value)
+        barrier = bench.samples(lambda: bench.turn_seconds(_BARRIER, groups))
+        shared = bench.samples(lambda: bench.turn_seconds(_SHARED, 4 * groups))
+    finally:
+        bench.close()
+    words = 4 * groups * gpu_micro.THREADS * gpu_micro.SHARED_ACCESSES
+    moved = 2 * bench.cells * 4
+    return replace(
+        base,
+        dram_bandwidth=fit.robust([moved / s for s in copies], "B/s", f"copy of {bench.cells * 4 >> 20} MiB, {said}"),
+        launch_seconds=fit.robust(
+            [each / protocol.launches for each in launch], "s", f"one of {protocol.launches} calls in a row, {said}"
+        ),
+        call_seconds=fit.robust(call, "s", f"one call from the host and waiting for it, {said}"),
+        barrier_seconds=fit.robust(barrier, "s", f"a barrier of {gpu_micro.THREADS} threads, {said}"),
+        shared_bandwidth=fit.robust([4 * words / each for each in shared], "B/s", f"all multiprocessors, {said}"),
+    )
+
+
+def whose(device: gpu.Device) -> str:
+    """Say whose times are measured."""
+    told = device.describe()
+    return f"by events on {told.name}" if told.gpu else f"{told.name}'s own times, which are those of no GPU"
+
+
+def measure_programs(
+    programs: Sequence[Program],
+    machine: Machine,
+    device: gpu.Device,
+    schedule: Scheduler,
+    protocol: Protocol,
+    note: Note,
+) -> dict[str, tuple[Instance, ...]]:
+    """Measure random instances of programs at rest, in the protocol's time.
+
+    Every program gets an even share of the time that is left. One whose turn comes when nothing is left is left out.
+
+    Args:
+        programs: Programs in float32 that hybrid or hexagonal tiles can cut.
+        machine: The machine with its barrier and its launch measured.
+        device: The device.
+        schedule: Decides what a tiling leaves open.
+        protocol: How many, and for how long.
+        note: Called with a line about what goes on.
+
+    Returns:
+        The instances by program, of those that were measured; the first one always is.
+
+    Raises:
+        ToolchainError: If kernels do not compile.
+    """
+    end = time.monotonic() + protocol.seconds
+    found: dict[str, tuple[Instance, ...]] = {}
+    for number, program in enumerate(programs):
+        now = time.monotonic()
+        if found and now >= end:
+            note(f"C_iter of {program.name} is not measured: the time is up")
+            continue
+        note(f"C_iter of {program.name}")
+        until = now + max(0.0, end - now) / (len(programs) - number)
+        found[program.name] = measure_program(program, machine, device, schedule, protocol, until)
+    return found
+
+
+def measure_program(
+    program: Program,
+    machine: Machine,
+    device: gpu.Device,
+    schedule: Scheduler,
+    protocol: Protocol,
+    until: float = math.inf,
+) -> tuple[Instance, ...]:
+    """Measure random instances of a program at rest.
+
+    Args:
+        program: A program in float32 that hybrid or hexagonal tiles can cut.
+        machine: The machine with its barrier and its launch measured.
+        device: The device.
+        schedule: Decides what a tiling leaves open.
+        protocol: How many.
+        until: When to stop, by ``time.monotonic``: no further kernel is compiled from then on, and instances beyond the
+            fewest are not measured.
+
+    Returns:
+        The instances.
+
+    Raises:
+        ToolchainError: If its kernels do not compile.
+    """
+    generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
+    some = make_problem(program, (4096,) * program.rank, 64)
+    tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
+    loaded: list[gpu.Program] = []
+    found: list[Instance] = []
+    for number in range(protocol.instances):
+        late = time.monotonic() >= until
+        if late and number >= protocol.fewest:
+            break
+        if len(loaded) < len(tilings) and not (late and loaded):
+            plan = schedule(some, tilings[len(loaded)])
+            source = gpu_micro.at_rest(some, plan, device.dialect)
+            loaded.append(replace(gpu.program_of(device, source, plan), extra=(0,)))
+        kernel = loaded[number % len(loaded)]
+        tiling = kernel.schedule.tiling
+        shape = tuple(size * generator.randint(*protocol.tiles) for size in _pitches(tiling))
+        problem = make_problem(program, shape, generator.randint(*protocol.steps))
+        factors = _design(problem, tiling, machine)
+        seconds = _least_seconds(kernel, problem)
+        found.append(Instance(shape=shape, steps=problem.steps, tiling=tiling, factors=factors, seconds=seconds))
+    return tuple(found)
+
+
+def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted: int) -> Machine:
+    """Enter fitted C_iter into a machine.
+
+    Args:
+        machine: The machine.
+        fits: By program.
+        said: Whose times they are.
+        wanted: Instances that the protocol asks for.
+    """
+    entries = dict(machine.c_iter)
+    for name, each in fits.items():
+        share = "" if each.instances >= wanted else f" (of {wanted}: the time was up)"
+        note = (
+            f"fit through {each.instances} compute-only random instances{share}, "
+            f"off by {each.deviation:.1%} in the median, {said}"
+        )
+        entries[name] = entered(each, note)
+    return replace(machine, c_iter=tuple(entries.items()))
+
+
+def _tilings(problem: Problem, limit: int) -> tuple[Tiling, ...]:
+    """The default tile and others of other heights that fit."""
+    first = calibration_tiling(problem, limit)
+    found = [first]
+    for share in _HEIGHTS[1:]:
+        height = max(2, round(share * first.time / 2) * 2)
+        if height < first.time:  # a higher one might not fit
+            found.append(replace(first, time=height))
+    return tuple(dict.fromkeys(found))
+
+
+def _pitches(tiling: Tiling) -> tuple[int, ...]:
+    """Cells by which tiles follow each other, about."""
+    return (2 * tiling.space[0] + tiling.time, *tiling.space[1:])
+
+
+def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, float]:
+    """Seconds per second of C_iter, and of everything else but transfers, by the exact model."""
+    setting = make_setting(problem, machine)
+    sizes = sizes_of(tiling, setting)
+
+    def seconds(setting: Setting, iteration: float) -> float:
+        still = replace(setting, word_seconds=0.0, byte_seconds=0.0, energy=None)
+        still = replace(still, c_iter=replace(setting.c_iter, value=iteration, low=None, high=None))
+        return float(evaluate(tiling.family, sizes, still).seconds[0])
+
+    rest = seconds(setting, 0.0)
+    silent = replace(setting, barrier_seconds=0.0, launch_seconds=0.0)
+    return seconds(silent, 1.0), rest
+
+
+def _least_seconds(program: gpu.Program, problem: Problem) -> float:
+    values: Array = np.full(problem.shape, 0.5, np.float32)
+    known = problem.program
+    arrays = {field: [values] * known.history(field) for field in known.fields}
+    session = gpu.GpuSession(program, problem, Inputs(arrays=arrays, scalars=dict.fromkeys(known.scalars, 0.1)))
+    try:
+        session.timed(problem.steps)
+        return max(1e-9, min(session.timed(problem.steps) for _ in range(_REPEATS)))
+    finally:
+        session.close()
+
+
+class _Bench:
+    """The micro-benchmarks' kernels and arrays on a device."""
+
+    def __init__(self, device: gpu.Device, protocol: Protocol) -> None:
+        self._device, self._protocol = device, protocol
+        self.cells = max(protocol.stream_bytes // 4, 4 * gpu_micro.WORDS)
+        self._kernels = device.build(gpu_micro.micro_source(device.dialect))
+        values = np.full(self.cells, 0.5, np.float32)
+        self._buffers = [device.allocate(values.nbytes) for _ in range(2)]
+        for buffer in self._buffers:
+            device.write(buffer, 0, values)
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        for buffer in self._buffers:
+            self._device.release(buffer)
+
+    def samples(self, one: Callable[[], float]) -> list[float]:
+        """Samples after a warm-up, none of them 0."""
+        one()
+        return [max(1e-12, one()) for _ in range(self._protocol.samples)]
+
+    def start(self, kernel: int, groups: int, count: int, times: int = 1) -> None:
+        """Start a kernel."""
+        arguments: tuple[Any, ...] = (*self._buffers, np.int32(count))
+        for _ in range(times):
+            self._device.start(self._kernels[kernel], (groups, gpu_micro.THREADS), arguments, 0)
+
+    def call_seconds(self) -> float:
+        """A call and the wait for it, by the host's clock."""
+        begin = time.perf_counter()
+        self.start(_EMPTY, 1, 0)
+        self._device.finish()
+        return time.perf_counter() - begin
+
+    def copy_seconds(self) -> float:
+        """One copy of the array."""
+        groups = ceil_div(self.cells, gpu_micro.THREADS)
+        return self._device.timed(lambda: self.start(_COPY, groups, self.cells))
+
+    def turn_seconds(self, kernel: int, groups: int) -> float:
+        """One turn of a kernel's loop: many turns less few."""
+        few, many = self._protocol.turns
+        spent = [self._device.timed(lambda turns=turns: self.start(kernel, groups, turns)) for turns in (few, many)]  # type: ignore[misc]
+        return max(0.0, spent[1] - spent[0]) / (many - few)

@@ -1,0 +1,189 @@
+"""The micro-benchmarks of a CPU as small C units: bandwidth of memory and of caches, barrier, call.
+
+Every function has the signature of a kernel, ``(field, size, scalar, constant)``, so that it is compiled, cached and
+loaded like one. Copies count the bytes that a stencil's sweep moves: from memory what is read, what is written, and the
+line that is fetched before it is written; from a cache what is read and written.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.constants import WORD
+from tilewright.codegen.source import c_source
+from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.memory import allocate
+from tilewright.runtime.toolchains.cpu import Toolchain
+
+_TEXT = """#include <stdint.h>
+
+#if defined(__AVX512F__)
+#define TW_BYTES 64
+#elif defined(__AVX__)
+#define TW_BYTES 32
+#else
+#define TW_BYTES 16
+#endif
+#define TW_LANES ((int64_t)(TW_BYTES / sizeof(float)))
+typedef float tw_v __attribute__((vector_size(TW_BYTES)));
+typedef float tw_u __attribute__((vector_size(TW_BYTES), aligned(4), may_alias));
+
+static void tw_micro_sweep(float *to, const float *from, int64_t count) {
+  for (int64_t i = 0; i + 4 * TW_LANES <= count; i += 4 * TW_LANES)
+    for (int64_t j = 0; j < 4; ++j)
+      *(tw_u *)(to + i + j * TW_LANES) = 0.5f * *(const tw_u *)(from + i + j * TW_LANES);
+}
+
+/* size: elements per thread, threads, repetitions, distance of the threads' parts */
+void tw_micro_copy(float **field, const int64_t *size, const float *scalar, const float **constant) {
+  const int64_t count = size[0], threads = size[1], repeats = size[2], apart = size[3];
+  (void)scalar; (void)constant;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t t = 0; t < threads; ++t)
+    for (int64_t r = 0; r < repeats; ++r) {
+      tw_micro_sweep(field[1] + t * apart, field[0] + t * apart, count);
+      __asm__ volatile("" ::: "memory");
+    }
+}
+
+/* size: unused, threads, repetitions: what ends every wavefront of tiles */
+void tw_micro_barrier(float **field, const int64_t *size, const float *scalar, const float **constant) {
+  const int64_t threads = size[1], repeats = size[2];
+  (void)field; (void)scalar; (void)constant;
+#pragma omp parallel num_threads(threads)
+  for (int64_t r = 0; r < repeats; ++r) {
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t t = 0; t < threads; ++t) __asm__ volatile("" ::: "memory");
+  }
+}
+
+/* size: unused, threads, repetitions: a team of threads that starts and ends */
+void tw_micro_team(float **field, const int64_t *size, const float *scalar, const float **constant) {
+  const int64_t threads = size[1], repeats = size[2];
+  (void)field; (void)scalar; (void)constant;
+  for (int64_t r = 0; r < repeats; ++r) {
+#pragma omp parallel num_threads(threads)
+    __asm__ volatile("" ::: "memory");
+  }
+}
+"""
+_SHORT_REPEATS, _SHORT_TIMINGS = 32, 24
+_SLOW = 1e-3
+_SHORTEST = 2e-4
+"""A timing takes at least this long, by repetition inside the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Micro:
+    """The compiled micro-benchmarks.
+
+    Attributes:
+        copy: Copies memory.
+        barrier: Meets in barriers.
+        team: Starts teams of threads.
+    """
+
+    copy: Function
+    barrier: Function
+    team: Function
+
+
+def build(tools: Toolchain) -> Micro:
+    """Compile the micro-benchmarks, or load them from the kernel cache.
+
+    Raises:
+        ToolchainError: If they do not compile.
+    """
+    copy, barrier, team = functions(c_source(_TEXT, "tw_micro_copy", "tw_micro_barrier", "tw_micro_team"), tools)
+    return Micro(copy=copy, barrier=barrier, team=team)
+
+
+def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: int) -> tuple[float, ...]:
+    """Measure how fast all threads together copy.
+
+    Args:
+        micro: The micro-benchmarks.
+        size: Bytes of source and target of one thread together.
+        threads: Threads that copy at the same time, each its own part.
+        cached: Whether the parts stay in a cache, so that no line is fetched before it is written.
+        samples: Number of samples.
+
+    Returns:
+        Bytes per second, one sample each.
+    """
+    elements = max(256, size // 2 // WORD // 256 * 256)
+    apart = elements + 32 * 1024 if not cached else elements + 1024
+    buffers = [allocate(apart * threads * WORD) for _ in range(2)]
+    for buffer in buffers:
+        buffer.view(np.float32)[:] = 1.0
+    fields = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uintp)
+    moved = elements * WORD * threads * (2 if cached else 3)
+    seconds = _time(micro.copy, fields, (elements, threads, apart), samples)
+    return tuple(moved / each for each in seconds)
+
+
+def barrier_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
+    """Measure one barrier at the end of a loop that is shared dynamically, in seconds."""
+    return _least(micro.barrier, threads, samples)
+
+
+def team_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
+    """Measure the start and the end of a team of threads, in seconds."""
+    return _least(micro.team, threads, samples)
+
+
+def _least(compiled: Function, threads: int, samples: int) -> tuple[float, ...]:
+    """Take the least of many short timings as one sample.
+
+    Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
+    """
+    size = np.array([0, threads, _SHORT_REPEATS, 0], dtype=np.int64)
+    found = []
+    for _ in range(samples):
+        shortest = math.inf
+        for _ in range(_SHORT_TIMINGS):
+            begin = time.perf_counter()
+            compiled.function(0, size.ctypes.data, 0, 0)
+            shortest = min(shortest, time.perf_counter() - begin)
+            if shortest > _SHORT_REPEATS * _SLOW:
+                time.sleep(_SLOW)
+        found.append(shortest / _SHORT_REPEATS)
+    return tuple(found)
+
+
+def _time(
+    compiled: Function, fields: "np.typing.NDArray[np.uintp]", sizes: tuple[int, int, int], samples: int
+) -> tuple[float, ...]:
+    """Seconds per repetition, one sample after the other, the first of them dropped."""
+
+    def run(repeats: int) -> float:
+        size = np.array([sizes[0], sizes[1], repeats, sizes[2]], dtype=np.int64)
+        begin = time.perf_counter()
+        compiled.function(fields.ctypes.data, size.ctypes.data, 0, 0)
+        return time.perf_counter() - begin
+
+    repeats = enough(run)
+    return tuple(run(repeats) / repeats for _ in range(samples))
+
+
+def enough(run: Callable[[int], float], shortest: float = _SHORTEST) -> int:
+    """Return how often something must be repeated to take long enough to be timed.
+
+    Args:
+        run: Runs so often and returns the seconds.
+        shortest: Seconds that are long enough.
+
+    >>> enough(lambda repeats: repeats * 1e-6, 1e-3) >= 1000
+    True
+    """
+    run(1)
+    repeats = 1
+    while (seconds := run(repeats)) < shortest:
+        repeats = max(2 * repeats, int(1.2 * repeats * shortest / max(seconds, 1e-9)))
+        repeats = min(repeats, 1 << 26)
+        if repeats == 1 << 26:
+            break
+    return repeats

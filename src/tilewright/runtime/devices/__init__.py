@@ -1,0 +1,1 @@
+"""GPUs: drivers, run-time compilers, arrays in their memory, and an emulator."""

@@ -1,0 +1,303 @@
+"""Arrays in a CUDA device's memory, in and out without a way over the host: DLPack and ``__cuda_array_interface__``.
+
+Whoever wrote an array may still be at work in a stream: the stream of our kernels waits for it. A result is complete
+before it is handed out, so that its readers need not wait.
+
+Sources: DLPack (dlpack.h, version 0.8; Python specification of the array API standard, 2023.12) and the CUDA array
+interface, version 3 (Numba's documentation).
+"""
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError
+from tilewright.runtime.memory import Array
+
+CPU, CUDA, MANAGED = 1, 2, 13
+"""DLPack's numbers of a processor's memory, a CUDA device's, and memory that both see."""
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
+_KINDS = {code: kind for kind, code in _CODES.items()}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    pass
+
+
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Managed))
+_Managed._fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _DELETER))
+_DESTRUCTOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceView:
+    """Somebody's array on a device; it is only read.
+
+    Attributes:
+        pointer: Address of its first value.
+        shape: Extents.
+        dtype: Element type.
+        device: Number of the device; None where it does not say.
+        owner: What keeps the memory alive.
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
+    device: int | None
+    owner: Any
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values."""
+        return self.size * self.dtype.itemsize
+
+
+def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
+    """Return an array on a CUDA device, or None where the value is no such array.
+
+    What that device's kernels do from now on waits for what the array's library has started on it: DLPack lets the
+    library see to that, and goes first; the CUDA array interface names a stream to wait for.
+
+    Args:
+        value: Anything.
+        name: What it is called in an error.
+
+    Raises:
+        ArrayError: If it is one whose values do not lie row after row, or that its library does not hand out.
+        ToolchainError: If there is no driver, or it fails.
+    """
+    where = getattr(value, "__dlpack_device__", None)
+    if where is not None:
+        kind, number = where()
+        return _from_capsule(_capsule_of(value, int(number), name), name) if int(kind) in {CUDA, MANAGED} else None
+    interface = getattr(value, "__cuda_array_interface__", None)
+    return _from_interface(value, interface, name) if isinstance(interface, dict) else None
+
+
+def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceView:  # noqa: ANN401
+    dtype, shape = np.dtype(interface["typestr"]), tuple(int(n) for n in interface["shape"])
+    strides = interface.get("strides")
+    if strides is not None and tuple(strides) != tuple(dtype.itemsize * n for n in _strides(shape)):
+        raise _not_in_rows(name)
+    if interface.get("mask") is not None:
+        raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "fill them first")
+    pointer, stream = int(interface["data"][0]), interface.get("stream")
+    from tilewright.runtime.devices import cuda
+
+    number = cuda.holder(pointer)
+    if stream is not None:
+        device = cuda.numbered(number or 0)
+        device.wait_for(int(stream))
+        if number is None:
+            device.finish()  # whichever device the run is on
+    return DeviceView(pointer=pointer, shape=shape, dtype=dtype, device=number, owner=value)
+
+
+def _capsule_of(value: Any, number: int, name: str) -> Any:  # noqa: ANN401
+    from tilewright.runtime.devices import cuda
+
+    device = cuda.numbered(number)
+    try:
+        with device.current():  # libraries hand out arrays of their current device only
+            try:
+                return value.__dlpack__(stream=device.stream)
+            except TypeError:  # it knows no streams: what it started is ordered with the legacy default stream, as ours
+                return value.__dlpack__()
+    except (BufferError, RuntimeError, ValueError) as error:
+        said = str(error).partition("\n")[0]  # PyTorch adds how to debug its own kernels
+        raise ArrayError(f"{name!r} cannot be read where it lies: {said}", "copy it to the host first") from error
+
+
+def _from_capsule(capsule: Any, name: str) -> DeviceView:  # noqa: ANN401
+    managed = ctypes.cast(_api().PyCapsule_GetPointer(capsule, b"dltensor"), ctypes.POINTER(_Managed))
+    tensor = managed.contents.tensor
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    if tensor.strides and tuple(tensor.strides[axis] for axis in range(tensor.ndim)) != _strides(shape):
+        raise _not_in_rows(name)
+    if tensor.code not in _KINDS or tensor.lanes != 1:
+        raise ArrayError(f"{name!r} holds no numbers that a kernel could read", "convert it to float32")
+    return DeviceView(
+        pointer=int(tensor.data or 0) + tensor.byte_offset,
+        shape=shape,
+        dtype=np.dtype(f"{_KINDS[tensor.code]}{tensor.bits // 8}"),
+        device=int(tensor.device_id),
+        owner=capsule,  # it frees the memory when it goes, as nobody has marked it as used
+    )
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _not_in_rows(name: str) -> ArrayError:
+    return ArrayError(f"the values of {name!r} do not lie row after row on the device", "make it contiguous first")
+
+
+class DeviceArray:
+    """A result in a device's memory, which it owns: hands itself out without a copy, and frees itself at the end."""
+
+    def __init__(
+        self,
+        place: tuple[int, int],
+        like: DeviceView | Array,
+        fetch: Callable[[], Array],
+        free: Callable[[], None],
+    ) -> None:
+        """Take over memory.
+
+        Args:
+            place: Address of the first value, and number of the device.
+            like: What has its shape and element type.
+            fetch: Copies the values to the host.
+            free: Hands the memory back.
+        """
+        self.pointer, self.device = place
+        self.shape, self.dtype = tuple(like.shape), np.dtype(like.dtype)
+        self._fetch, self._free = fetch, free
+        self.device_type = CUDA
+
+    def __del__(self) -> None:
+        """Hand the memory back."""
+        self._free()
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The CUDA array interface, version 3; no reader has to wait."""
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "strides": None,
+            "version": 3,
+            "stream": None,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where it lies, in DLPack's numbers."""
+        return self.device_type, self.device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,  # noqa: ANN401
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Return a capsule that keeps this array alive until its reader is done.
+
+        Args:
+            stream: The reader's stream; it has not to wait.
+            max_version: The newest version of DLPack that the reader knows; a capsule of a device's array has the
+                layout of version 0, which all know.
+            dl_device: Where the reader wants the array: where it is, or on the host, which takes a copy.
+            copy: Whether it must be copied, or must not; only on the way to the host it is.
+
+        Raises:
+            BufferError: If it cannot be had like that.
+        """
+        here = self.__dlpack_device__()
+        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted == here:
+            if copy:
+                raise BufferError(f"an array on the CUDA device {self.device} is handed out without a copy only")
+            return _capsule(self)
+        if wanted[0] != CPU:
+            raise BufferError(f"an array on the CUDA device {self.device} is handed out there or on the host only")
+        if copy is False:
+            raise BufferError(f"an array on the CUDA device {self.device} is on the host as a copy only")
+        return self._fetch().__dlpack__(max_version=max_version)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
+        """Copy it to the host."""
+        if copy is False:
+            raise ValueError("an array on a device cannot be had on the host without a copy")
+        values = self._fetch()
+        return values if dtype is None else values.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype.name}, device={self.device})"
+
+
+_alive: dict[int, tuple[Any, ...]] = {}
+"""What capsules that are out keep alive, by the address of their tensor."""
+
+
+def _delete(managed: Any) -> None:  # noqa: ANN401
+    _alive.pop(ctypes.addressof(managed.contents), None)
+
+
+def _destroy(capsule: int) -> None:
+    """Free a capsule that nobody has used: a reader renames it."""
+    if _api().PyCapsule_IsValid(ctypes.c_void_p(capsule), b"dltensor"):
+        _alive.pop(_raw_pointer()(ctypes.c_void_p(capsule), b"dltensor"), None)
+
+
+_deleter, _destructor = _DELETER(_delete), _DESTRUCTOR(_destroy)
+
+
+def _capsule(array: DeviceArray) -> Any:  # noqa: ANN401
+    shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+    managed = _Managed()
+    tensor = managed.tensor
+    tensor.data, tensor.device_type, tensor.device_id = array.pointer, array.device_type, array.device
+    tensor.ndim, tensor.code = array.ndim, _CODES[array.dtype.kind]
+    tensor.bits, tensor.lanes, tensor.shape = 8 * array.dtype.itemsize, 1, shape
+    managed.deleter = _deleter
+    address = ctypes.addressof(managed)
+    _alive[address] = (managed, shape, array)
+    return _api().PyCapsule_New(address, b"dltensor", ctypes.cast(_destructor, ctypes.c_void_p))
+
+
+@functools.cache
+def _api() -> Any:  # noqa: ANN401
+    api = ctypes.PyDLL(None)
+    api.PyCapsule_New.restype = ctypes.py_object
+    api.PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    api.PyCapsule_IsValid.restype = ctypes.c_int
+    api.PyCapsule_IsValid.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    return api
+
+
+@functools.cache
+def _raw_pointer() -> Any:  # noqa: ANN401
+    kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+    return kind(("PyCapsule_GetPointer", ctypes.PyDLL(None)))

@@ -1,0 +1,57 @@
+"""The devices behind the GPU backends: found by name, and as machines that the cost models know."""
+
+import contextlib
+
+from tilewright.base.errors import TilewrightError
+from tilewright.machines import files
+from tilewright.machines.device import gpu_machine
+from tilewright.machines.machine import Machine
+from tilewright.plan import Target
+from tilewright.runtime.devices import gpu, opencl
+from tilewright.runtime.store import hosts, wisdom
+from tilewright.runtime.warn import warn_once
+
+
+def open_device(where: Target) -> gpu.Device:
+    """Find the device that a GPU's target names.
+
+    Args:
+        where: The target.
+
+    Raises:
+        ToolchainError: If there is no driver or no device.
+        UsageError: If no device fits.
+    """
+    if where.backend == "opencl":
+        return opencl.select(where.device)
+    from tilewright.runtime.devices import cuda
+
+    return cuda.select(where.device)
+
+
+def circumstances(device: gpu.Device) -> wisdom.Circumstances:
+    """Return the circumstances of a measurement on a device."""
+    return wisdom.device_circumstances(device.name, device.describe(), device.compiler)
+
+
+def present() -> tuple[wisdom.Circumstances, ...]:
+    """Return the circumstances of every device here, of all drivers; a driver that is absent or fails has none."""
+    from tilewright.runtime.devices import cuda
+
+    found = []
+    for driver in (opencl, cuda):
+        with contextlib.suppress(TilewrightError):
+            found += [circumstances(device) for device in driver.every()]
+    return tuple(found)
+
+
+def device_machine(device: gpu.Device) -> Machine:
+    """Return a device as a machine: as it was calibrated, else as its driver describes it."""
+    told = device.describe()
+    known = hosts.device_path(told.slug)
+    if known is not None:
+        try:
+            return files.load(str(known))
+        except TilewrightError as error:
+            warn_once(f"the calibration of {told.name} cannot be used: {error.message}")
+    return gpu_machine(told)

@@ -1,0 +1,1 @@
+"""Pipelines of stencils on this machine."""

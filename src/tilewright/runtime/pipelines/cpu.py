@@ -1,0 +1,107 @@
+"""Pipelines on this CPU: groups compiled, cached and called one after the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.codegen.pipelines.group import GroupLayout, emit_group
+from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.memory import Workspace, allocate, check_memory
+from tilewright.schedules.pipelines.fusion import Fusion
+from tilewright.schedules.pipelines.rows import RowTile
+
+Array = npt.NDArray[Any]
+_STREAM_BYTES = 2**25
+"""Arrays above this size do not stay in a cache, so they are written past it."""
+_THREADED_CELLS = 2**15
+"""Cells below which a second thread costs more than it brings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One compiled group.
+
+    Attributes:
+        layout: What its arguments hold.
+        compiled: Its function.
+        tile: Its tile sizes.
+    """
+
+    layout: GroupLayout
+    compiled: Function
+    tile: RowTile
+
+
+def compile_pipeline(
+    problem: PipelineProblem, fusion: Fusion, tiles: Sequence[RowTile], *, strict: bool = False
+) -> tuple[Step, ...]:
+    """Compile the groups of a fusion, in one unit each, or load them from the cache.
+
+    Raises:
+        ToolchainError: If there is no compiler, or it fails.
+        IllegalTilingError: If a group cannot be streamed.
+    """
+    steps = []
+    for group, tile in zip(fusion, tiles, strict=True):
+        source = emit_group(problem, group, tile, strict=strict)
+        (compiled,) = functions(source)
+        steps.append(Step(layout=source.layout, compiled=compiled, tile=tile))
+    return tuple(steps)
+
+
+def execute(
+    problem: PipelineProblem,
+    steps: Sequence[Step],
+    arrays: Mapping[str, Array],
+    scalars: Sequence[float],
+    threads: int,
+    workspace: Workspace,
+) -> None:
+    """Run compiled groups.
+
+    Args:
+        problem: The problem.
+        steps: The groups in order.
+        arrays: Every grid that is read from or written to memory: whole cells along the last axis, any outer strides.
+        scalars: Values of the pipeline's scalars.
+        threads: Threads to use.
+        workspace: Where the threads' memory comes from.
+    """
+    values = np.array([*scalars, 0.0], dtype=np.float64)
+    for step in steps:
+        count = threads if step.compiled.parallel and problem.cells >= _THREADED_CELLS else 1
+        used = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
+        size = [count, _band(problem, step.tile, count), int(_streams(step, arrays)), *problem.shape]
+        for array in used:
+            size += [stride // array.itemsize for stride in array.strides[:-1]]
+        work = workspace.take(step.layout.scratch * count)
+        step.compiled(used, size, work, values)
+        workspace.give(work)
+
+
+def _streams(step: Step, arrays: Mapping[str, Array]) -> bool:
+    return sum(arrays[grid].nbytes for grid in step.layout.outputs) >= _STREAM_BYTES
+
+
+def _band(problem: PipelineProblem, tile: RowTile, threads: int) -> int:
+    """Rows of a band: what the tile says, or the grid's rows over the threads."""
+    return min(tile.band or -(-problem.shape[0] // threads), problem.shape[0])
+
+
+def new_grid(problem: PipelineProblem, grid: str) -> Array:
+    """Allocate a grid: contiguous, aligned to a cache line, its content arbitrary."""
+    size = problem.cells * problem.itemsize(grid)
+    check_memory(size)
+    return allocate(size).view(problem.dtype(grid)).reshape(problem.shape)
+
+
+def usable(array: Array, dtype: str) -> Array:
+    """Return an array that kernels can read: the right type, whole cells along the last axis, positive strides."""
+    straight = array.strides[-1] == array.itemsize or array.shape[-1] == 1
+    whole = all(stride % array.itemsize == 0 and stride >= 0 for stride in array.strides)
+    good = array.dtype == np.dtype(dtype) and array.flags.aligned and straight and whole
+    return array if good else np.ascontiguousarray(array, dtype=dtype)

@@ -1,0 +1,119 @@
+"""The user's store of calibrated hosts: one machine file per CPU, number of cores and compiler.
+
+A file's name holds the identity of what it was measured on, so that one made elsewhere, or with another compiler, is
+simply not found. Files appear by atomic renaming; one that cannot be read is as good as absent.
+"""
+
+import functools
+import os
+import tempfile
+from pathlib import Path
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.machines import files
+from tilewright.machines.dump import to_toml
+from tilewright.machines.host import host_machine
+from tilewright.machines.machine import Machine
+from tilewright.runtime.host import available_cpus, cpu_features
+from tilewright.runtime.toolchains.cpu import compiler_identity, target_cpu
+from tilewright.runtime.warn import warn_once
+
+_VARIABLE = "TILEWRIGHT_STORE"
+
+
+def path() -> Path:
+    """Return where this host's calibration is kept; ``TILEWRIGHT_STORE`` overrides the user's data directory.
+
+    Raises:
+        RuntimeError: If the system knows no home directory.
+    """
+    asked = os.environ.get(_VARIABLE, "")
+    root = Path(asked) if asked else _user_directory()
+    return root / "machines" / f"host-{identity()[:16]}.toml"
+
+
+def identity() -> str:
+    """Return the fingerprint of what a calibration depends on: the CPU, its usable cores, the compiler."""
+    return fingerprint("host", cpu_features(), available_cpus(), compiler_identity())
+
+
+def host() -> Machine:
+    """Return this machine's CPU: calibrated if a calibration of this very CPU and compiler is kept, else described."""
+    try:
+        known = path()
+        status = known.stat()
+        return _calibrated(known, (status.st_mtime_ns, status.st_size))
+    except (OSError, RuntimeError):
+        return host_machine(target_cpu())
+    except TilewrightError as error:
+        warn_once(f"the calibration of this machine cannot be used: {error.message} (hint: run `tilewright calibrate`)")
+        return host_machine(target_cpu())
+
+
+def calibrated() -> bool:
+    """Whether a calibration of this very CPU and compiler is kept."""
+    try:
+        return path().is_file()
+    except (OSError, RuntimeError):
+        return False
+
+
+@functools.lru_cache(maxsize=4)
+def _calibrated(known: Path, stamp: tuple[int, int]) -> Machine:  # noqa: ARG001  (part of the key)
+    machine = files.load(str(known))
+    if machine.kind != "cpu":
+        raise UsageError(f"{str(known)!r} describes no CPU")
+    return machine
+
+
+def _place(machine: Machine) -> Path:
+    """Where a machine is kept: the host by its identity, a device by its name."""
+    return path() if machine.kind == "cpu" else path().with_name(f"{machine.name}.toml")
+
+
+def device_path(name: str) -> Path | None:
+    """Return where the calibration of a device of this name is kept, or None if there is none."""
+    try:
+        found = path().with_name(f"{name}.toml")
+        return found if found.is_file() else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def keep(machine: Machine) -> Path | None:
+    """Keep a calibration of this host or of one of its devices; a disk that is full or read-only costs one warning.
+
+    Returns:
+        Where, or None if it could not be written.
+    """
+    try:
+        target = _place(machine)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write(machine, target)
+    except (OSError, RuntimeError) as error:
+        warn_once(f"the calibration cannot be kept: {error} (hint: set {_VARIABLE} to a directory of your own)")
+        return None
+    return target
+
+
+def write(machine: Machine, target: Path) -> None:
+    """Write a machine file, whole or not at all.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(to_toml(machine))
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _user_directory() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("tilewright", appauthor=False))

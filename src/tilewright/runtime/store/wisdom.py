@@ -1,0 +1,395 @@
+"""The wisdom store: which tiling won for which problem, on which device, with which compiler and version of ours.
+
+What was measured in another environment is stale: it is listed and flagged, and never used.
+"""
+
+import functools
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
+from tilewright.base.fingerprint import DATA_MODEL_VERSION, digest, fingerprint
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.problem import DTYPES, Problem
+from tilewright.runtime.host import cpu_features, describe_cpu
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
+
+FORMAT = "tilewright-wisdom"
+FORMAT_VERSION = 1
+NEAR_SHAPE = 2.0
+"""A problem is nearby if no extent is larger or smaller by more than this factor, …"""
+NEAR_STEPS = 4.0
+"""… and its number of steps by no more than this one."""
+_LARGEST_IMPORT = 2**24
+_LONGEST = 300
+_KEY = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What a measurement depends on beside the problem: texts for people, keys for comparing.
+
+    Attributes:
+        device: The device's name.
+        device_key: Fingerprint of everything the device says about itself.
+        compiler: The compiler's name and version.
+        compiler_key: Fingerprint of its identity and flags.
+        version: Our version, and a digest of what writes kernels.
+    """
+
+    device: str
+    device_key: str
+    compiler: str
+    compiler_key: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wisdom:
+    """One thing learned.
+
+    Attributes:
+        program: Name of the program.
+        problem_key: Fingerprint of program, dtype and boundaries.
+        dtype: Element type.
+        shape: Extents.
+        steps: Time steps.
+        threads: Threads it was measured with.
+        tiling: The winner, as text.
+        seconds: Median time of the whole problem.
+        samples: Number of samples behind it.
+        unstable: Whether they differed too much to be trusted.
+        confirmed: Whether the result was compared with a second schedule on this very problem.
+        circumstances: Under what it was measured.
+        when: Date and time, ISO 8601 in UTC.
+    """
+
+    program: str
+    problem_key: str
+    dtype: str
+    shape: tuple[int, ...]
+    steps: int
+    threads: int
+    tiling: str
+    seconds: float
+    samples: int = 1
+    unstable: bool = False
+    confirmed: bool = True
+    circumstances: Circumstances
+    when: str
+
+    @property
+    def id(self) -> str:
+        """Short name of what it is about: a newer measurement of the same replaces this one."""
+        return fingerprint(self.problem_key, self.shape, self.steps, self.threads, asdict(self.circumstances))[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"id": self.id, **asdict(self), "shape": list(self.shape)}
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.program} {format_shape(self.shape)} x {self.steps}, {self.dtype}: {self.tiling}"
+
+
+def problem_key(problem: Problem, backend: str = "c") -> str:
+    """Return the fingerprint of what a tiling's worth depends on, shape and steps aside."""
+    about = (problem.program, problem.dtype, problem.boundaries)
+    return fingerprint(*about) if backend == "c" else fingerprint(*about, backend)
+
+
+def now() -> str:
+    """Return the date and time as they are written into records."""
+    return datetime.now(tz=UTC).isoformat(timespec="seconds")
+
+
+def circumstances() -> Circumstances:
+    """Return the circumstances of this machine, now.
+
+    Raises:
+        ToolchainError: If there is no compiler.
+    """
+    tools = toolchain()
+    return _circumstances(tools.identity, (*tools.command, *tools.flags(strict=False)))
+
+
+def device_circumstances(name: str, about: object, compiler: str) -> Circumstances:
+    """Return the circumstances of a GPU.
+
+    Args:
+        name: What it calls itself.
+        about: Everything that its driver says about it, as plain data or a frozen dataclass.
+        compiler: The compiler of its kernels, with its version.
+    """
+    return Circumstances(
+        device=name[:_LONGEST],
+        device_key=fingerprint(about),
+        compiler=compiler[:_LONGEST],
+        compiler_key=fingerprint(compiler),
+        version=_version(),
+    )
+
+
+@functools.cache
+def _version() -> str:
+    """Our version, with a digest of what writes kernels: between two releases that is what changes."""
+    from importlib import metadata
+
+    from tilewright import codegen
+
+    folder = Path(next(iter(codegen.__path__)))
+    texts = [str(path.relative_to(folder)).encode() + path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    return f"{metadata.version('tilewright')}/{DATA_MODEL_VERSION}/{digest(b''.join(texts))[:12]}"
+
+
+@functools.lru_cache(maxsize=16)
+def _circumstances(identity: str, flags: tuple[str, ...]) -> Circumstances:
+    return Circumstances(
+        device=describe_cpu().model_name[:_LONGEST],
+        device_key=fingerprint(cpu_features()),
+        compiler=identity.partition(" ")[2][:_LONGEST],
+        compiler_key=fingerprint(identity, flags),
+        version=_version(),
+    )
+
+
+def staleness(entry: Wisdom, here: Circumstances | None) -> tuple[str, ...]:
+    """Say what differs between an entry's circumstances and those of here: hardware, compiler, version.
+
+    >>> old = Circumstances(device="a", device_key="1", compiler="gcc", compiler_key="2", version="1")
+    >>> new = Circumstances(device="a", device_key="1", compiler="gcc", compiler_key="3", version="2")
+    >>> entry = Wisdom(program="p", problem_key="", dtype="float32", shape=(1,), steps=1, threads=1, tiling="none",
+    ...     seconds=1.0, circumstances=old, when="")
+    >>> staleness(entry, new)
+    ('compiler', 'version')
+    """
+    if here is None:
+        return ("compiler",)
+    then = entry.circumstances
+    pairs = {
+        "hardware": then.device_key == here.device_key,
+        "compiler": then.compiler_key == here.compiler_key,
+        "version": then.version == here.version,
+    }
+    return tuple(name for name, same in pairs.items() if not same)
+
+
+def find(
+    entries: Iterable[Wisdom], problem: Problem, threads: int, here: Circumstances, backend: str = "c"
+) -> tuple[Wisdom | None, bool]:
+    """Find what is known about a problem, or about the nearest one.
+
+    Args:
+        entries: What is known.
+        problem: The problem.
+        threads: Threads that it will run on.
+        here: The circumstances of now.
+        backend: ``c``, ``opencl`` or ``cuda``.
+
+    Returns:
+        The entry, or None; and whether there is a stale one about this program, which must not be used.
+    """
+    key = problem_key(problem, backend)
+    best, nearest, stale = None, math.inf, False
+    for entry in entries:
+        if entry.problem_key != key or entry.threads != threads:
+            continue
+        distance = _distance(entry, problem)
+        if not math.isfinite(distance):
+            continue
+        if staleness(entry, here):
+            stale = True
+        elif distance <= nearest:
+            best, nearest = entry, distance
+    return best, stale
+
+
+def _distance(entry: Wisdom, problem: Problem) -> float:
+    """How far a problem is from an entry's: 0 for the same, infinite for one that is not nearby."""
+    if len(entry.shape) != len(problem.shape) or not problem.steps:
+        return math.inf
+    shape = [abs(math.log2(a / b)) for a, b in zip(entry.shape, problem.shape, strict=True)]
+    steps = abs(math.log2(entry.steps / problem.steps))
+    if max(shape) > math.log2(NEAR_SHAPE) or steps > math.log2(NEAR_STEPS):
+        return math.inf
+    return sum(shape) + steps
+
+
+def load() -> tuple[Wisdom, ...]:
+    """Return everything that is known, oldest first; the newest entry of each :attr:`Wisdom.id` counts."""
+    path = _path()
+    if path is None:
+        return ()
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return _read(path, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, *_stamp: int) -> tuple[Wisdom, ...]:
+    known: dict[str, Wisdom] = {}
+    for record in store.read(path):
+        if "forget" in record:
+            known.pop(str(record["forget"]), None)
+            continue
+        try:
+            entry = from_dict(record)
+        except TilewrightError:
+            continue
+        known.pop(entry.id, None)
+        known[entry.id] = entry
+    return tuple(known.values())
+
+
+def remember(entries: Sequence[Wisdom]) -> bool:
+    """Keep entries; without a place for them, one warning is given.
+
+    Returns:
+        Whether they are kept.
+    """
+    path = _path()
+    return path is not None and all(store.append(path, entry.to_dict()) for entry in entries)
+
+
+def forget(ids: Sequence[str]) -> bool:
+    """Forget entries by their id."""
+    path = _path()
+    return path is not None and all(store.append(path, {"forget": each}) for each in ids)
+
+
+def _path() -> Path | None:
+    root = store.directory()
+    return None if root is None else root / "wisdom.jsonl"
+
+
+def dump(entries: Sequence[Wisdom]) -> str:
+    """Return entries as the JSON document that :func:`parse_document` reads."""
+    document = {"format": FORMAT, "version": FORMAT_VERSION, "entries": [entry.to_dict() for entry in entries]}
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def read_document(path: Path) -> tuple[Wisdom, ...]:
+    """Read an exported file.
+
+    Raises:
+        UsageError: If there is no such file, or it is not what :func:`dump` writes.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_IMPORT + 1)
+    except OSError as error:
+        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+    if len(data) > _LARGEST_IMPORT:
+        raise UsageError(f"a wisdom file has at most 16 MiB, {path.name!r} has more")
+    return parse_document(data, path.name)
+
+
+def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
+    """Parse an exported document; nothing in it is executed, and every value is checked.
+
+    Raises:
+        UsageError: If it is not what :func:`dump` writes.
+    """
+    hint = "wisdom files are written by `tilewright wisdom export`"
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{name!r} is not valid JSON", hint) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise UsageError(f"{name!r} is no wisdom file", hint)
+    if document.get("version") != FORMAT_VERSION or not isinstance(document.get("entries"), list):
+        raise UsageError(f"{name!r} is wisdom of another version, expected {FORMAT_VERSION}", hint)
+    return tuple(from_dict(entry) for entry in document["entries"])
+
+
+def from_dict(record: object) -> Wisdom:
+    """Return the entry that a record describes.
+
+    Raises:
+        UsageError: If a value is missing, of the wrong type, or out of range.
+    """
+    names = {item.name for item in fields(Wisdom)}
+    if not isinstance(record, dict) or not set(record) - {"id"} == names:
+        raise UsageError("a wisdom entry lacks values or has unknown ones", f"it has {', '.join(sorted(names))}")
+    texts = {name: _text(record[name], name) for name in ("program", "dtype", "tiling", "when", "problem_key")}
+    if not _KEY.fullmatch(texts["problem_key"]) or texts["dtype"] not in DTYPES:
+        raise UsageError(f"a wisdom entry has the dtype {texts['dtype']!r} or a key that is none")
+    tiling = parse(texts["tiling"])
+    catalogue.family(tiling.family)
+    shape = record["shape"]
+    if not isinstance(shape, list) or not 1 <= len(shape) <= 3:
+        raise UsageError("the shape of a wisdom entry is a list of 1 to 3 extents")
+    seconds = record["seconds"]
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
+        raise UsageError(f"the seconds of a wisdom entry are a positive number, got {_short(seconds)}")
+    return Wisdom(
+        **texts,
+        shape=tuple(_count(extent, "extent", 2**46) for extent in shape),
+        steps=_count(record["steps"], "number of steps", 2**31),
+        threads=_count(record["threads"], "number of threads", 4096),
+        samples=_count(record["samples"], "number of samples", 10**6),
+        seconds=float(seconds),
+        unstable=record["unstable"] is True,
+        confirmed=record["confirmed"] is True,
+        circumstances=_circumstances_from(record["circumstances"]),
+    )
+
+
+def _circumstances_from(record: object) -> Circumstances:
+    names = {item.name for item in fields(Circumstances)}
+    if not isinstance(record, dict) or set(record) != names:
+        raise UsageError("the circumstances of a wisdom entry lack values or have unknown ones")
+    return Circumstances(**{name: _text(record[name], name) for name in sorted(names)})
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
+        raise UsageError(f"the {name} of a wisdom entry is a short printable text, got {_short(value)}")
+    return value
+
+
+def _count(value: object, name: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise UsageError(f"the {name} of a wisdom entry is a whole number from 1 to {most}, got {_short(value)}")
+    return value
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "a huge number"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def here() -> Circumstances | None:
+    """Return :func:`circumstances`, or None where there is no compiler."""
+    try:
+        return circumstances()
+    except ToolchainError:
+        return None
+
+
+def write_document(path: Path, text: str) -> None:
+    """Write an exported document, replacing the file at once or not at all.
+
+    Raises:
+        UsageError: If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None

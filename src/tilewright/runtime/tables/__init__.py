@@ -1,0 +1,1 @@
+"""Tables and alignments on this machine."""

@@ -1,0 +1,95 @@
+"""Recurrences on this CPU: compiled, cached and called."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.tables.cpu import emit_table, work_bytes
+from tilewright.plan import TablePlan
+from tilewright.programs.tables.reference import TableData, joined, outside
+from tilewright.programs.tables.table import Recurrence
+from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.memory import allocate, check_memory
+
+Array = npt.NDArray[Any]
+_FLAG_WORDS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What is left of filled tables.
+
+    Attributes:
+        tables: The tables by name; empty unless they were asked for.
+        last: The last cell of the first table.
+        folded: All cells of the first table, joined by the semiring's addition; None unless asked for.
+    """
+
+    tables: dict[str, Array]
+    last: Any
+    folded: Any
+
+
+def kernel_of(plan: TablePlan) -> Function:
+    """Compile the kernel of a plan, or find what an earlier call or run made of it.
+
+    Raises:
+        UsageError: If the recurrence has no kernel.
+        ToolchainError: If there is no compiler, or it fails.
+    """
+    return _kernel(plan.program, plan.dtype, plan.floating, plan.kept)
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> Function:
+    return functions(emit_table(program, dtype, floating, kept))[0]
+
+
+def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
+    """Fill the tables of a recurrence in orthogonal tiles.
+
+    Args:
+        plan: How.
+        data: Checked data.
+        wanted: Whether the tables are wanted, and whether all cells are to be joined.
+
+    Returns:
+        What was asked for; without the tables, memory is linear in the extents.
+
+    Raises:
+        UsageError: If the recurrence has no kernel.
+        ToolchainError: If there is no compiler, or it fails.
+        ArrayError: If there is not enough memory.
+    """
+    program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
+    (m, n), (up, left) = data.shape, program.reach
+    tall = ceil_div(m, tile[0])
+    count = max(1, min(plan.threads, tall)) if kernel.parallel else 1
+    itemsize = np.dtype(data.dtype).itemsize
+    own = work_bytes(program, itemsize, tile, plan.kept)
+    per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
+    check_memory(len(program.tables) * per_table * itemsize + own * count)
+    arrays: list[Array] = []
+    results: dict[str, Array] = {}
+    for name in program.tables:
+        rows, columns = np.arange(-up, 0)[:, None], np.arange(-left, n)[None, :]
+        arrays.append(np.ascontiguousarray(outside(program, data, name, rows, columns)))
+        rows, columns = np.arange(m)[:, None], np.arange(-left, 0)[None, :]
+        arrays.append(np.ascontiguousarray(outside(program, data, name, rows, columns)))
+        results[name] = np.empty(data.shape if wanted[0] else (1, 1), dtype=data.dtype)
+        arrays.append(results[name])
+    arrays += [np.ascontiguousarray(data.arrays[each.name]) for each in program.inputs]
+    last = np.zeros(1, dtype=data.dtype)
+    folded = np.full(tall, program.semiring.zero(data.dtype), dtype=data.dtype)
+    arrays += [np.zeros(tall * _FLAG_WORDS, dtype=np.int64), last, folded]
+    widths = [data.arrays[each.name].shape[1] for each in program.inputs if each.kind == "matrix"]
+    sizes = [m, n, *tile, count, *wanted, own, *widths]
+    scalars = [np.array([data.scalars[name]], dtype=data.dtype) for name in program.scalars]
+    values = np.array([each.ctypes.data for each in scalars] or [0], dtype=np.uintp)
+    kernel(arrays, sizes, allocate(own * count), values)
+    total = joined(program, folded) if wanted[1] else None
+    return Filled(tables=results if wanted[0] else {}, last=last[0], folded=total)

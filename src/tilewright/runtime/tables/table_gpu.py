@@ -1,0 +1,142 @@
+"""Recurrences on a GPU: edges in its memory, a launch per wavefront of tiles."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError
+from tilewright.base.intmath import ceil_div
+from tilewright.base.units import format_bytes
+from tilewright.codegen.tables.gpu import ABOVE, BESIDE, emit_gpu_table
+from tilewright.plan import TablePlan
+from tilewright.programs.tables.reference import TableData, joined, outside
+from tilewright.programs.tables.table import Recurrence
+from tilewright.runtime.devices.gpu import Device
+from tilewright.runtime.tables.table import Filled
+from tilewright.schedules.bodies.unrolling import TableShape
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKernel:
+    """A recurrence's kernel on a device.
+
+    Attributes:
+        device: The device.
+        handle: The driver's handle.
+        shape: Threads and sub-tiles.
+        rows: Rows of a tile.
+    """
+
+    device: Device
+    handle: Any
+    shape: TableShape
+    rows: int
+
+
+def load_table(device: Device, plan: TablePlan, block: TableShape) -> TableKernel:
+    """Compile the kernel of a plan for a device, with the threads of its blocks.
+
+    Raises:
+        UsageError: If a tile cannot be run by one group of threads.
+        ToolchainError: If it does not compile.
+    """
+    handle = _built(device, plan.target.backend, plan.program, plan.dtype, plan.floating, block)
+    return TableKernel(device=device, handle=handle, shape=block, rows=plan.tiling.time)
+
+
+@functools.lru_cache(maxsize=64)
+def _built(
+    device: Device, dialect: str, program: Recurrence, dtype: str, floating: tuple[str, ...], shape: TableShape
+) -> Any:  # noqa: ANN401
+    return device.build(emit_gpu_table(program, dtype, floating, shape, dialect))[0]
+
+
+def fill_on_device(
+    kernel: TableKernel, program: Recurrence, data: TableData, wanted: tuple[bool, bool]
+) -> tuple[Filled, float]:
+    """Fill the tables of a recurrence.
+
+    Args:
+        kernel: Its kernel.
+        program: The recurrence.
+        data: Checked data.
+        wanted: Whether the tables are wanted, and whether all cells are to be joined.
+
+    Returns:
+        What was asked for, and the device's seconds.
+
+    Raises:
+        ArrayError: If there is not enough memory.
+        ToolchainError: If the device failed.
+    """
+    device, threads = kernel.device, kernel.shape.threads
+    tall, wide = ceil_div(data.shape[0], kernel.rows), ceil_div(data.shape[1], threads * kernel.shape.sub)
+    arrays = _arrays(program, data, tall * threads, tables=wanted[0])
+    total = sum(each.nbytes for each in arrays)
+    if total > device.memory_bytes:
+        raise ArrayError(
+            f"this table needs {format_bytes(total)}, {device.name} has {format_bytes(device.memory_bytes)}",
+            "ask for its last cell or its sum alone",
+        )
+    matrices = [data.arrays[each.name] for each in program.inputs if each.kind == "matrix"]
+    room = sum(each.nbytes for each in matrices) if kernel.shape.chip else 0
+    sizes = [np.int32(extent) for each in matrices for extent in each.shape]
+    buffers: list[Any] = []
+    try:
+        for each in arrays:
+            buffers.append(device.allocate(each.nbytes))
+            device.write(buffers[-1], 0, each)
+
+        def work() -> None:
+            head = (*map(np.int32, data.shape), np.int32(kernel.rows))
+            for wave in range(tall + wide - 1):
+                first = max(0, wave - wide + 1)
+                numbers = (*head, np.int32(wave), np.int32(first), *map(np.int32, wanted), *sizes)
+                groups = min(tall, wave + 1) - first
+                device.start(kernel.handle, (groups, threads), (*buffers, *numbers), room)
+
+        seconds = device.timed(work)
+        return _results(program, data, wanted, lambda number: _read(device, buffers[number], arrays[number])), seconds
+    finally:
+        for buffer in buffers:
+            device.release(buffer)
+
+
+def _arrays(program: Recurrence, data: TableData, sums: int, *, tables: bool) -> list[Array]:
+    """What the kernel's pointers point to, in order."""
+    (m, n), (up, left) = data.shape, program.reach
+    arrays: list[Array] = []
+    for name in program.tables:
+        above = np.zeros((ABOVE, max(1, up), max(1, left + n)), dtype=data.dtype)
+        beside = np.zeros((BESIDE, m, max(1, left)), dtype=data.dtype)
+        if up:
+            above[0] = outside(program, data, name, np.arange(-up, 0)[:, None], np.arange(-left, n)[None, :])
+        if left:
+            beside[0] = outside(program, data, name, np.arange(m)[:, None], np.arange(-left, 0)[None, :])
+        arrays += [above, beside, np.zeros(data.shape if tables else (1, 1), dtype=data.dtype)]
+    arrays += [np.ascontiguousarray(data.arrays[each.name]) for each in program.inputs]
+    scalars = np.array([data.scalars[name] for name in program.scalars] or [0], dtype=data.dtype)
+    return [*arrays, np.zeros(1, data.dtype), np.full(sums, program.semiring.zero(data.dtype), data.dtype), scalars]
+
+
+def _read(device: Device, buffer: Any, like: Array) -> Array:  # noqa: ANN401
+    found = np.empty_like(like)
+    device.read(buffer, 0, found)
+    device.finish()
+    return found
+
+
+def _results(program: Recurrence, data: TableData, wanted: tuple[bool, bool], read: Callable[[int], Array]) -> Filled:
+    after = 3 * len(program.tables) + len(program.inputs)
+    tables = {name: read(3 * number + 2) for number, name in enumerate(program.tables)} if wanted[0] else {}
+    return Filled(
+        tables={name: table.reshape(data.shape) for name, table in tables.items()},
+        last=read(after)[0],
+        folded=joined(program, read(after + 1)) if wanted[1] else None,
+    )

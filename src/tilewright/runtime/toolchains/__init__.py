@@ -1,0 +1,1 @@
+"""Compilers: which one there is, how it is called, and what it made."""

@@ -1,0 +1,61 @@
+"""Calls of compilers, which leave nothing behind however they end: no process, no file of their own."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tilewright.runtime.workers.limits import limit_process
+
+
+def call(
+    arguments: Sequence[str], seconds: float, folder: str | None = None, memory: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler.
+
+    A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
+    these are put into a folder of the caller's, and both are killed.
+
+    Args:
+        arguments: The command.
+        seconds: What it may take.
+        folder: Where its temporary files go, to be removed by the caller; the system's place by default.
+        memory: Bytes that it and the compiler that it starts may take, each; as much as there is by default.
+
+    Returns:
+        What it said.
+
+    Raises:
+        subprocess.TimeoutExpired: If it takes longer.
+        OSError: If it cannot be run.
+    """
+    environment = {**os.environ, "LC_ALL": "C"} | ({} if folder is None else {"TMPDIR": folder})
+    with subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
+        if memory is not None:
+            limit_process(process.pid, "RLIMIT_AS", memory)
+        try:
+            out, said = process.communicate(timeout=seconds)
+        except BaseException:
+            for child in _children(process.pid):
+                with suppress(OSError):
+                    os.kill(child, signal.SIGKILL)
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, out, said)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    except (OSError, ValueError):  # another system, or one that does not tell
+        return []

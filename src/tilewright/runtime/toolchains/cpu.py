@@ -1,0 +1,331 @@
+"""The C compiler: finding it, knowing it, calling it. Argument lists only, never a shell."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tilewright.base.errors import ToolchainError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.machines.host import CpuDescription
+from tilewright.runtime import cache
+from tilewright.runtime.host import cpu_features, describe_cpu
+from tilewright.runtime.toolchains import call as compiler_call
+from tilewright.runtime.warn import warn_once
+
+INSTALL_HINT = "install a C compiler: `apt install gcc` (or clang), or `pip install ziglang`"
+_VARIABLES = ("TILEWRIGHT_CC", "CC")
+_NAMES = ("cc", "gcc", "clang")
+_COMMON = (
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fvisibility=default",
+)
+_PROBE = """int tw_probe(int n) {
+  int s = 0;
+#pragma omp parallel for reduction(+ : s)
+  for (int i = 0; i < n; ++i) s += i;
+  return s;
+}
+"""
+_PROCESSOR = ("-march=", "-mcpu=")
+"""Options of a command that say which processor to compile for."""
+COMPILE_SECONDS = 120.0
+"""Limit on one call of the compiler. GCC takes less than a second for every kernel of the catalogue; this leaves room
+for texts of many kernels (a calibration's; those of random programs have taken over a minute on a busy machine), large
+expressions, and other compilers (that of the ziglang wheel builds its libraries on its first call)."""
+
+
+class CompilerTimeoutError(ToolchainError):
+    """The compiler took longer than it may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """A C compiler that works.
+
+    Attributes:
+        command: How it is called.
+        identity: What it says about itself, with its file's size and time of change.
+        openmp: Whether OpenMP code links.
+        native: Flags that select this CPU; those of a command that names a processor are its own.
+        simd_bits: Width of the vectors that it makes.
+        fused: Whether it makes a multiplication and an addition one instruction.
+    """
+
+    command: tuple[str, ...]
+    identity: str
+    openmp: bool
+    native: tuple[str, ...]
+    simd_bits: int = 0
+    fused: bool = True
+
+    def flags(self, *, strict: bool) -> tuple[str, ...]:
+        """Flags of a compilation, in order.
+
+        Errors of functions and traps are not observed, so the compiler need not keep them; nothing else of IEEE
+        arithmetic is given up. Fused multiply-adds are allowed unless ``strict``. GCC 12's vectorizer of straight-line
+        code makes ``vfmaddsub`` even where contraction is off, so it is off too then.
+        """
+        contract = ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
+        return (*_COMMON, *contract, *self.native, *(("-fopenmp",) if self.openmp else ("-Wno-unknown-pragmas",)))
+
+
+def find_command() -> tuple[str, ...]:
+    """Find a compiler: TILEWRIGHT_CC, CC, cc, gcc, clang, then the ziglang wheel.
+
+    Returns:
+        How it is called.
+
+    Raises:
+        ToolchainError: If there is none, or the one asked for by a variable does not exist.
+    """
+    for variable in _VARIABLES:
+        asked = os.environ.get(variable, "").strip()
+        if asked:
+            # CC may carry arguments ("ccache gcc"); a path with spaces is taken whole.
+            parts = [asked] if Path(asked).exists() else asked.split()
+            found = shutil.which(parts[0])
+            if found is None:
+                raise ToolchainError(
+                    f"{variable} names the compiler {asked!r}, which does not exist", f"unset {variable}"
+                )
+            return (found, *parts[1:])
+    for name in _NAMES:
+        found = shutil.which(name)
+        if found is not None:
+            return (found,)
+    import importlib.util
+
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise ToolchainError("there is no C compiler on this machine", INSTALL_HINT)
+
+
+def toolchain() -> Toolchain:
+    """Return this machine's C compiler; what is found out about it is kept on disk until it changes.
+
+    Raises:
+        ToolchainError: If there is none or it does not work.
+    """
+    command = find_command()
+    return known(command, _stamp(command))
+
+
+def compiler_identity() -> str:
+    """Return a fingerprint of the compiler's files without running it, or an empty string where there is none."""
+    try:
+        return fingerprint(_stamp(find_command()))
+    except (ToolchainError, OSError):
+        return ""
+
+
+def _stamp(command: tuple[str, ...]) -> tuple[str, ...]:
+    """What changes when the compiler changes: the resolved path, size and time of every file of the command."""
+    stamps = []
+    for part in command:
+        path = Path(part)
+        if path.is_absolute() and path.exists():
+            real = path.resolve()
+            status = real.stat()
+            stamps.append(f"{real}:{status.st_size}:{status.st_mtime_ns}")
+        else:
+            stamps.append(part)
+    return tuple(stamps)
+
+
+@functools.lru_cache(maxsize=16)
+def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
+    """Return what is known about a compiler, from disk or by trying it."""
+    key = fingerprint("toolchain", command, stamp, cpu_features(), _COMMON)
+    store = cache.directory()
+    lines = (cache.load_text(store, f"cc-{key}") or "").split("\n")
+    if len(lines) == 4 and len(target := lines[3].split()) == 2 and target[0].isdecimal():
+        return Toolchain(
+            command=command,
+            identity=lines[0],
+            openmp=lines[1] == "openmp",
+            native=tuple(lines[2].split()),
+            simd_bits=int(target[0]),
+            fused=target[1] == "1",
+        )
+    found = _probe(command, stamp)
+    kept = [found.identity, "openmp" if found.openmp else "-", " ".join(found.native)]
+    kept.append(f"{found.simd_bits} {int(found.fused)}")
+    cache.save_text(store, f"cc-{key}", "\n".join(kept))
+    return found
+
+
+def target_cpu() -> CpuDescription:
+    """Describe this machine's CPU as the compiler is told to use it.
+
+    Vectors are as wide as the CPU has them, unless the compiler's command names a processor (``gcc -march=x86-64-v3``)
+    that has narrower ones.
+    """
+    cpu = describe_cpu()
+    asked = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
+    if not _names_processor(asked.split()):
+        return cpu
+    try:
+        tools = toolchain()
+        return replace(cpu, simd_bits=min(cpu.simd_bits, tools.simd_bits), fused=cpu.fused and tools.fused)
+    except (ToolchainError, OSError):
+        return cpu
+
+
+def _names_processor(command: Sequence[str]) -> bool:
+    return any(part.startswith(_PROCESSOR) for part in command[1:])
+
+
+def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
+    """Ask the compiler for its version and try its options on a small program."""
+    version = _call((*command, "--version"), 30.0)
+    first = version.stdout.partition("\n")[0].strip()
+    identity = fingerprint(first, stamp) + " " + first
+    failure = ""
+    for options in _native(command):
+        for openmp in (True, False):
+            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options)
+            try:
+                compile_shared(
+                    candidate,
+                    _PROBE,
+                    strict=True,
+                )
+            except CompilerTimeoutError:
+                raise  # it would take as long with the other options
+            except ToolchainError as error:
+                failure = failure or error.message
+                continue
+            if not openmp:
+                warn_once(
+                    f"{command[0]} cannot link OpenMP, so kernels run on one thread "
+                    "(hint: install its OpenMP library, for clang `apt install libomp-dev`)"
+                )
+            bits, fused = _target(candidate)
+            return replace(candidate, simd_bits=bits, fused=fused)
+    raise ToolchainError(failure, INSTALL_HINT)
+
+
+def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Flags that select this CPU, the best ones first; the processor that a command names stays."""
+    wide = "-mprefer-vector-width=512"
+    if cpu_features()[0] in {"aarch64", "arm64"}:
+        return ((),) if _names_processor(command) else (("-mcpu=native",), ())
+    return ((wide,), ()) if _names_processor(command) else (("-march=native", wide), ("-march=native",), ())
+
+
+def _target(tools: Toolchain) -> tuple[int, bool]:
+    """Width of the vectors that a compiler makes, and whether it fuses, as its own macros say."""
+    result = _call((*tools.command, *tools.native, "-dM", "-E", "-x", "c", os.devnull), 30.0)
+    macros = {words[1] for line in result.stdout.splitlines() if len(words := line.split()) > 1}
+    if result.returncode or not macros:
+        cpu = describe_cpu()
+        return cpu.simd_bits, cpu.fused
+    bits = 512 if "__AVX512F__" in macros else 256 if "__AVX__" in macros else 128
+    return bits, bool(macros & {"__FMA__", "__aarch64__"})
+
+
+def toolchain_of(command: tuple[str, ...]) -> Toolchain:
+    """Return what is known about one compiler, wherever it was found; see :func:`toolchain`.
+
+    Raises:
+        ToolchainError: If it does not work.
+    """
+    return known(command, _stamp(command))
+
+
+def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[str, ...] = ()) -> bytes:
+    """Compile C text into a shared object.
+
+    Args:
+        tools: The compiler.
+        text: A translation unit.
+        strict: See :meth:`Toolchain.flags`.
+        options: Further ones, such as folders of headers.
+
+    Returns:
+        The bytes of the shared object.
+
+    Raises:
+        ToolchainError: If the compiler fails, takes too long, or writes nothing.
+    """
+    return shared_object((*tools.command, *tools.flags(strict=strict), *options), text)
+
+
+def shared_object(
+    command: Sequence[str],
+    text: str,
+    *,
+    seconds: float | None = None,
+    hint: str = INSTALL_HINT,
+    memory: int | None = None,
+) -> bytes:
+    """Compile C text into a shared object by a whole command.
+
+    Args:
+        command: A compiler and all its options, that for shared objects among them; libraries are put behind the text.
+        text: A translation unit.
+        seconds: What it may take; :data:`COMPILE_SECONDS` by default.
+        hint: What to do where it fails.
+        memory: Bytes that the compiler may take; as much as there is by default.
+
+    Returns:
+        The bytes of the shared object.
+
+    Raises:
+        ToolchainError: If the compiler fails, takes too long, or writes nothing.
+    """
+    try:
+        return _compile(tuple(command), text, COMPILE_SECONDS if seconds is None else seconds, hint, memory)
+    except OSError as error:
+        # A temporary folder that is full, read-only or missing is as good as no compiler: NumPy still computes.
+        raise ToolchainError(
+            f"the compiler's files cannot be written: {error.strerror or error}",
+            "free some space in the temporary directory, or set TMPDIR to another one",
+        ) from error
+
+
+def _compile(command: tuple[str, ...], text: str, seconds: float, hint: str, memory: int | None) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        source, target = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
+        source.write_text(text, encoding="utf-8")
+        words = [word for word in command if not word.startswith("-l")]
+        libraries = [word for word in command if word.startswith("-l")]
+        math = () if sys.platform == "win32" else ("-lm",)
+        result = _call((*words, "-o", str(target), str(source), *libraries, *math), seconds, folder, memory)
+        if result.returncode:
+            raise ToolchainError(f"the compiler {command[0]!r} failed: {_first_errors(result)}", hint)
+        if not target.exists():
+            raise ToolchainError(f"the compiler {command[0]!r} wrote no output", hint)
+        return target.read_bytes()
+
+
+def _first_errors(result: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in (result.stderr or result.stdout).splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()] or lines
+    return "; ".join(errors[:3])[:500] or f"exit status {result.returncode}"
+
+
+def _call(
+    arguments: tuple[str, ...], seconds: float, folder: str | None = None, memory: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return compiler_call.call(arguments, seconds, folder, memory)
+    except subprocess.TimeoutExpired:
+        raise CompilerTimeoutError(
+            f"the compiler {arguments[0]!r} did not finish in {seconds:g} s",
+            "try again when the machine is less busy, or set TILEWRIGHT_CC to another compiler",
+        ) from None
+    except OSError as error:
+        raise ToolchainError(f"the compiler {arguments[0]!r} cannot be run: {error.strerror}", INSTALL_HINT) from None

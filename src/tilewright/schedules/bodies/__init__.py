@@ -1,0 +1,1 @@
+"""How the statements of a tile are written: register blocks, forms of sums, unrolling."""

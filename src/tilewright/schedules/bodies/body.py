@@ -1,0 +1,185 @@
+"""How the code of a kernel on a CPU is written where the order of execution, its tiling, leaves that open.
+
+A body decides nothing and holds no threshold: :mod:`tilewright.tuning.spaces.bodies` decides, or whoever writes another
+body.
+"""
+
+from dataclasses import dataclass
+
+FORMS = ("outputs", "inputs", "columns", "winograd", "loop")
+"""Ways to write a weighted sum: output by output, input by input, column by column, from fewer products, in a loop."""
+NEIGHBOURS = ("loads", "shuffles")
+"""Where vectors come from that start beside a multiple of their length: memory, or vectors in registers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """How a weighted sum of reads is written for the results that are computed together.
+
+    Attributes:
+        form: ``inputs``: every vector is added to all results that read it at once. ``columns``: reads that differ
+            along one axis alone go together, so that their weights stay in registers while the inputs go by.
+            ``winograd``: two results along axis 0 at a time, from fewer products (F(2, 3)). ``loop``: a loop over the
+            places along the rows, which takes the weights from a table.
+        accumulators: Partial sums that every result is made of.
+        weights: Most weights that are held in registers: of a column, or of a place along the rows.
+        loaded: Whether weights are loaded into registers by themselves, not as an operand of every product.
+        alike: With ``winograd``, whether all places along the rows are written alike, so that one loop does: columns
+            that are none at another place are taken read by read.
+    """
+
+    form: str
+    accumulators: int = 1
+    weights: int = 0
+    loaded: bool = False
+    alike: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.form}/{self.accumulators}" if self.accumulators > 1 else self.form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Neighbouring rows of results that are computed together.
+
+    Attributes:
+        rows: How many, along the last axis but one; 1 in 1D.
+        neighbours: One of :data:`NEIGHBOURS`.
+        sums: How each weighted sum is written, in the order of :func:`tilewright.programs.stencil.weights.apart`; none
+            where values are computed output by output, operation by operation.
+        assembled: The same where vectors are put together from others: by shuffles, and at the ends of the grid's rows.
+        kept: Whether vectors that several rows read are kept in registers from their first use to the last.
+        copied: Whether a vector at an end of the grid's rows reads copies of the ends, in the form ``loop``.
+    """
+
+    rows: int
+    neighbours: str = "loads"
+    sums: tuple[Sum, ...] = ()
+    assembled: tuple[Sum, ...] = ()
+    kept: bool = True
+    copied: bool = False
+
+    @property
+    def loops(self) -> bool:
+        """Whether the value is one sum in the form ``loop``."""
+        return any(each.form == "loop" for each in self.sums)
+
+    def __str__(self) -> str:
+        sums = "+".join(map(str, self.sums)) or "outputs"
+        return f"{self.rows} row{'s' * (self.rows > 1)}, neighbours by {self.neighbours}, sums by {sums}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxCode:
+    """How a statement is computed over boxes of cells: parts of a sweep, or of a tile.
+
+    Attributes:
+        block: Rows that are computed together.
+        rest: Single rows, what blocks leave.
+        cached: Bytes of a field up to which there are blocks; None for fields of any size.
+        short: Rows together where rows are too short for neighbours by shuffles.
+        shuffled: Vectors of a row from which on neighbours come by shuffles.
+        end_vectors: Whether the ends of the grid's rows are vectors, not single cells.
+    """
+
+    block: Block
+    rest: Block
+    cached: int | None = None
+    short: int = 1
+    shuffled: int = 0
+    end_vectors: bool = True
+
+    def of(self, rows: int) -> Block:
+        """How so many rows are written: those of :attr:`block`, or one."""
+        return self.block if rows == self.block.rows else self.rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamBlock:
+    """Rows of results of a streaming tile that are computed together.
+
+    Attributes:
+        planes: How many along axis 0.
+        lines: How many along the middle axis; 1 in 2D.
+        sums: Per field that the stage produces, how each weighted sum of its value is written; none where it is
+            computed output by output.
+    """
+
+    planes: int
+    lines: int
+    sums: tuple[tuple[Sum, ...], ...]
+
+    def __str__(self) -> str:
+        sums = dict.fromkeys("+".join(map(str, each)) or "outputs" for each in self.sums)
+        return f"{self.planes}x{self.lines} rows, sums by {', '.join(sums)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageCode:
+    """How a stage of a streaming tile is computed, for one number of vector registers.
+
+    Attributes:
+        blocks: What is computed together; the first one as a rule, others for what it leaves.
+        planes: In 3D, the planes of an advance that each call of a function computes; empty where one loop computes
+            all of an advance.
+        pairs: Whether short sums count as weighted sums, too, where two results at a time save products.
+        distinct: Whether compilers are told that nothing else changes what a row reads, so that vectors stay in
+            registers from one place to the next.
+    """
+
+    blocks: tuple[StreamBlock, ...]
+    planes: tuple[int, ...] = ()
+    pairs: bool = False
+    distinct: bool = False
+
+    @property
+    def lines(self) -> int:
+        """Rows of a plane that are computed together."""
+        return self.blocks[0].lines
+
+    def of(self, planes: int, lines: int) -> StreamBlock:
+        """How so many rows are written."""
+        return next(each for each in self.blocks if (each.planes, each.lines) == (planes, lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """How a stage of a streaming tile is computed, for processors with many and with few vector registers.
+
+    Attributes:
+        many: With 32 registers.
+        few: With 16.
+    """
+
+    many: StageCode
+    few: StageCode
+
+    def __str__(self) -> str:
+        many, few = self.many.blocks[0], self.few.blocks[0]
+        return str(many) if many == few else f"{many} (with 16 registers {few})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """How a kernel's code is written.
+
+    Attributes:
+        boxes: Per statement, how it is computed over boxes; empty for streaming tilings.
+        stages: Per stage of a streaming tiling, how it is computed; empty for others.
+        ends_apart: Whether the ends of a streaming tile's rows are finished by a function apart, not inline.
+        chain: Most terms of a sum that are added one after the other; longer sums are made of several.
+        grouped: Fewest terms of a sum of plain reads that are grouped by rows, which neighbouring results share.
+        piece: Cells of a piece of a sweep that goes through several statements.
+        part: In 1D, the cells by which the parts of threads in a sweep grow.
+    """
+
+    boxes: tuple[BoxCode, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    ends_apart: bool = False
+    chain: int
+    grouped: int
+    piece: int
+    part: int
+
+    def __str__(self) -> str:
+        return "; ".join(dict.fromkeys(map(str, (*(each.block for each in self.boxes), *self.stages))))

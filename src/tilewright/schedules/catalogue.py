@@ -1,0 +1,160 @@
+"""The tiling families by name, and what can be asked of any tiling."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.counting import counts_of
+from tilewright.schedules.counting.counts import Counts
+from tilewright.schedules.families import (
+    diamond,
+    hexagonal,
+    hybrid,
+    none,
+    orthogonal,
+    overlapped,
+    skewed,
+    streaming,
+    wavefront_diamond,
+)
+from tilewright.schedules.legality import Verdict, require
+from tilewright.schedules.pieces import Piece
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.traits import Traits
+from tilewright.schedules.tree.nodes import Node
+from tilewright.schedules.tree.order import order
+
+
+class Family(Protocol):
+    """What the module of a tiling family exports. ``check`` and ``tree`` take completed tilings."""
+
+    NAME: str
+    RANKS: tuple[int, ...]
+    SUMMARY: str
+    TRAITS: Traits
+
+    def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
+        """Fill in defaults; raise UsageError for keys and values that do not apply."""
+
+    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+        """Say whether every dependence is kept."""
+
+    def tree(self, problem: Problem, tiling: Tiling) -> Node:
+        """Return the schedule tree: the order of execution, as data that others interpret."""
+
+
+FAMILIES: dict[str, Family] = {
+    module.NAME: module
+    for module in (
+        none,
+        hexagonal,
+        hybrid,
+        streaming,
+        skewed,
+        diamond,
+        overlapped,
+        orthogonal,
+        wavefront_diamond,
+    )
+}
+"""Every family by name."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of the families.
+
+    >>> names()
+    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped', 'orthogonal')
+    """
+    return tuple(FAMILIES)
+
+
+def family(name: str) -> Family:
+    """Return a family.
+
+    Raises:
+        UsageError: If there is none of that name.
+
+    >>> family("hybrid").RANKS
+    (2, 3)
+    """
+    if name in FAMILIES:
+        return FAMILIES[name]
+    hint = meant(name, names(), f"the families are {', '.join(names())}")
+    raise UsageError(f"there is no tiling family {name!r}", hint)
+
+
+def traits(name: str) -> Traits:
+    """Return what distinguishes a family from others.
+
+    Raises:
+        UsageError: If there is none of that name.
+
+    >>> traits("none").untiled, traits("hybrid").prisms
+    (True, True)
+    """
+    return family(name).TRAITS
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in what a tiling leaves out.
+
+    Raises:
+        UsageError: If the family is unknown, does not fit the program's rank, or a key or value does not apply.
+    """
+    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll, tiling.team)
+    if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
+        raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
+    if tiling.team is not None and not traits(tiling.family).teams:
+        raise UsageError(f"threads share no tile of the family {tiling.family}, got {str(tiling)!r}", "leave team out")
+    return family(tiling.family).complete(problem, tiling)
+
+
+def legal(problem: Problem, tiling: Tiling) -> Tiling:
+    """Return a tiling, complete and known to be legal.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+        IllegalTilingError: If it breaks a dependence, which the message names.
+    """
+    whole = complete(problem, tiling)
+    require(family(whole.family).check(problem, whole))
+    return whole
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a tiling keeps every dependence of a problem, flow and memory; a violation names the broken one.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).check(problem, complete(problem, tiling))
+
+
+def counts(problem: Problem, tiling: Tiling) -> Counts:
+    """Count exactly what a tiling runs and moves.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return counts_of(problem, tree(problem, tiling))
+
+
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the schedule tree of a tiling; see :mod:`tilewright.schedules.tree.nodes`.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return family(tiling.family).tree(problem, complete(problem, tiling))
+
+
+def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
+    """Yield the pieces of a tiling in execution order: the order that generated code follows.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
+    """
+    return order(problem, tree(problem, tiling))

@@ -1,0 +1,71 @@
+"""Exact counts of what a schedule tree runs and moves: an interpreter of :mod:`tilewright.schedules.tree.nodes`."""
+
+import math
+from dataclasses import dataclass, replace
+
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.counting.block import block_of, endless
+from tilewright.schedules.counting.counts import Counts
+from tilewright.schedules.counting.forms import number
+from tilewright.schedules.counting.tiles import Counter, Reach, reach_of
+from tilewright.schedules.tree.affine import STEPS, extent_of
+from tilewright.schedules.tree.nodes import Loop, Node, Private, nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What a tree runs over.
+
+    Attributes:
+        shape: Cells per axis.
+        steps: Time steps.
+        reach: Per stage and axis, the least and the greatest offset of a read, 0 among them.
+    """
+
+    shape: tuple[int, ...]
+    steps: int
+    reach: tuple[Reach, ...]
+
+
+def counts_of(problem: Problem, tree: Node) -> Counts:
+    """Count what a problem's schedule tree runs and moves, exactly; no longer for large problems than for small ones.
+
+    Args:
+        problem: The problem.
+        tree: The schedule tree of a legal tiling of it.
+    """
+    program, block = problem.program, block_of(problem, tree)
+    reach = tuple(reach_of(program, stage) for stage in analyse(program).stages)
+    return replace(
+        run_of(tree, Grid(shape=problem.shape, steps=problem.steps, reach=reach)),
+        points=block.points,
+        live_in=block.live_in,
+        live_out=block.live_out,
+        footprint=block.footprint,
+    )
+
+
+def run_of(tree: Node, grid: Grid) -> Counts:
+    """Count the wavefronts, tiles and blocks that a schedule tree runs; the words of a block are left open, as 0.
+
+    Args:
+        tree: The tree.
+        grid: What it runs over.
+    """
+    names = {STEPS.name: number(grid.steps)}
+    names |= {extent_of(axis).name: number(cells) for axis, cells in enumerate(grid.shape)}
+    counter = Counter(grid.shape, grid.reach)
+    run, split = counter.run(tree, names), endless(tree)
+    parts = any(isinstance(each, Loop) and each.subtile for each in nodes(tree))
+    return Counts(
+        wavefronts=run.wavefronts,
+        tiles_per_wavefront=run.widest,
+        tiles=run.work.tiles,
+        subtiles_per_tile=run.work.longest,
+        subtiles=run.work.subtiles,
+        full=run.work.full_subtiles if split else run.work.full_tiles,
+        total_points=grid.steps * len(grid.reach) * math.prod(grid.shape),
+        blocks=run.work.tiles if parts and not split else None,
+        computed=counter.area(tree, names) if any(isinstance(each, Private) for each in nodes(tree)) else None,
+    )

@@ -1,0 +1,241 @@
+"""What one block of a schedule tree computes, reads and hands on, far from every edge of the grid."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import MAX_RANK
+from tilewright.schedules.counting import words
+from tilewright.schedules.pieces import Box, volume
+from tilewright.schedules.tree.affine import Combined, Expr, Operator, extent_of, names_in, value
+from tilewright.schedules.tree.nodes import (
+    Compute,
+    CopyIn,
+    CopyOut,
+    Guard,
+    Let,
+    Loop,
+    Mark,
+    Node,
+    Parallel,
+    Pipeline,
+    Private,
+    Range,
+    Sequence,
+    Unit,
+    Wavefronts,
+    nodes,
+)
+
+_FAR = 2**40
+"""Cells, or steps, of a grid that is so large that the tile in its middle is far from every edge."""
+_FEW = 64
+_EXTENTS = frozenset(extent_of(axis).name for axis in range(MAX_RANK))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A full block: attributes as of :class:`tilewright.schedules.counting.counts.Counts`."""
+
+    points: int = 0
+    live_in: int = 0
+    live_out: int = 0
+    footprint: int = 0
+
+
+def endless(tree: Node) -> bool:
+    """Whether tiles have the more sub-tiles the larger the grid is, so that a block is a sub-tile."""
+    return any(isinstance(each, Loop) and each.subtile and names_in(each.high) & _EXTENTS for each in nodes(tree))
+
+
+def block_of(problem: Problem, tree: Node) -> Block:
+    """Count the words of a full block of a problem's tree; of a tree without tiles, those of its costliest sweep."""
+    if not any(isinstance(each, Parallel | Wavefronts) for each in nodes(tree)):
+        return _sweep(problem)
+    walk = _Walk(problem=problem, parts=not endless(tree), cut=_cut_in_time(tree))
+    tiles = [walk.work(tile, names) for tile, names in walk.tiles(tree, walk.sizes())]
+    found = max(tiles, key=lambda work: work.points, default=_Work())
+    if not found.points:
+        return Block()
+    if found.own:
+        return Block(points=found.points, live_in=found.loaded, live_out=found.stored, footprint=found.own)
+    return _shared_memory(walk, tree, found)
+
+
+def _cut_in_time(tree: Node) -> bool:
+    """Whether the first or the last step may cut tiles."""
+    ends = (each.high for each in nodes(tree) if isinstance(each, Loop))
+    return any(isinstance(end, Combined) and end.operator is Operator.MIN for end in ends)
+
+
+def _sweep(problem: Problem) -> Block:
+    """A sweep reads every field and version that its stage reads, whole."""
+    analysis, cells = analyse(problem.program), problem.cells
+    stages = [[problem.program.statements[i] for i in stage] for stage in analysis.stages]
+    return Block(
+        points=cells,
+        live_in=max(len({(read.field, read.level) for s in stage for read in s.reads}) for stage in stages) * cells,
+        live_out=max(map(len, stages)) * cells,
+        footprint=sum(analysis.copies) * cells,
+    )
+
+
+def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> Block:
+    """A block that reads what others have written to the same grid.
+
+    What tiles without end compute belongs to another tile only through its place along the axes that no sub-tile cuts,
+    and what a sub-tile reads that earlier ones of its tile have read is there: so the counts along these axes times the
+    sizes of the others are those of a sub-tile.
+    """
+    boxes = [found.rows[time] for time in sorted(found.rows)]
+    axes = list(range(len(boxes[0])))
+    if not walk.parts:
+        ((tile, names),) = walk.tiles(tree, walk.sizes())
+        beside = replace(walk, further=1).work(tile, names)
+        other = beside.rows[min(beside.rows)]
+        axes = [axis for axis, (own, next_) in enumerate(zip(boxes[0], other, strict=True)) if own == next_]
+    across = math.prod(high - low for axis, (low, high) in enumerate(boxes[0]) if axis not in axes)
+    rows = [tuple(box[axis] for axis in axes) for box in boxes]
+    live_in, live_out = words.words(walk.problem.program, tuple(rows), tuple(axes))
+    return Block(
+        points=found.points,
+        live_in=live_in * across,
+        live_out=live_out * across,
+        footprint=words.footprint(walk.problem.program, boxes),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a block does.
+
+    Attributes:
+        points: Cells that it computes.
+        rows: Per logical step, the box of its cells.
+        loaded: Values that it copies in.
+        stored: Values that it copies out.
+        own: Values that memory of its own holds; 0 where it has none.
+    """
+
+    points: int = 0
+    rows: dict[int, Box] = field(default_factory=dict)
+    loaded: int = 0
+    stored: int = 0
+    own: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Walk:
+    """A walk to a block in the middle of a large grid, and through it.
+
+    Attributes:
+        problem: The problem.
+        parts: Whether the sub-tiles of a tile are parts of one block.
+        cut: Whether tiles are cut by the first or the last step, so that a full one needs a long run.
+        further: Which sub-tile is a block, counted from the one in the middle.
+    """
+
+    problem: Problem
+    parts: bool
+    cut: bool
+    further: int = 0
+
+    def sizes(self) -> dict[str, int]:
+        """What the problem's sizes stand for."""
+        extents = {extent_of(axis).name: cells + _FAR for axis, cells in enumerate(self.problem.shape)}
+        return {"steps": self.problem.steps + _FAR * self.cut, **extents}
+
+    def tiles(self, node: Node, names: Mapping[str, int]) -> Iterator[tuple[Node, Mapping[str, int]]]:
+        """Yield tiles that nothing cuts: in the middle; where the run does not cut tiles, in the last, longest band."""
+        match node:
+            case Mark(_, child):
+                yield from self.tiles(child, names)
+            case Let(name, of, child):
+                yield from self.tiles(child, {**names, name: value(of, names)})
+            case Sequence(several):
+                for each in {id(each.child) if isinstance(each, Let) else id(each): each for each in several}.values():
+                    yield from self.tiles(each, names)
+            case Loop():
+                low, high = value(node.low, names), value(node.high, names)
+                if low < high:
+                    last = low + (high - 1 - low) // node.step * node.step
+                    yield from self.tiles(node.child, {**names, node.name: (low + high) // 2 if self.cut else last})
+            case Parallel(ranges, child):
+                yield child, self._largest(child, ranges, names)
+            case Wavefronts(ranges=ranges, child=child, bands=bands):
+                yield child, self._largest(child, ranges if bands is None else (bands[0], *ranges), names)
+            case _:
+                raise ValueError(f"no tile is looked for in a {type(node).__name__}")
+
+    def _largest(self, tile: Node, ranges: tuple[Range, ...], names: Mapping[str, int]) -> Mapping[str, int]:
+        """The tile in the middle; along axes with few tiles, whose ends are those of a problem, the largest."""
+        spans = {each.name: range(low := value(each.low, names), low + value(each.count, names)) for each in ranges}
+        found = {**names, **{name: span[len(span) // 2] for name, span in spans.items()}}
+        for name, span in spans.items():
+            if len(span) <= _FEW:
+                sizes = {at: self.work(tile, {**found, name: at}).points for at in span}
+                found[name] = max(sizes, key=lambda at: sizes[at])
+        return found
+
+    def work(self, tile: Node, names: Mapping[str, int]) -> _Work:
+        """What a block of a tile does."""
+        found = _Work()
+        self._inside(tile, names, found)
+        return found
+
+    def _inside(self, node: Node, names: Mapping[str, int], work: _Work) -> None:  # noqa: C901, PLR0912  (kinds of nodes)
+        match node:
+            case Mark(_, child) | Pipeline(child=child) | Unit(cells=child):
+                self._inside(child, names, work)
+            case Let(name, of, child):
+                self._inside(child, {**names, name: value(of, names)}, work)
+            case Sequence(several):
+                for child in several:
+                    self._inside(child, names, work)
+            case Loop():
+                for number in self._numbers(node, names):
+                    self._inside(node.child, {**names, node.name: number}, work)
+            case Parallel(ranges, child):
+                parts = ((each.name, value(each.low, names), value(each.count, names)) for each in ranges)
+                spans = [[(name, low + number) for number in range(count)] for name, low, count in parts]
+                for numbers in itertools.product(*spans):
+                    self._inside(child, {**names, **dict(numbers)}, work)
+            case Guard():
+                if value(node.low, names) <= value(node.value, names) < value(node.high, names):
+                    self._inside(node.child, names, work)
+            case Private(buffers=buffers, child=child):
+                work.own = sum(buffer.depth * math.prod(buffer.lengths) for buffer in buffers)
+                self._inside(child, names, work)
+            case Compute():
+                self._cells(node, names, work)
+            case CopyIn() | CopyOut():
+                values = volume(_box(node.box, names))
+                work.loaded += values * isinstance(node, CopyIn)
+                work.stored += values * isinstance(node, CopyOut)
+            case _:
+                raise ValueError(f"a block has no {type(node).__name__}")
+
+    def _numbers(self, loop: Loop, names: Mapping[str, int]) -> range:
+        low, high = value(loop.low, names), value(loop.high, names)
+        if loop.subtile and not self.parts:
+            low = (low + high) // 2 + self.further
+            high = low + 1
+        return range(low, high, loop.step)
+
+    def _cells(self, cells: Compute, names: Mapping[str, int], work: _Work) -> None:
+        box = _box(cells.box, names)
+        stages = len(analyse(self.problem.program).stages)
+        time = value(cells.step, names) * stages + value(cells.stage, names)
+        work.points += volume(box)
+        work.rows[time] = _hull([box, work.rows.get(time, box)])
+
+
+def _box(box: tuple[tuple[Expr, Expr], ...], names: Mapping[str, int]) -> Box:
+    return tuple((value(low, names), value(high, names)) for low, high in box)
+
+
+def _hull(boxes: list[Box]) -> Box:
+    return tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in zip(*boxes, strict=True))

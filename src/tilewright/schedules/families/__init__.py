@@ -1,0 +1,1 @@
+"""Tiling families, one file each: sizes, legality, and the schedule tree."""

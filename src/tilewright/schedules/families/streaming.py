@@ -1,0 +1,345 @@
+"""Streaming: tiles overlap on all axes but the first, along which several time levels run one behind the other.
+
+The steps are cut into *bands* of equal length. Inside a band every tile is independent of the others: it computes again
+what it needs of its neighbours, so it reads the grid once, writes its own cells once, and everything between stays in
+the caches. Inside a tile the levels of the band follow each other along axis 0, ``rows`` cells at a time.
+
+Legal for every program without a recurrence and every boundary but ``wrap``: nothing that another tile of the band
+computes is ever read. A tiling with ``threads`` is one for a GPU's thread blocks, see
+:mod:`tilewright.schedules.streaming.block`.
+"""
+
+import itertools
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.weights import shares_products
+from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.streaming.levels import Pipeline as Levels
+from tilewright.schedules.streaming.levels import line_cells, of_problem
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.traits import Traits
+from tilewright.schedules.tree.affine import Expr, Integer, Name, Whole, least
+from tilewright.schedules.tree.nodes import (
+    Box,
+    Buffer,
+    Compute,
+    CopyIn,
+    CopyOut,
+    Let,
+    Loop,
+    Node,
+    Parallel,
+    Pipeline,
+    Private,
+    Range,
+    Sequence,
+    Unit,
+    nest,
+)
+
+NAME = "streaming"
+RANKS: tuple[int, ...] = (1, 2, 3)
+SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
+TRAITS = Traits(ghosts=True, streams=True)
+MAX_LEVELS = 1024
+MAX_ROWS = 16
+_DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
+_MANY_READS = 16
+"""Reads per cell above which the results of four planes and what they read do not fit into registers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts into which an axis is cut: as equal as whole units of cells allow.
+
+    Attributes:
+        extent: Cells of the axis.
+        unit: Cells of a unit.
+        count: Number of parts.
+        units: Units of all.
+    """
+
+    extent: int
+    unit: int
+    count: int
+    units: int
+
+    def start(self, part: Integer) -> Integer:
+        """First cell of a part."""
+        return part * self.units // self.count * self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """The tiles of a completed streaming tiling of a problem.
+
+    Attributes:
+        pipeline: The pipeline inside a tile.
+        rows: Cells of axis 0 by which all levels advance together.
+        levels: Lengths of the bands, in steps.
+        axes: Per axis (two at least), the parts that tiles are.
+    """
+
+    pipeline: Levels
+    rows: int
+    levels: tuple[int, ...]
+    axes: tuple[Parts, ...]
+
+    @property
+    def cuts(self) -> tuple[tuple[int, ...], ...]:
+        """Per axis (two at least), the boundaries of the tiles."""
+        return tuple((*map(parts.start, range(parts.count)), parts.extent) for parts in self.axes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footing:
+    """What a cost model needs to know of a problem's streaming tiles, whatever their sizes; axes as in a pipeline.
+
+    Attributes:
+        rows: Cells of axis 0 per advance, where the tiling does not say.
+        keep: The most cells of axis 0 that outlive an advance.
+        growth: Per axis, the cells that a tile computes beyond its own, per step to come and on both sides.
+    """
+
+    rows: int
+    keep: int
+    growth: tuple[int, ...]
+
+
+def bands(steps: int, most: int, sides: int) -> int:
+    """Return the number of bands: the smallest for which no band is longer than ``most`` steps.
+
+    The bands alternate between two sets of ``history`` versions each; version ``v`` must end up in slot ``v`` modulo
+    ``2 * history``, so the number of bands has the parity that the last version's slot asks for.
+
+    Args:
+        steps: Time steps.
+        most: Longest band.
+        sides: Versions of the field with the longest history.
+
+    >>> bands(100, 25, 1), bands(96, 32, 1), bands(0, 8, 1)
+    (4, 4, 0)
+    """
+    count = ceil_div(steps, most)
+    return count + (count - odd_side(steps, sides)) % 2
+
+
+def odd_side(steps: int, history: int) -> int:
+    """Return 1 if slot ``steps`` modulo ``2 * history`` is one that odd bands write, else 0.
+
+    Before the first band versions 0, -1, … lie in slots 0, -1, … (modulo); the other slots are written by odd bands.
+    """
+    return int(1 <= steps % (2 * history) <= history)
+
+
+def needed_rows(problem: Problem) -> int:
+    """Return the smallest number of rows that a tile can advance by."""
+    return max(1, *of_problem(problem).keep)
+
+
+def default_rows(problem: Problem) -> int:
+    """Return the number of rows that a tile advances by where nothing else is asked for."""
+    rank = problem.program.rank
+    if rank == 1:
+        return 1
+    many = rank == 3 and problem.program.loads > _MANY_READS and not _shares_products(problem)
+    return max(3 if many else 4, needed_rows(problem))
+
+
+def _shares_products(problem: Problem) -> bool:
+    """Whether neighbours along axis 0 can share products, which leaves registers for four planes of results."""
+    return problem.rounds and shares_products(problem.program)
+
+
+def footing(problem: Problem) -> Footing:
+    """Return how the streaming tiles of a problem grow."""
+    pipeline = of_problem(problem)
+    sides = zip(pipeline.below, pipeline.above, strict=True)
+    growth = tuple(below.period + above.period for below, above in sides)
+    return Footing(rows=default_rows(problem), keep=max(pipeline.keep), growth=growth)
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in what a tiling leaves out.
+
+    Raises:
+        UsageError: If a key does not apply or a value is out of its range.
+    """
+    rank = problem.program.rank
+    time, space = _DEFAULTS[rank]
+    example = f"write it like {NAME}:t={time},s={format_shape(space)}"
+    if tiling.threads:
+        tiling = stream_block.complete(problem, tiling)
+        _check_sizes(rank, tiling.time, tiling.space, example)
+        return tiling
+    given = {"sub": tiling.sub, "k": tiling.k}
+    for key, value in given.items():
+        if value:
+            raise UsageError(f"a {NAME} tiling has no {key}, got {str(tiling)!r}", example)
+    space = tiling.space or space
+    time = time if tiling.time == 1 and not tiling.space else tiling.time
+    _check_sizes(rank, time, space, example)
+    rows = default_rows(problem) if tiling.rows is None else tiling.rows
+    return replace(tiling, time=time, space=space, rows=rows)
+
+
+def _check_sizes(rank: int, time: int, space: tuple[int, ...], example: str) -> None:
+    if len(space) != rank:
+        raise UsageError(f"a {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
+    if time > MAX_LEVELS:
+        raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
+
+
+def applies(problem: Problem, *, blocks: bool = False) -> bool:
+    """Whether any streaming tiling of a problem is legal; with ``blocks``, any of a GPU's thread blocks."""
+    if problem.program.rank not in RANKS or (blocks and problem.program.rank == 1) or untileable(problem):
+        return False
+    plain = Tiling(family=NAME)
+    tiling = stream_block.threads_for(problem, plain) if blocks else plain
+    return isinstance(check(problem, complete(problem, tiling)), Legal)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a completed tiling keeps every dependence of the problem."""
+    violation = untileable(problem)
+    if violation:
+        return violation
+    rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)
+    if not needed <= rows <= MAX_ROWS or (problem.program.rank == 1 and rows != 1):
+        limit = "1 in 1D" if problem.program.rank == 1 else f"from {needed} to {MAX_ROWS} here"
+        return Violation(
+            reason=f"the levels of a {NAME} tiling of {problem.program.name!r} advance by rows={limit}, got {rows}",
+            hint="use the tiling hybrid or none for stencils that reach further",
+        )
+    for axis, extent in enumerate(problem.shape):
+        most = max(max(pair) for pair in _outside(problem)[axis])
+        if extent < most + 2:
+            return Violation(
+                reason=f"a {NAME} tiling needs at least {most + 2} cells on axis {axis} here, got {extent}",
+                hint="use the tiling none for small grids",
+            )
+    return Legal()
+
+
+def _outside(problem: Problem) -> list[list[tuple[int, int]]]:
+    """Per axis of the program and field, the cells outside the grid that are read."""
+    ghosts = of_problem(problem).ghosts
+    skip = len(ghosts[0]) - problem.program.rank
+    return [[field[axis + skip] for field in ghosts] for axis in range(problem.program.rank)]
+
+
+def geometry(problem: Problem, tiling: Tiling) -> Stream:
+    """Return the tiles of a completed tiling."""
+    if tiling.threads:
+        return _of_block(problem, tiling)
+    pipeline = of_problem(problem)
+    count = bands(problem.steps, tiling.time, max(pipeline.history))
+    shape, space = problem.shape, tiling.space
+    if len(shape) == 1:
+        shape, space = (1, *shape), (1, *space)
+    axes = [_parts(extent, size, 1) for extent, size in zip(shape[:-1], space[:-1], strict=True)]
+    axes.append(_parts(shape[-1], space[-1], line_cells(problem)))
+    return Stream(
+        pipeline=pipeline,
+        rows=tiling.rows or 1,
+        levels=tuple(problem.steps * (b + 1) // count - problem.steps * b // count for b in range(count)),
+        axes=tuple(axes),
+    )
+
+
+def _of_block(problem: Problem, tiling: Tiling) -> Stream:
+    bands = stream_block.bands(problem.steps, tiling.time, stream_block.history(problem))
+    return Stream(
+        pipeline=stream_block.of_block(problem),
+        rows=1,
+        levels=tuple(band.levels for band in bands),
+        axes=tuple(_blocks(extent, size) for extent, size in zip(problem.shape, tiling.space, strict=True)),
+    )
+
+
+def _parts(extent: int, size: int, unit: int) -> Parts:
+    """Cut an axis into the fewest parts of at most ``size`` cells."""
+    units = ceil_div(extent, unit)
+    return Parts(extent=extent, unit=unit, count=ceil_div(units, max(1, size // unit)), units=units)
+
+
+def _blocks(extent: int, size: int) -> Parts:
+    """Cut an axis into parts of ``size`` cells and a rest."""
+    count = ceil_div(extent, size)
+    return Parts(extent=extent, unit=size, count=count, units=count)
+
+
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of a completed tiling; the bands and the tiles' ends are those of this very problem.
+
+    Tiles of a band overlap, and every one computes all that it needs. Inside a tile the stages of all levels advance
+    together along axis 0, each behind those that it reads by the pipeline's lag.
+    """
+    stream = geometry(problem, tiling)
+    bands = {levels: _band(problem, tiling, stream, levels) for levels in dict.fromkeys(stream.levels)}
+    starts = itertools.accumulate(stream.levels, initial=0)
+    steps = zip(starts, stream.levels, strict=False)
+    return Sequence(tuple(Let("begin", Whole(start), bands[levels]) for start, levels in steps))
+
+
+def _band(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> Node:
+    """One band: its tiles, which run side by side."""
+    pipeline, rank, begin, t = stream.pipeline, problem.program.rank, Name("begin"), Name("t")
+    own: Box = tuple((Name(f"low{axis}"), Name(f"high{axis}")) for axis in range(len(stream.cuts)))
+    stages = range(len(pipeline.stages))
+    units: list[Node] = []
+    for stage in stages:
+        box = _box(stream, own, levels - 1 - t, stage)
+        units.append(Unit(pipeline.lag.at(t, stage), box[0], Compute(begin + t, Whole(stage), box[-rank:])))
+    start = own[0][0] - (max(pipeline.below[0].at(levels, stage) for stage in stages) + pipeline.lag.period)
+    stop = own[0][1] + max(pipeline.lag.at(levels, stage) for stage in stages)
+    steps = Loop(name="t", low=Whole(0), high=Whole(levels), child=Sequence(tuple(units)))
+    loads, stores = [], []
+    for field, stage in enumerate(pipeline.stage_of):
+        updated = problem.program.fields[field] in problem.program.updated
+        for age in range(pipeline.history[field]):
+            loaded = _box(stream, own, Whole(levels + age), stage)[-rank:]
+            loads.append(CopyIn(field=field, newest=begin, age=age, box=loaded))
+            if updated and (age < levels or not tiling.threads):
+                stores.append(CopyOut(field=field, newest=begin + levels, age=age, box=own[-rank:]))
+    advance = Pipeline(name="y", low=start, high=stop, step=stream.rows, child=steps)
+    work = Private(
+        buffers=_buffers(problem, tiling, stream, levels),
+        origin=tuple(low for low, _ in own[-rank:]),
+        side=Whole(0),
+        bands=Whole(len(stream.levels)),
+        child=Sequence((*loads, advance, *stores)),
+    )
+    ends: list[tuple[str, Expr]] = []
+    for axis, parts in enumerate(stream.axes):
+        tile = Name(f"tile{axis}")
+        ends += [(f"low{axis}", parts.start(tile)), (f"high{axis}", least(parts.start(tile + 1), parts.extent))]
+    ranges = tuple(Range(f"tile{axis}", Whole(0), Whole(parts.count)) for axis, parts in enumerate(stream.axes))
+    return Parallel(ranges, nest(work, *ends))
+
+
+def _buffers(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> tuple[Buffer, ...]:
+    """Rows of all versions of a field; of a thread block, one for the rows on chip of all fields that are updated."""
+    if tiling.threads:
+        return (Buffer(field=0, depth=stream_block.chip_values(problem, tiling), lengths=()),)
+    pipeline, found = stream.pipeline, []
+    largest = tuple((0, max(b - a for a, b in itertools.pairwise(cuts))) for cuts in stream.cuts)
+    for field, stage in enumerate(pipeline.stage_of):
+        passing = (stream.rows - pipeline.keep[field]) * pipeline.versions[field]
+        kept = 2 * pipeline.keep[field] * (pipeline.history[field] + levels)
+        lengths = tuple(high - low for low, high in _box(stream, largest, levels, stage)[1:])
+        found.append(Buffer(field=field, depth=passing + kept, lengths=lengths))
+    return tuple(found)
+
+
+def _box(
+    stream: Stream, own: tuple[tuple[Integer, Integer], ...], left: Integer, stage: int
+) -> tuple[tuple[Integer, Integer], ...]:
+    """The cells that a tile computes at a stage with ``left`` steps of its band to come, cut by no grid."""
+    sides = zip(own, stream.pipeline.below, stream.pipeline.above, strict=True)
+    return tuple((a - below.at(left, stage), b + above.at(left, stage)) for (a, b), below, above in sides)

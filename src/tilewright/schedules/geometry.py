@@ -1,0 +1,198 @@
+"""Exact geometry of hexagons, of diamonds and of skewed (classic) tiles, in logical steps.
+
+Hexagonal tiling of (time, x): tiles of two *colours*. Colour 1 tiles of phase ``p`` start at logical time
+``p * height``, colour 0 tiles half a height earlier; inside a phase colour 0 runs first. With slope ``r`` (the larger
+reach of all dependences, per logical step) and base ``s``, the rows of a hexagon are ``s, s + 2r, …`` up to half the
+height and the same way back. At every time the rows of the two colours fill one *pitch* exactly.
+
+Source: Prajapati et al. 2017, section 3, with the exact pitch ``2 s + r (height - 2)`` in place of the printed
+``2 t_S + t_T`` (equation 5).
+"""
+
+from dataclasses import dataclass
+
+from tilewright.base.intmath import ceil_div
+from tilewright.schedules.tree.affine import Integer, ceiling, least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hexagon:
+    """A hexagonal tile of (time, x).
+
+    Attributes:
+        height: Rows of a tile in logical steps, even (the papers' t_T, times the stages of a step).
+        base: Cells of the first and of the last row (the papers' t_S), at least ``max(1, slope)``.
+        slope: Cells by which a row grows on each side per logical step.
+    """
+
+    height: int
+    base: int
+    slope: int
+
+    @property
+    def note(self) -> str:
+        """A line about it for the reader of a kernel."""
+        return f"hexagons of {self.height} rows, base {self.base}, slope {self.slope}, pitch {self.pitch}"
+
+    @property
+    def half(self) -> int:
+        """Half the height."""
+        return self.height // 2
+
+    @property
+    def width(self) -> int:
+        """Cells of the widest row (the papers' w_tile)."""
+        return self.base + 2 * self.slope * (self.half - 1)
+
+    @property
+    def pitch(self) -> int:
+        """Distance between neighbouring tiles of one colour."""
+        return self.width + self.base
+
+    @property
+    def points(self) -> int:
+        """Cells of a whole tile, over all its rows."""
+        return self.half * (self.width + self.base)
+
+    @property
+    def overhang(self) -> int:
+        """Cells by which the widest row extends beyond the first one on each side."""
+        return self.slope * (self.half - 1)
+
+    def grown(self, i: Integer) -> Integer:
+        """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side."""
+        return least(i, self.height - 1 - i) * self.slope
+
+    def row(self, i: int) -> tuple[int, int]:
+        """Half-open range of row ``i``, relative to the left end of the first row."""
+        return -self.grown(i), self.base + self.grown(i)
+
+    def time_origin(self, colour: Integer, phase: Integer) -> Integer:
+        """Logical time of the first row."""
+        return phase * self.height - (1 - colour) * self.half
+
+    def space_origin(self, colour: Integer, index: Integer | int) -> Integer:
+        """Left end of the first row of tile ``index``."""
+        return index * self.pitch + colour * (self.base + self.slope * (self.half - 1))
+
+    def phases(self, colour: int, steps: Integer) -> Integer:
+        """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3), or more by one."""
+        if steps == 0:
+            return steps
+        return ceiling(steps if colour else steps + self.half, self.height)
+
+    def tiles(self, colour: Integer, extent: Integer) -> Integer:
+        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
+        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diamond:
+    """A diamond of (time, x), with the methods of a hexagon: two colours, one half a height after the other.
+
+    Two staircases of slope ``q / h`` cut the plane, ``h`` being half the height and ``q`` half the pitch: the cell x of
+    logical time tau is in the tile ``(floor(u / 2q), floor(v / 2q))`` with ``u = x + floor(q tau / h)`` and
+    ``v = floor(q tau / h) - x``. Dependences of a reach of at most ``floor(q / h)`` per logical step only lead to
+    earlier tiles, and the tiles of equal sums start together: a hexagon whose base is a single cell.
+
+    Source: Bandishti, Pananilath and Bondhugula, "Tiling stencil computations to maximize parallelism" (SC 2012).
+
+    Attributes:
+        height: Rows of a tile in logical steps, even.
+        pitch: Distance between neighbouring tiles of one colour, even; the widest row has one cell less.
+    """
+
+    height: int
+    pitch: int
+
+    @property
+    def note(self) -> str:
+        """A line about it for the reader of a kernel."""
+        return f"diamonds of {self.height} rows, pitch {self.pitch}"
+
+    @property
+    def half(self) -> int:
+        """Half the height."""
+        return self.height // 2
+
+    @property
+    def base(self) -> int:
+        """Cells of the first row."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """Cells of the widest row."""
+        return self.pitch - 1
+
+    @property
+    def overhang(self) -> int:
+        """Cells by which the widest row extends beyond the first one on each side."""
+        return self.pitch // 2 - 1
+
+    @property
+    def points(self) -> int:
+        """Cells of a whole tile, over all its rows."""
+        return self.half * self.pitch
+
+    def grown(self, i: Integer) -> Integer:
+        """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side.
+
+        The staircase goes on rising in the second half; seen from the other end it falls.
+        """
+        rise = self.pitch // 2
+        whole = rise % self.half == 0
+        risen = i * (rise // self.half) if whole else i * rise // self.half
+        return least(risen, 2 * rise - 1 - risen)
+
+    def row(self, i: int) -> tuple[int, int]:
+        """Half-open range of row ``i``, relative to the cell of the first row."""
+        return -self.grown(i), 1 + self.grown(i)
+
+    def time_origin(self, colour: Integer, phase: Integer) -> Integer:
+        """Logical time of the first row."""
+        return phase * self.height - (1 - colour) * self.half
+
+    def space_origin(self, colour: Integer, index: Integer | int) -> Integer:
+        """The cell of the first row of tile ``index``."""
+        return index * self.pitch + colour * (self.pitch // 2)
+
+    def phases(self, colour: int, steps: Integer) -> Integer:
+        """Number of phases of a colour that hold any of ``steps`` logical steps, or more by one."""
+        if steps == 0:
+            return steps
+        return ceiling(steps if colour else steps + self.half, self.height)
+
+    def tiles(self, colour: Integer, extent: Integer) -> Integer:
+        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
+        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
+
+
+Face = Hexagon | Diamond
+"""What a prism's tiles look like on (time, axis 0)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skew:
+    """A classic (time-skewed) cut of one axis inside a tile: cell x of row i belongs to tile (x + slope * i) // size.
+
+    Attributes:
+        size: Cells per row (the papers' t_S2, t_S3), at least 1.
+        slope: Cells by which a tile moves to the left per logical step.
+    """
+
+    size: int
+    slope: int
+
+    def row(self, index: Integer, i: Integer) -> tuple[Integer, Integer]:
+        """Half-open range of row ``i`` of tile ``index``."""
+        low = index * self.size - i * self.slope
+        return low, low + self.size
+
+    def tiles(self, extent: Integer, height: int) -> Integer:
+        """Number of tiles that cut ``[0, extent)`` over ``height`` rows."""
+        return ceiling(extent + self.slope * (height - 1), self.size)
+
+    def delay(self, height: int, tiles: Integer) -> Integer:
+        """How many tiles to the right a dependence on the band before leads, at most, of so many that there are."""
+        return least(ceil_div(self.slope * height, self.size), tiles - 1) if self.slope else tiles * 0

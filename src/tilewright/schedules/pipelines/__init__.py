@@ -1,0 +1,1 @@
+"""Schedules of pipelines: fused groups, and how their rows stream."""

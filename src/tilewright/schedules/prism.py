@@ -1,0 +1,152 @@
+"""Prisms: hexagons or diamonds on (time, axis 0), classic skewed cuts on every other axis.
+
+The hexagonal family is the prism in 1D, the hybrid family the prism in 2D and 3D, the diamond family the one of
+diamonds. A *tile* is a hexagon with all of
+the other axes; its *sub-tiles*, one per combination of classic cuts, run in lexicographic order inside it.
+
+Source: Grosser et al., "Hybrid hexagonal/classical tiling for GPUs" (CGO 2014), and Prajapati et al. 2017, section 3.
+"""
+
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
+from tilewright.schedules.legality import (
+    Legal,
+    Verdict,
+    broken_by_diamond,
+    broken_by_hexagon,
+    broken_by_skew,
+    untileable,
+)
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tree.affine import STEPS, Expr, Name, Whole, extent_of, least, most
+from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
+
+DIAMOND = "diamond"
+"""Name of the family whose prisms have diamonds for faces."""
+MAX_HEIGHT = 4096
+"""Largest height of a tile in time steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prism:
+    """The geometry of a prism in logical steps.
+
+    Attributes:
+        hexagon: The hexagon, or the diamond, on (time, axis 0).
+        skews: The classic cuts of axes 1, 2, ….
+        stages: Logical steps per time step. Row ``i`` of a hexagon always runs stage ``i % stages``.
+    """
+
+    hexagon: Face
+    skews: tuple[Skew, ...]
+    stages: int
+
+
+def geometry(problem: Problem, tiling: Tiling) -> Prism:
+    """Return the prism of a completed tiling, with the slopes that the problem's dependences ask for."""
+    stages = len(analyse(problem.program).stages)
+    first, *rest = slopes(problem)
+    base, *sizes = tiling.space
+    height = tiling.time * stages
+    face: Face = Hexagon(height=height, base=base, slope=first.widest)
+    if tiling.family == DIAMOND:
+        face = Diamond(height=height, pitch=base)
+    return Prism(
+        hexagon=face,
+        skews=tuple(Skew(size=size, slope=slope.right) for size, slope in zip(sizes, rest, strict=True)),
+        stages=stages,
+    )
+
+
+def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: Tiling) -> Tiling:
+    """Fill in what a prism tiling leaves out and refuse what does not apply.
+
+    Args:
+        problem: The problem.
+        tiling: A tiling of the family, perhaps without sizes.
+        ranks: Ranks of the programs that the family can cut.
+        default: Time and space where the tiling gives neither; the first size is raised to the slope.
+
+    Returns:
+        A tiling with a height and one size per axis; equal to the given one where nothing is missing.
+
+    Raises:
+        IllegalTilingError: If the family does not fit the program's rank.
+        UsageError: If a key does not apply or a value is out of its range.
+    """
+    rank, name = problem.program.rank, tiling.family
+    if rank not in ranks:
+        dimensions = " or ".join(f"{r}D" for r in ranks)
+        raise IllegalTilingError(
+            f"{name} tiles cut {dimensions} programs, {problem.program.name!r} is {rank}D",
+            "use hexagonal in 1D, hybrid in 2D and 3D",
+        )
+    space = tiling.space or (max(default.space[0], slopes(problem)[0].widest), *default.space[1:])
+    time = default.time if tiling.time == 1 and not tiling.space else tiling.time
+    example = f"write it like {name}:t={default.time},s={format_shape(default.space)}"
+    if len(space) != rank:
+        raise UsageError(f"a {name} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
+    if time % 2 or not 2 <= time <= MAX_HEIGHT:
+        raise UsageError(
+            f"the height t of a {name} tile is an even number from 2 to {MAX_HEIGHT}, got t={time}", example
+        )
+    if tiling.sub:
+        raise UsageError(f"a {name} tile has no sub-tiles of its own, got sub={format_shape(tiling.sub)}", example)
+    if tiling.threads and len(tiling.threads) != rank:
+        raise UsageError(f"threads are given per axis, {rank} for {problem.program.name!r}, got {tiling}", example)
+    return replace(tiling, time=time, space=space)
+
+
+def check(problem: Problem, tiling: Tiling) -> Verdict:
+    """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory."""
+    shape = geometry(problem, tiling)
+    violation = untileable(problem)
+    if isinstance(shape.hexagon, Diamond):
+        violation = violation or broken_by_diamond(problem, shape.hexagon)
+    else:
+        violation = violation or broken_by_hexagon(problem, shape.hexagon)
+    for axis, skew in enumerate(shape.skews, 1):
+        violation = violation or broken_by_skew(problem, skew, axis)
+    return violation or Legal()
+
+
+def tree(problem: Problem, tiling: Tiling) -> Node:
+    """Return the order of a completed prism tiling: wavefronts of the two colours in turn, which threads share.
+
+    Inside a tile the classic cuts run in sequence, inside such a cut the rows of the face follow each other in time.
+    """
+    cut = geometry(problem, tiling)
+    face, total = cut.hexagon, Name("total")
+    wave, colour, start, left = Name("wave"), Name("colour"), Name("start"), Name("left")
+    tau, row, grow = Name("tau"), Name("row"), Name("grow")
+    names: list[tuple[str, Expr]] = [("row", tau - start), ("grow", face.grown(row))]
+    box: list[tuple[Expr, Expr]] = [(left - grow, left + face.base + grow)]
+    for axis, skew in enumerate(cut.skews, 1):
+        low = skew.row(Name(f"classic{axis}"), row)[0]
+        names.append((f"from{axis}", low))
+        box.append((Name(f"from{axis}"), Name(f"from{axis}") + skew.size))
+    inside: Node = Loop(
+        name="tau",
+        low=most(start, 0),
+        high=least(start + face.height, total),
+        child=nest(logical_step(tau, cut.stages, tuple(box)), *names),
+    )
+    for axis in range(len(cut.skews), 0, -1):
+        cuts = cut.skews[axis - 1].tiles(extent_of(axis), face.height)
+        inside = Loop(name=f"classic{axis}", low=Whole(0), high=cuts, child=inside, subtile=True)
+    tiles = Parallel(
+        (Range("tile", Whole(0), face.tiles(colour, extent_of(0))),),
+        Let("left", face.space_origin(colour, Name("tile")), inside),
+    )
+    wavefronts = Loop(
+        name="wave",
+        low=Whole(0),
+        high=face.phases(0, total) * 2,
+        child=nest(tiles, ("colour", wave % 2), ("start", face.time_origin(colour, wave // 2))),
+    )
+    return Mark(face.note, Let("total", STEPS * cut.stages, wavefronts))

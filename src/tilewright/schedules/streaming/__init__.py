@@ -1,0 +1,1 @@
+"""What streaming tiles consist of: blocks, rims and levels."""

@@ -1,0 +1,450 @@
+"""Streaming tiles of a GPU's thread block: the same pipeline, a row (2D) or plane (3D) at a time, all levels at once.
+
+A tiling of the streaming family that names its ``threads`` is one for a block. It differs from a processor's in three
+ways:
+
+- all units of an advance run at the same time, between two barriers, so that a unit runs one cell further behind
+  (``pause``) than its reads need;
+- an advance is one cell of axis 0, along which no two threads lie;
+- tiles start at multiples of their sizes, and bands are as long as the tiling says, the last ones aside.
+
+The kernels keep ``2 * history`` versions of a field that is updated, slots 0, 1, … in a ring. A band that starts at
+version ``b`` must not write a slot that it reads.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.base.constants import MAX_BLOCK_THREADS, REGISTERS, STATIC_SHARED, WARP, WORD
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div, round_up
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
+from tilewright.schedules.streaming.levels import Growth, Pipeline, of_problem
+from tilewright.schedules.streaming.rims import Rims, rims
+from tilewright.schedules.tiling import Tiling
+
+Ints = NDArray[np.int64]
+PAUSE = 1
+"""Cells by which a unit runs behind what its reads need: those of an advance."""
+MOST_READS = 2000
+"""Reads up to which a kernel of a tile is written out; beyond, it is slow to compile and to run."""
+_HEIGHTS = {2: (7, 5, 3, 1), 3: (2, 1)}
+_ROWS = {2: (512, 256), 3: (128, 32, 32)}
+"""Own rows of a tile, and what it loads of the other axes, where the tiling does not say."""
+_MOST_THREADS = 512
+"""Threads that a block has at most where the tiling does not say."""
+_GENERAL_BYTES = 12 * 1024
+"""Bytes on chip that the general kernel should need at most: where it cannot do with less, it takes what it needs."""
+_CELLS = {2: ((4,), (2,), (1,)), 3: ((2, 2), (1, 2), (1, 1))}
+"""Cells of a thread per axis that threads share, where the tiling does not say: the first that fit into registers."""
+OTHER_REGISTERS, CELL_REGISTERS = 52, 2
+"""Registers of a thread besides the values that it keeps, and besides those per cell, by NVRTC's code."""
+MOST_REGISTERS = 240
+"""Registers of a thread beyond which another compiler might spill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """A band of steps.
+
+    Attributes:
+        levels: Its steps.
+        source: Slot of the version that it starts from; older ones lie in the slots before.
+        target: Slot of the version that it ends with.
+    """
+
+    levels: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footing:
+    """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes.
+
+    Attributes:
+        program: The program.
+        pipeline: Its pipeline.
+        halo_base: Cells that a tile loads beyond its own on both sides, per axis, besides those per level.
+        halo_rate: The same per level.
+        lag_base: Rows by which the last level runs behind the first row that is loaded, besides those per level.
+        lag_rate: The same per level.
+        kept_base: Versions of every field that are kept on the way, besides one per level of those that are updated.
+        versions: Versions that a band starts from and ends with, over the fields that are updated.
+        most_versions: The most of one field.
+        constants: Fields that are never updated.
+        moving_reads: Reads per cell of fields that are updated.
+        constant_reads: Reads per cell of fields that are never updated.
+        stores: Statements.
+        stages: Stages of a step.
+        most_reads: Reads up to which a kernel is written out.
+    """
+
+    program: Program
+    pipeline: Pipeline
+    halo_base: tuple[int, ...]
+    halo_rate: tuple[int, ...]
+    lag_base: int
+    lag_rate: int
+    kept_base: tuple[int, ...]
+    versions: int
+    most_versions: int
+    constants: int
+    moving_reads: int
+    constant_reads: int
+    stores: int
+    stages: int
+    most_reads: int
+
+    def whole(self, time: Ints) -> Ints:
+        """Return :func:`whole_levels` of arrays."""
+        versions = self.most_versions
+        if versions == 1:
+            return time
+        ring = 2 * versions
+        return np.where(time <= versions, time, versions + (time - versions) // ring * ring)
+
+    def rims(self, cells: tuple[int, ...]) -> Rims:
+        """Return what threads hand to each other that own so many cells per shared axis."""
+        return rims(self.program, self.pipeline, cells)
+
+    def kept(self, levels: int) -> tuple[int, ...]:
+        """Return the versions of every field that are kept on the way in bands of so many levels."""
+        updated = self.program.updated
+        return tuple(
+            base + levels if field in updated else 0
+            for field, base in zip(self.program.fields, self.kept_base, strict=True)
+        )
+
+    def written(self, levels: Ints, rows: Ints, cells: Ints) -> Ints:
+        """Return :func:`written_reads` of arrays of levels, rows in use and cells of a thread."""
+        return np.asarray(levels * cells * rows * (self.moving_reads + self.constant_reads))
+
+
+def footing(problem: Problem) -> Footing:
+    """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
+    program, pipeline = problem.program, of_block(problem)
+    low, high = zip(*(halo(pipeline, levels) for levels in (1, 2)), strict=True)
+    each = [tuple(a + b for a, b in zip(low[i], high[i], strict=True)) for i in (0, 1)]
+    reads = [read for statement in program.statements for read in statement.reads]
+    moving = [read for read in reads if read.field in program.updated]
+    first = [-pipeline.lag.at(-program.history(f), pipeline.stage_of[i]) for i, f in enumerate(program.fields)]
+    updated = len(program.updated)
+    return Footing(
+        program=program,
+        pipeline=pipeline,
+        halo_base=tuple(2 * a - b for a, b in zip(*each, strict=True)),
+        halo_rate=tuple(b - a for a, b in zip(*each, strict=True)),
+        lag_base=max(pipeline.lag.offsets) + max(first) - pipeline.lag.period,
+        lag_rate=pipeline.lag.period,
+        kept_base=tuple(max(0, versions - 1) for versions, _ in rings(problem, 1)),
+        versions=sum(program.history(field) for field in program.updated),
+        most_versions=history(problem),
+        constants=len(program.fields) - updated,
+        moving_reads=len(moving),
+        constant_reads=len(reads) - len(moving),
+        stores=len(program.statements),
+        stages=len(pipeline.stages),
+        most_reads=MOST_READS,
+    )
+
+
+def of_block(problem: Problem) -> Pipeline:
+    """Return the pipeline of a problem in a thread block."""
+    return of_problem(problem, PAUSE)
+
+
+def history(problem: Problem) -> int:
+    """Return the most versions that a step of a problem starts from, over the fields that it updates."""
+    return max(problem.program.history(field) for field in problem.program.updated)
+
+
+def whole_levels(most: int, versions: int) -> int:
+    """Return the length of a whole band of at most so many steps.
+
+    >>> whole_levels(8, 1), whole_levels(8, 2), whole_levels(1, 2)
+    (8, 6, 1)
+    """
+    if versions == 1 or most <= versions:
+        return most
+    ring = 2 * versions
+    return versions + (most - versions) // ring * ring
+
+
+def bands(steps: int, most: int, versions: int) -> Iterator[Band]:
+    """Yield the bands of some steps that start at version 0 in slot 0; version ``steps`` ends up in its own slot.
+
+    With one version the bands alternate between two slots, and their number has the parity of the steps. With several,
+    a band is at most as long as the history, or longer by a multiple of the ring, less the history: then the versions
+    that it writes lie opposite those that it reads.
+
+    >>> [band.levels for band in bands(10, 4, 1)], [band.levels for band in bands(9, 4, 1)]
+    ([4, 4, 1, 1], [4, 3, 2])
+    >>> [(band.levels, band.source, band.target) for band in bands(9, 6, 2)]
+    [(6, 0, 2), (2, 2, 0), (1, 0, 1)]
+    """
+    if versions == 1:
+        for number, levels in enumerate(_alternating(steps, most)):
+            yield Band(levels=levels, source=number % 2, target=(number + 1) % 2)
+        return
+    slot, ring = 0, 2 * versions
+    while steps:
+        levels = whole_levels(min(most, steps), versions)
+        yield Band(levels=levels, source=slot, target=(slot + levels) % ring)
+        slot, steps = (slot + levels) % ring, steps - levels
+
+
+def _alternating(steps: int, most: int) -> Iterator[int]:
+    """Lengths of bands whose number is odd where the steps are; all but the last three are whole."""
+    count = ceil_div(steps, most)
+    count += (count - steps) % 2
+    while count:
+        levels = min(most, steps - (count - 1))
+        if count <= 2:
+            levels = ceil_div(steps, count)
+        yield levels
+        steps, count = steps - levels, count - 1
+
+
+def complete(problem: Problem, tiling: Tiling) -> Tiling:
+    """Fill in the steps of a band and the sizes of a tiling with threads.
+
+    Raises:
+        UsageError: If a key does not apply or a value is out of its range.
+    """
+    rank = problem.program.rank
+    if rank not in _ROWS:
+        raise UsageError(
+            f"streaming tiles of thread blocks are for 2D and 3D programs, {problem.program.name!r} is {rank}D",
+            "use hexagonal on a GPU, or leave threads out",
+        )
+    time, space = default_sizes(problem)
+    example = f"write it like streaming:t={time},s={format_shape(space)},threads={'1x' * (rank - 1)}64"
+    for key, value in {"sub": tiling.sub, "rows": tiling.rows, "variant": tiling.variant != "fixed"}.items():
+        if value:
+            raise UsageError(f"a streaming tiling with threads has no {key}, got {str(tiling)!r}", example)
+    if len(tiling.threads) != rank or tiling.threads[0] != 1:
+        raise UsageError(
+            f"threads of a streaming tiling are given per axis, {rank} here, the first one 1, got {tiling}", example
+        )
+    count = 1
+    for each in tiling.threads:
+        count *= each
+    if count > MAX_BLOCK_THREADS:
+        raise UsageError(f"a thread block has at most {MAX_BLOCK_THREADS} threads, got {tiling}", example)
+    time = time if tiling.time == 1 and not tiling.space else tiling.time
+    return replace(tiling, time=time, space=tiling.space or space)
+
+
+def threads_for(problem: Problem, tiling: Tiling) -> Tiling:
+    """Return a streaming tiling with threads: those given, or as many as have a few cells of the loaded row each."""
+    rank = problem.program.rank
+    if tiling.threads or rank not in _ROWS:
+        return tiling
+    time, space = (tiling.time, tiling.space) if tiling.space else default_sizes(problem)
+    row = loaded(problem, time, space)
+    for cells in _CELLS[rank]:
+        counts = [ceil_div(extent, count) for extent, count in zip(row[1:], cells, strict=True)]
+        if rank == 2:
+            counts[-1] = round_up(counts[-1], WARP)
+        inner = min(counts[-1], _MOST_THREADS)
+        outer = tuple(max(1, min(_MOST_THREADS // inner, count)) for count in counts[:-1])
+        found = replace(tiling, time=time, space=space, threads=(1, *outer, inner), rows=None)
+        if in_registers(problem, found):
+            break
+    return replace(tiling, threads=found.threads, rows=None)
+
+
+def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
+    """Return levels and sizes of a tile where nothing else is asked for: the most levels that are not too many."""
+    rank, chosen = problem.program.rank, (1, _ROWS[problem.program.rank])
+    for time in reversed(_HEIGHTS[rank]):
+        low, high = halo(of_block(problem), whole_levels(time, history(problem)))
+        grown = [a + b for a, b in zip(low, high, strict=True)]
+        space = tuple(max(1, row - more) for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
+        tiling = Tiling(family="streaming", time=time, space=(_ROWS[rank][0], *space))
+        wide = all(2 * more <= row for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
+        small = _bytes(problem, time, tiling.space) <= STATIC_SHARED
+        threaded = threads_for(problem, tiling)
+        short = written_reads(problem, threaded) <= MOST_READS and in_registers(problem, threaded)
+        if time == _HEIGHTS[rank][-1] or (wide and small and short):
+            chosen = time, tiling.space
+    return chosen[0], _narrowed(problem, *chosen)
+
+
+def _narrowed(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
+    """Halve the loaded cells along axis 1 until the tile fits on the chip and into registers: of wide reaches."""
+    low, high = halo(of_block(problem), whole_levels(time, history(problem)))
+
+    def fits() -> bool:
+        tiling = threads_for(problem, Tiling(family="streaming", time=time, space=space))
+        return in_registers(problem, tiling) and _bytes(problem, time, space) <= STATIC_SHARED
+
+    while space[1] > 1 and not fits():
+        more = low[1] + high[1]
+        space = (space[0], max(1, (space[1] + more) // 2 - more), *space[2:])
+    return space
+
+
+def _bytes(problem: Problem, time: int, space: tuple[int, ...]) -> int:
+    """Bytes on chip of a tile."""
+    tiling = threads_for(problem, Tiling(family="streaming", time=time, space=space))
+    return chip_values(problem, tiling) * problem.itemsize
+
+
+def chip_values(problem: Problem, tiling: Tiling) -> int:
+    """Return the values that a block keeps on chip, in the kernel that computes most of a grid."""
+    levels = whole_levels(tiling.time, history(problem))
+    kept = tuple(versions for versions, _ in rings(problem, levels))
+    if not tiling.threads or written_reads(problem, tiling) > MOST_READS:
+        return general_values(problem, tiling.time, general_space(problem, tiling))
+    return rims_of(problem, own_cells(problem, tiling)).values(kept, tiling.threads[1:])
+
+
+def general_values(problem: Problem, time: int, space: tuple[int, ...]) -> int:
+    """Return the values that a block of the general kernel keeps on chip, with tiles of a size."""
+    plane = 1
+    for extent in loaded(problem, time, space)[1:]:
+        plane *= extent
+    levels = whole_levels(time, history(problem))
+    return sum(versions * rows for versions, rows in rings(problem, levels)) * plane
+
+
+def general_space(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return the size of the general kernel's tiles, which divide those of a tiling: the widest that need little."""
+    space = tiling.space
+    while max(space[1:]) > 1 and general_values(problem, tiling.time, space) * problem.itemsize > _GENERAL_BYTES:
+        widest = max(range(1, len(space)), key=lambda axis: space[axis])
+        space = tuple(ceil_div(size, 2) if axis == widest else size for axis, size in enumerate(space))
+    return space
+
+
+def bent(problem: Problem) -> tuple[int, ...]:
+    """Return the axes along which a read beyond the edge is anything but a cell that keeps its value."""
+    found = {
+        axis
+        for statement in problem.program.statements
+        for read in statement.reads
+        for axis, offset in enumerate(read.offset)
+        if offset and any(side.kind != "fixed" for side in problem.sides(read.field)[axis])
+    }
+    return tuple(sorted(found))
+
+
+def own_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return the cells of a thread, which lie side by side, per axis that threads share."""
+    row = loaded(problem, tiling.time, tiling.space)
+    return tuple(ceil_div(extent, count) for extent, count in zip(row[1:], tiling.threads[1:], strict=True))
+
+
+def padding(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return by how many cells a block loads earlier than it must, per axis that threads share.
+
+    As many as let a tile's own cells begin with a thread's first one, where its threads have cells to spare for that.
+    """
+    low, _ = halo(of_block(problem), whole_levels(tiling.time, history(problem)))
+    row = loaded(problem, tiling.time, tiling.space)
+    found = []
+    for below, extent, cells, count in zip(
+        low[1:], row[1:], own_cells(problem, tiling), tiling.threads[1:], strict=True
+    ):
+        spare = -below % cells
+        found.append(spare if extent + spare <= cells * count else 0)
+    return tuple(found)
+
+
+def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
+    """Return what threads hand to each other that own so many cells."""
+    return rims(problem.program, of_block(problem), cells)
+
+
+def thread_cells(problem: Problem, tiling: Tiling) -> int:
+    """Return the cells of a thread in a row or plane that a tile loads."""
+    cells = 1
+    for count in own_cells(problem, tiling):
+        cells *= count
+    return cells
+
+
+def held_values(problem: Problem, tiling: Tiling) -> int:
+    """Return the values that a thread keeps in registers: its rows, what it keeps of others, and what it fetches."""
+    levels, cells = whole_levels(tiling.time, history(problem)), own_cells(problem, tiling)
+    found, count = rims_of(problem, cells), thread_cells(problem, tiling)
+    kept = [versions for versions, _ in rings(problem, levels)]
+    ahead = count * sum(problem.program.history(field) for field in problem.program.updated)
+    return sum(n * found.rows * (count + more) for n, more in zip(kept, found.again, strict=True)) + ahead
+
+
+def in_registers(problem: Problem, tiling: Tiling) -> bool:
+    """Say whether what a thread keeps should fit into its registers."""
+    words = held_values(problem, tiling) * problem.itemsize // WORD
+    asked = words + OTHER_REGISTERS + CELL_REGISTERS * thread_cells(problem, tiling)
+    count = 1
+    for each in tiling.threads:
+        count *= each
+    return asked <= min(MOST_REGISTERS, REGISTERS // count)
+
+
+def written_reads(problem: Problem, tiling: Tiling) -> int:
+    """Return the reads of a kernel in which levels, a thread's cells and the rows in use are written out."""
+    levels = whole_levels(tiling.time, history(problem))
+    rows = rims_of(problem, own_cells(problem, tiling)).rows
+    reads = sum(len(statement.reads) for statement in problem.program.statements)
+    return levels * rows * thread_cells(problem, tiling) * reads
+
+
+def loaded(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the cells per axis that a tile of a whole band loads, its neighbours' cells included."""
+    levels = whole_levels(time, history(problem))
+    low, high = halo(of_block(problem), levels)
+    return tuple(size + a + b for size, a, b in zip(space, low, high, strict=True))
+
+
+def halo(pipeline: Pipeline, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the cells that a tile of some levels loads below and above its own, per axis."""
+    pairs = zip(pipeline.history, pipeline.stage_of, strict=True)
+    ages = [(levels + age, stage) for versions, stage in pairs for age in range(versions)]
+
+    def most(sides: tuple[Growth, ...]) -> tuple[int, ...]:
+        return tuple(max(side.at(left, stage) for left, stage in ages) for side in sides)
+
+    return most(pipeline.below), most(pipeline.above)
+
+
+def extra_rows(problem: Problem, levels: int) -> int:
+    """Return the advances of a tile of a whole band besides one per own row: its halo, and the lag of its levels."""
+    pipeline = of_block(problem)
+    lag, below, above = pipeline.lag, pipeline.below[0], pipeline.above[0]
+    versions = zip(pipeline.history, pipeline.stage_of, strict=True)
+    first = [lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)]
+    last = [lag.at(levels - 1, stage) + above.at(0, stage) for stage in range(len(pipeline.stages))]
+    return max(last) - min(first)
+
+
+def ring_rows(problem: Problem) -> int:
+    """Return the rows of a ring of the general kernel."""
+    program, pipeline = problem.program, of_block(problem)
+    return max(pipeline.keep[program.fields.index(field)] for field in program.updated) + 1
+
+
+def rings(problem: Problem, levels: int) -> tuple[tuple[int, int], ...]:
+    """Return per field the versions that a block keeps on chip, and the cells of axis 0 of each.
+
+    Fields that are never updated are read from memory, (0, 0). The version that a band ends with is kept only where a
+    later stage of its step reads it.
+    """
+    program, pipeline = problem.program, of_block(problem)
+    depth = ring_rows(problem)
+    found = []
+    for field, versions in zip(program.fields, pipeline.history, strict=True):
+        if field not in program.updated:
+            found.append((0, 0))
+            continue
+        again = any(read.field == field and read.level == 1 for s in program.statements for read in s.reads)
+        found.append((versions + levels - (not again), depth))
+    return tuple(found)

@@ -1,0 +1,121 @@
+"""The tiling value and its notation: ``family:name=value,…``."""
+
+import re
+from dataclasses import dataclass, fields
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_shape, parse_shape
+from tilewright.schedules.bodies.body import FORMS, NEIGHBOURS
+
+_WHOLE = re.compile(r"[0-9]{1,12}")
+_SHORT = {"t": "time", "s": "space"}
+_LONG = {"time": "t", "space": "s"}
+VARIANTS = ("fixed", "param")
+REUSES = ("place", "move")
+_WORDS = {"variant": VARIANTS, "reuse": REUSES, "neighbours": NEIGHBOURS, "sums": FORMS}
+"""Keys whose values are words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiling:
+    """The order of execution of a kernel, and what is asked for of its code beyond the rule's choice.
+
+    Attributes:
+        family: Name of the tiling family.
+        time: Height of a tile in time steps (the papers' t_T); 1 where time is not tiled.
+        space: Tile sizes per axis, outermost first (the papers' t_S1, t_S2, t_S3); empty where the family has none.
+        sub: Sub-tile sizes per axis; empty where the family has none.
+        threads: Threads per axis of a GPU's thread block; empty for the family's default.
+        k: Tiles resident per SM; None for the largest number that fits.
+        rows: Rows blocked in registers; None for the family's default.
+        unroll: Unroll factor of the innermost loop; None for the compiler's choice.
+        variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
+        reuse: How a GPU's tile keeps what the next one needs: ``place`` leaves it where it is on chip, ``move`` moves
+            it to the front.
+        neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
+        sums: On a CPU, how weighted sums are written, one of :data:`tilewright.schedules.bodies.body.FORMS`; None for
+            the default.
+        piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
+        team: On a CPU, threads that share a tile; None for the family's default.
+
+    Examples:
+        >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
+        'hybrid:t=16,s=8x64,threads=1x64'
+    """
+
+    family: str
+    time: int = 1
+    space: tuple[int, ...] = ()
+    sub: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+    k: int | None = None
+    rows: int | None = None
+    unroll: int | None = None
+    variant: str = "fixed"
+    reuse: str = "place"
+    neighbours: str | None = None
+    sums: str | None = None
+    piece: int | None = None
+    team: int | None = None
+
+    def __str__(self) -> str:
+        parts = []
+        for item in fields(self)[1:]:
+            value = getattr(self, item.name)
+            if value == item.default:
+                continue
+            text = format_shape(value) if isinstance(value, tuple) else str(value)
+            parts.append(f"{_LONG.get(item.name, item.name)}={text}")
+        return f"{self.family}:{','.join(parts)}" if parts else self.family
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data: every key but those that say how code is written, where they are open.
+
+        Examples:
+            >>> parse("none").to_dict()["k"], "sums" in parse("none").to_dict()
+            (None, False)
+        """
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        for name in ("neighbours", "sums", "piece", "team"):
+            if plain[name] is None:
+                del plain[name]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+
+
+NONE = Tiling(family="none")
+"""No tiling: one sweep over the grid per statement and step."""
+
+
+def parse(text: str) -> Tiling:
+    """Parse a tiling; whatever ``str(tiling)`` writes is accepted.
+
+    Raises:
+        UsageError: If a key or a value is not understood. Whether the family exists is its catalogue's to say.
+    """
+    family, _, rest = text.strip().partition(":")
+    values: dict[str, int | str | tuple[int, ...]] = {}
+    for part in rest.split(",") if rest else []:
+        short, _, value = part.strip().partition("=")
+        name = _SHORT.get(short, short)
+        if name in values:
+            raise UsageError(f"the tiling {text!r} gives {short!r} twice")
+        values[name] = _value(name, value.strip(), text)
+    return Tiling(family=family, **values)  # type: ignore[arg-type]
+
+
+def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
+    if name in {"space", "sub", "threads"}:
+        return parse_shape(value)
+    if name in {"time", "k", "rows", "unroll", "piece", "team"}:
+        if not _WHOLE.fullmatch(value) or int(value) < 1:
+            raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
+        return int(value)
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            raise UsageError(f"the {name} of a tiling is one of {', '.join(_WORDS[name])}, got {value!r}")
+        return value
+    raise UsageError(
+        f"a tiling has no key {name!r}, in {text!r}",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, neighbours, "
+        "sums, piece and team",
+    )

@@ -1,0 +1,40 @@
+"""What others may ask about a tiling family; a family answers with one value, ``TRAITS``."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tiling import Tiling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What distinguishes a family from others, wherever that matters; nothing holds unless it is said.
+
+    Attributes:
+        untiled: There are no tiles and no sizes: every step sweeps over the grid.
+        hexagons: Tiles are hexagons on (time, axis 0), so that heights are even and bases hold the reach.
+        diamonds: Tiles are diamonds on (time, axis 0), so that heights and pitches are even and pitches grow with
+            heights.
+        ghosts: A tile computes cells of its neighbours again, in a band of steps no longer than the run.
+        streams: Levels follow each other along axis 0 inside a tile, which has code and models of its own for that.
+        teams: Several threads of a CPU may share a tile.
+        tables: Tiles cut a table that a recurrence fills.
+        candidates: Yields the tilings of a problem that are worth a look on a CPU with so many threads. A family that
+            has it needs no grid of sizes elsewhere, and no time model but that of its counts; there is code for it on
+            CPUs alone.
+    """
+
+    untiled: bool = False
+    hexagons: bool = False
+    diamonds: bool = False
+    ghosts: bool = False
+    streams: bool = False
+    teams: bool = False
+    tables: bool = False
+    candidates: Callable[[Problem, int], Iterable[Tiling]] | None = None
+
+    @property
+    def prisms(self) -> bool:
+        """Whether tiles are prisms over hexagons or diamonds, whose other axes are cut in sequence."""
+        return self.hexagons or self.diamonds

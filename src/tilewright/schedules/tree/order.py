@@ -1,0 +1,130 @@
+"""The order of execution of a schedule tree on one problem, piece by piece."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.pieces import Piece, clip
+from tilewright.schedules.tree.affine import value
+from tilewright.schedules.tree.nodes import (
+    Compute,
+    CopyIn,
+    CopyOut,
+    Guard,
+    Let,
+    Loop,
+    Mark,
+    Node,
+    Parallel,
+    Pipeline,
+    Private,
+    Sequence,
+    Unit,
+    Wavefronts,
+    unfolded,
+)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk through a tree: the sizes of the problem, the wavefronts that are done, the sub-tiles that it is in.
+
+    Inside a tile that threads share also the turns that are done and the part that it is in.
+    """
+
+    shape: tuple[int, ...]
+    stages: int
+    wavefronts: int = 0
+    subs: list[int] = field(default_factory=list)
+    turns: int = 0
+    part: int = 0
+
+    def pieces(self, node: Node, names: dict[str, int], tile: int | None = None) -> Iterator[Piece]:
+        match node:
+            case Mark() | Private():
+                yield from self.pieces(node.child, names, tile)
+            case Let(name, number, child):
+                yield from self.pieces(child, {**names, name: value(number, names)}, tile)
+            case Sequence(children):
+                for child in children:
+                    yield from self.pieces(child, names, tile)
+            case Loop():
+                yield from self._loop(node, names, tile)
+            case Parallel():
+                yield from self._parallel(node, names, tile)
+            case Wavefronts() | Pipeline():
+                yield from self.pieces(unfolded(node), names, tile)
+            case Guard():
+                if value(node.low, names) <= value(node.value, names) < value(node.high, names):
+                    yield from self.pieces(node.child, names, tile)
+            case Compute():
+                yield from self._cells(node, names, tile or 0)
+                self.wavefronts += tile is None
+            case CopyIn() | CopyOut() | Unit():
+                pass
+
+    def _loop(self, loop: Loop, names: dict[str, int], tile: int | None) -> Iterator[Piece]:
+        low, high = value(loop.low, names), value(loop.high, names)
+        for number in range(low, high, loop.step):
+            if loop.subtile:
+                self.subs.append(number - low)
+            yield from self.pieces(loop.child, {**names, loop.name: number}, tile)
+            if loop.subtile:
+                self.subs.pop()
+
+    def _parallel(self, many: Parallel, names: dict[str, int], tile: int | None) -> Iterator[Piece]:
+        """The tiles of a wavefront, or the parts of a tile."""
+        for place, own in _numbered(many, names):
+            if tile is None:
+                self.turns = 0
+            else:
+                self.part = place
+            yield from self.pieces(many.child, own, place if tile is None else tile)
+        if tile is None:
+            self.wavefronts += 1
+        else:
+            self.turns, self.part = self.turns + 1, 0
+
+    def _cells(self, cells: Compute, names: dict[str, int], tile: int) -> Iterator[Piece]:
+        box = clip(tuple((value(low, names), value(high, names)) for low, high in cells.box), self.shape)
+        if box is not None:
+            time = value(cells.step, names) * self.stages + value(cells.stage, names)
+            yield Piece(
+                wavefront=self.wavefronts,
+                tile=tile,
+                sub=tuple(self.subs),
+                time=time,
+                box=box,
+                turn=self.turns,
+                part=self.part,
+            )
+
+
+def _numbered(many: Parallel, names: dict[str, int]) -> Iterator[tuple[int, dict[str, int]]]:
+    """The tiles of a wavefront, or the parts of a tile: their place, and the names inside them."""
+    spans = []
+    for each in many.ranges:
+        low = value(each.low, names)
+        spans.append(range(low, low + value(each.count, names)))
+    for place, numbers in enumerate(itertools.product(*spans)):
+        yield place, {**names, **dict(zip((each.name for each in many.ranges), numbers, strict=True))}
+
+
+def walk(tree: Node, shape: tuple[int, ...], steps: int = 1, stages: int = 1) -> Iterator[Piece]:
+    """Yield the pieces of a grid in the order that a schedule tree states, empty ones left out.
+
+    Args:
+        tree: The tree.
+        shape: Cells of the grid per axis.
+        steps: Time steps.
+        stages: Logical steps per time step.
+    """
+    sizes = {"steps": steps, **{f"n{axis}": cells for axis, cells in enumerate(shape)}}
+    yield from _Walk(shape=shape, stages=stages).pieces(tree, sizes)
+
+
+def order(problem: Problem, tree: Node) -> Iterator[Piece]:
+    """Yield the pieces of a problem in the order of execution that a schedule tree states."""
+    return walk(tree, problem.shape, problem.steps, len(analyse(problem.program).stages))

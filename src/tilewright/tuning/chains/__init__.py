@@ -1,0 +1,1 @@
+"""Search among the orders of a matrix chain."""

@@ -1,0 +1,1 @@
+"""Codesign: designs, their workloads, Pareto sets, and what bounds them."""

@@ -1,0 +1,243 @@
+"""Designs with their areas and what a workload makes of them: weights and areas change without solving again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.base.errors import UsageError
+from tilewright.costs import area as area_model
+from tilewright.costs.area import Chip, Coefficients, Parts
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.codesign.design import Axes, Case, Options, reweighted
+from tilewright.tuning.codesign.search import NOTHING
+from tilewright.tuning.codesign.solve import UNTILED, Solution
+from tilewright.tuning.pareto import best_within, pareto
+from tilewright.tuning.spaces import space
+
+Range = tuple[float, float]
+"""Least and largest area, mm^2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """One hardware design and what a workload makes of it.
+
+    Attributes:
+        index: Its place among the explored designs; -1 for a stock chip.
+        sm_count: n_SM.
+        vector_width: n_V.
+        shared_kb: M_SM.
+        register_kb: R_VU.
+        l1_pair_kb: L1 per pair of SMs.
+        l2_sm_kb: L2 per SM.
+        bandwidth: Share of the base machine's.
+        area: mm^2.
+        memory_share: Of the area: registers, shared memories and caches.
+        vector_share: Of the area: vector units without their registers.
+        gflops: Weighted operations over weighted time, GFLOP/s; 0 where a case fits nothing.
+        seconds: Weighted time.
+        joules: Weighted energy, or None.
+    """
+
+    index: int
+    sm_count: int
+    vector_width: int
+    shared_kb: float
+    register_kb: float
+    l1_pair_kb: float
+    l2_sm_kb: float
+    bandwidth: float
+    area: float
+    memory_share: float
+    vector_share: float
+    gflops: float
+    seconds: float
+    joules: float | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the design as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What a workload makes of every design; arrays of shape (designs,).
+
+    Attributes:
+        seconds: Weighted sum of the cases' times, infinite where one fits nothing.
+        joules: The same of energies, or None.
+        gflops: Weighted operations over weighted time, in 1e9 per second.
+        gain: What is largest for the best design: GFLOP/s, GFLOP/s per mm^2, GFLOP per joule, or 1 over the weighted
+            sum of energy times delay.
+    """
+
+    seconds: Floats
+    joules: Floats | None
+    gflops: Floats
+    gain: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    """The solved designs of a workload.
+
+    Attributes:
+        cases: The workload.
+        axes: The hardware.
+        options: The assumptions of the time model, and the metric.
+        solutions: One per case.
+        coefficients: Of the area.
+        area_model: ``exact`` or ``published``.
+        width_cost: Whether the width of an SM is charged.
+    """
+
+    cases: tuple[Case, ...]
+    axes: Axes
+    options: Options
+    solutions: tuple[Solution, ...]
+    coefficients: Coefficients
+    area_model: str = "exact"
+    width_cost: bool = False
+
+    def parts(self, coefficients: Coefficients | None = None) -> Parts:
+        """Return the areas of all designs per part, each of shape (designs,), perhaps by other coefficients."""
+        by = coefficients or self.coefficients
+        return area_model.parts(chips(self.axes, by), by, model=self.area_model, width_cost=self.width_cost)
+
+    def score(self, weights: Mapping[str, float] | None = None, areas: Floats | None = None) -> Score:
+        """Return what the workload makes of every design.
+
+        Args:
+            weights: Factors of the stencils' weights, 0 for those left out; None for the workload's own.
+            areas: The designs' areas, where they are at hand.
+        """
+        factors = _factors(self.cases, weights)
+        active = [(case, one, w) for case, one, w in zip(self.cases, self.solutions, factors, strict=True) if w > 0]
+        seconds = np.asarray(sum(w * one.seconds.ravel() for _, one, w in active))
+        flops = sum(w * case.flops for case, _, w in active)
+        joules = None
+        if all(one.joules is not None for _, one, _ in active):
+            joules = np.asarray(sum(w * one.joules.ravel() for _, one, w in active if one.joules is not None))
+        gain = gflops = flops / seconds * 1e-9
+        if self.options.metric == "per_area":
+            gain = gflops / (self.parts().total if areas is None else areas)
+        elif self.options.metric == "energy" and joules is not None:
+            gain = flops / joules * 1e-9
+        elif self.options.metric == "edp" and joules is not None:
+            products = (w * (one.joules * one.seconds).ravel() for _, one, w in active if one.joules is not None)
+            gain = 1.0 / np.asarray(sum(products))
+        return Score(seconds=seconds, joules=joules, gflops=gflops, gain=np.where(gain > 0, gain, -np.inf))
+
+    def within(self, between: Range, areas: Floats, score: Score) -> NDArray[np.bool_]:
+        """Say which designs have an area in a range and run every case.
+
+        Raises:
+            UsageError: If none does.
+        """
+        low, high = between
+        if not 0 <= low <= high:
+            raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")
+        inside = (areas >= low) & (areas <= high) & np.isfinite(score.gain)
+        if not inside.any():
+            least, most = float(areas.min()), float(areas.max())
+            raise UsageError(
+                f"none of the {areas.size} designs has an area of {low:g} to {high:g} mm^2 and runs the whole workload",
+                f"their areas go from {least:.4g} to {most:.4g} mm^2",
+            )
+        return np.asarray(inside)
+
+    def tiling(self, design: int, case: int) -> Tiling | None:
+        """Return the tiling that is best for a case on a design, or None where nothing fits."""
+        return tiling_of(self.solutions[case], design)
+
+
+def tiling_of(solution: Solution, design: int) -> Tiling | None:
+    """Return the tiling of one design of a solution, k included, or None where nothing fits."""
+    choice = int(solution.choice.ravel()[design])
+    if choice in {NOTHING, UNTILED}:
+        return NONE if choice == UNTILED else None
+    held = solution.configurations
+    family = "hexagonal" if len(held.tiles.space) == 1 else "hybrid"
+    for other, configurations in solution.others:
+        if choice < len(held.k):
+            break
+        choice, family, held = choice - len(held.k), other, configurations
+    tile = held.tiles.take(slice(int(held.tile[choice]), int(held.tile[choice]) + 1))
+    found = space.tiling_at(family, tile, 0)
+    return Tiling(family=family, time=found.time, space=found.space, k=int(held.k[choice]))
+
+
+def chips(axes: Axes, by: Coefficients) -> Chip:
+    """Return all designs of the axes as arrays of shape (designs,)."""
+    outer, sms, lanes, shared = (
+        grid.ravel()
+        for grid in np.meshgrid(
+            np.arange(len(axes.outer)), axes.sm_count, axes.vector_width, axes.shared_kb, indexing="ij"
+        )
+    )
+    bandwidth, registers, l1, l2 = np.array(axes.outer, dtype=float).T
+    return Chip(
+        sm_count=sms,
+        vector_width=lanes,
+        shared_kb=shared,
+        register_kb=registers[outer],
+        l1_pair_kb=l1[outer],
+        l2_kb=l2[outer] * sms,
+        bandwidth=bandwidth[outer] * by.stock_bandwidth,
+    )
+
+
+def designs_at(
+    exploration: Exploration, indices: Ints | Sequence[int], score: Score, parts: Parts
+) -> tuple[Design, ...]:
+    """Return some of the explored designs as values."""
+    held = chips(exploration.axes, exploration.coefficients)
+    total = parts.total
+    memory = parts.registers + parts.shared + parts.l1 + parts.l2
+    shape = exploration.axes.shape
+    found = []
+    for index in np.asarray(indices, dtype=np.int64).tolist():
+        bandwidth, registers, l1, l2 = exploration.axes.outer[np.unravel_index(index, shape)[0]]
+        seconds = float(score.seconds[index])
+        found.append(
+            Design(
+                index=index,
+                sm_count=int(np.asarray(held.sm_count)[index]),
+                vector_width=int(np.asarray(held.vector_width)[index]),
+                shared_kb=float(np.asarray(held.shared_kb)[index]),
+                register_kb=registers,
+                l1_pair_kb=l1,
+                l2_sm_kb=l2,
+                bandwidth=bandwidth,
+                area=float(total[index]),
+                memory_share=float(memory[index] / total[index]),
+                vector_share=float(parts.vector_units[index] / total[index]),
+                gflops=float(score.gflops[index]),
+                seconds=seconds,
+                joules=None if score.joules is None else float(score.joules[index]),
+            )
+        )
+    return tuple(found)
+
+
+def pareto_set(areas: Floats, gain: Floats, inside: NDArray[np.bool_]) -> Ints:
+    """Return the indices of the designs of a range that no design of it beats in area and gain."""
+    chosen = np.flatnonzero(inside)
+    return np.asarray(chosen[pareto(areas[chosen], gain[chosen])])
+
+
+def best_of(areas: Floats, gain: Floats, inside: NDArray[np.bool_]) -> int:
+    """Return the design of largest gain in a range, the smallest of equal ones; the range must not be empty."""
+    chosen = np.flatnonzero(inside)
+    found = best_within(areas[chosen], gain[chosen], np.inf)
+    if found is None:
+        raise UsageError("there is no design to choose from")
+    return int(chosen[found])
+
+
+def _factors(cases: Sequence[Case], weights: Mapping[str, float] | None) -> tuple[float, ...]:
+    names = {case.program for case in cases}
+    return reweighted(cases, dict.fromkeys(names, 1.0) if weights is None else weights)

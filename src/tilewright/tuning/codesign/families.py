@@ -1,0 +1,153 @@
+"""Skewed, diamond and overlapped tiles in codesign: the same search as for hexagons, by their own time models.
+
+T = N_w T_sync + P(n_V) R(n_SM) holds for them as well, and M_SM only decides which tiles and k there are. What differs
+is R: the wavefronts of skewed tiles grow and shrink. The grid of sizes has 2 values per doubling (``coarse``: 1):
+heights up to 128, the first size up to 256 (of diamonds 1 to 8 times half the least pitch), the middle one up to 64,
+the innermost one up to 1024 in multiples of 32 (in 1D up to 16384); k is 1, 2, 3, 4, 6, 8, 12 and so on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.constants import WARP, WORD
+from tilewright.base.errors import UsageError
+from tilewright.costs import strategies, strategy_work
+from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.machines.machine import Machine
+from tilewright.schedules.catalogue import traits
+from tilewright.tuning.codesign.design import Axes, Case, Options, expand
+from tilewright.tuning.codesign.energy import Energy
+from tilewright.tuning.codesign.search import Search
+from tilewright.tuning.codesign.tiles import Configurations, arranged
+from tilewright.tuning.spaces.space import families
+from tilewright.tuning.spaces.strategies import crossed, ordered
+
+_HIGHEST, _FIRST, _MIDDLE, _LAST, _LAST_1D = 128, 256, 64, 1024, 16384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilySearch(Search):
+    """One case's configurations of a family on one part of the hardware.
+
+    Attributes:
+        rounds: R per n_SM; shape (s, m).
+    """
+
+    rounds: Floats
+
+    def seconds(self, chosen: Ints, prism: Floats) -> Floats:
+        """Return T_alg of some configurations on every n_SM; shape (s, len(chosen))."""
+        return np.asarray(self.sync[chosen] + prism[chosen] * self.rounds[:, chosen])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """For what hardware and metric configurations are searched.
+
+    Attributes:
+        sm_count: Values of n_SM; shape (s,).
+        widths: Values of n_V.
+        energy: The energy model, if the metric needs one.
+        metric: The metric.
+    """
+
+    sm_count: Floats
+    widths: tuple[int, ...]
+    energy: Energy | None
+    metric: str
+
+
+def strategies_of(case: Case, options: Options) -> tuple[str, ...]:
+    """Return the strategies that are tried for a case."""
+    return case.strategies or expand(options.strategies)
+
+
+def others_of(case: Case, axes: Axes, machine: Machine, options: Options) -> tuple[tuple[str, Configurations], ...]:
+    """Return the families besides hexagons that are tried for a case, each with its configurations.
+
+    Raises:
+        UsageError: If the printed form of the model is asked for, which covers hexagons alone.
+    """
+    wanted = [name for name in strategies_of(case, options) if name in strategies.ON_GPUS]
+    if not wanted or families(case.problem) == ("none",):
+        return ()
+    if options.form.model == "published" or options.form.pitch == "published":
+        raise UsageError(
+            f"no equations are printed for {wanted[0]} tiles", "take the exact model, or the strategies tiled and none"
+        )
+    setting = make_setting(case.problem, machine, options.scope)
+    found = []
+    for family in wanted:
+        tiles = _grid(family, setting, coarse=options.grid == "coarse")
+        footprint = np.minimum(strategies.shared_bytes(family, tiles, setting), 2.0**62).astype(np.int64)
+        most = options.most_tiles or setting.max_tiles
+        ks = np.array(
+            [k for k in range(1, most + 1) if k & (k - 1) == 0 or (k % 3 == 0 and k // 3 & (k // 3 - 1) == 0)]
+        )
+        held = arranged(tiles, footprint, ks, axes.shared_kb, options.blocks_per_sm)
+        if len(held.k):
+            found.append((family, held))
+    return tuple(found)
+
+
+def family_search(
+    case: Case, family: str, held: Configurations, setting: Setting, asked: Asked
+) -> tuple[FamilySearch, Sequence[Floats]]:
+    """Prepare the search of a family's configurations.
+
+    Args:
+        case: The case.
+        family: The family.
+        held: Its configurations.
+        setting: The case on the base machine, with the part's bandwidth.
+        asked: The hardware and the metric.
+
+    Returns:
+        The search, and c per n_V, each of shape (tiles,).
+    """
+    works = [strategy_work.work_of(family, held.tiles, replace(setting, vector_width=width)) for width in asked.widths]
+    computes = [strategies.gpu_seconds(work, setting)[1] for work in works]
+    work = works[0]
+    words = (work.input_values + work.output_values) * setting.itemsize / WORD * work.count * work.tiles
+    spread = {name: getattr(work, name)[held.tile] for name in type(work).__slots__}
+    repeated = type(work)(**spread)
+    rounds = np.stack([strategies.rounds(repeated, held.k * int(count)) for count in asked.sm_count])
+    joules: Floats = np.zeros(len(held.k))
+    if asked.energy is not None:
+        updates = strategies.updates(family, held.tiles, setting)
+        joules = asked.energy.dynamic(case, words, updates)[held.tile]
+    search = FamilySearch(
+        configurations=held,
+        io_seconds=strategies.gpu_seconds(work, setting)[0][held.tile],
+        count=work.count[held.tile],
+        sync=(work.wavefronts * setting.launch_seconds)[held.tile],
+        fronts=(),
+        groups=(),
+        turns=(rounds * asked.sm_count[:, None]).min(axis=0),
+        joules=joules,
+        sm_count=asked.sm_count,
+        metric=asked.metric,
+        rounds=rounds,
+    )
+    return search, computes
+
+
+def _grid(family: str, setting: Setting, *, coarse: bool) -> Sizes:
+    rank, density = len(setting.shape), 1 if coarse else 2
+    heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
+    if traits(family).ghosts:
+        heights = [t for t in heights if t <= max(1, setting.steps)] or [1]
+    last = _geometric(WARP, _LAST_1D if rank == 1 else _LAST, WARP, density)
+    axes: list[Ints] = [np.array(heights, dtype=np.int64)]
+    axes += [_geometric(1, size, 1, density) for size in (_FIRST, _MIDDLE)[: rank - 1]]
+    axes.append(last)
+    return ordered(family, crossed(family, axes, setting))
+
+
+def _geometric(first: int, last: int, step: int, per_doubling: int) -> Ints:
+    count = max(1, round(np.log2(max(last, first) / first) * per_doubling))
+    sizes = np.round(np.geomspace(first, max(last, first), count + 1) / step).astype(np.int64) * step
+    return np.asarray(np.unique(np.maximum(sizes, first)))

@@ -1,0 +1,1 @@
+"""Search among the variants of an annotated loop."""

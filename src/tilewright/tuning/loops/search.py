@@ -1,0 +1,281 @@
+"""Searching a space of named values for the fastest variant of a region. Measuring arrives as an argument."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.records import Measurement, Outcome
+from tilewright.tuning.loops.algorithms import ALGORITHMS, Point, algorithm
+
+Values = Mapping[str, object]
+"""A point with its parameters' names."""
+_IDLE = 400
+"""Batches without anything new after which a search ends."""
+_FIRST = 0.8
+"""Share of a budget's time in which points are measured first; the best are measured again in the rest."""
+_AT_A_TIME = 2
+"""Points that a meter gets at a time: between them the clock is looked at."""
+_BAND = 1.3
+"""Finalists are within this factor of the best first result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """A time at which work ends.
+
+    Attributes:
+        end: The time, by the clock.
+        clock: Seconds from any start.
+    """
+
+    end: float = math.inf
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def left(self) -> float:
+        """Seconds until then; 0 afterwards."""
+        return max(0.0, self.end - self.clock())
+
+    def part(self, share: float) -> "Deadline":
+        """Return the deadline of a share of the time that is left."""
+        return replace(self, end=min(self.end, self.clock() + share * self.left))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """Parameters and their values.
+
+    Attributes:
+        names: The parameters.
+        values: What each may be.
+        refused: Says why a point is not allowed, or nothing.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[object, ...], ...]
+    refused: Callable[[Values], str] = lambda _: ""
+
+    @property
+    def size(self) -> int:
+        """Number of points, allowed or not."""
+        return math.prod(len(each) for each in self.values)
+
+    def at(self, point: Point) -> dict[str, object]:
+        """Return a point's values by name."""
+        return {name: each[index] for name, each, index in zip(self.names, self.values, point, strict=True)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When a search ends.
+
+    Attributes:
+        runs: Most points that are measured.
+        seconds: Most seconds, by the clock.
+        clock: Seconds from any start.
+        finalists: How many of the best are measured again, in turn.
+        repeats: How often.
+    """
+
+    runs: int = 100
+    seconds: float = 60.0
+    clock: Callable[[], float] = time.monotonic
+    finalists: int = 3
+    repeats: int = 2
+
+
+class Meter(Protocol):
+    """What measures points: each result holds samples, or a failure and its reason."""
+
+    def measure(self, points: Sequence[Values]) -> list[Measurement]:
+        """Build, validate and time some points."""
+
+    def again(self, point: Values) -> Measurement:
+        """Time a point that was measured before once more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopTrial:
+    """A point and what became of it."""
+
+    values: Values
+    measurement: Measurement
+
+    @property
+    def seconds(self) -> float:
+        """Median of its samples; infinite if it failed."""
+        fine = self.measurement.outcome is Outcome.OK and self.measurement.seconds
+        return self.measurement.median if fine else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopChoice:
+    """What a search found.
+
+    Attributes:
+        winner: The fastest, or None if nothing could be measured.
+        trials: Everything that was measured or failed, in that order.
+        skipped: Points that a constraint excludes, with its reason: the first of them.
+        skipped_count: How many such points were met.
+        algorithm: The search.
+        space: Number of points.
+        finished: Whether the search had seen what it wanted to see.
+        interrupted: Whether it was stopped from outside.
+    """
+
+    winner: LoopTrial | None
+    trials: tuple[LoopTrial, ...]
+    skipped: tuple[tuple[Values, str], ...] = ()
+    skipped_count: int = 0
+    algorithm: str = ""
+    space: int = 1
+    finished: bool = True
+    interrupted: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _State:
+    """A search in its course."""
+
+    space: Space
+    budget: Budget
+    meter: Meter
+    deadline: Deadline
+    first: Deadline
+    cut: bool = False
+    trials: dict[Point, LoopTrial] = field(default_factory=dict)
+    skipped: list[tuple[Values, str]] = field(default_factory=list)
+    excluded: set[Point] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        return self.first.left <= 0 or len(self.trials) >= self.budget.runs
+
+    def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
+        """Return the costs of a batch, and whether anything in it was new."""
+        fresh: list[Point] = []
+        for point in dict.fromkeys(batch):
+            if point in self.trials or point in self.excluded:
+                continue
+            reason = self.space.refused(self.space.at(point))
+            if reason:
+                self.excluded.add(point)
+                if len(self.skipped) < 20:
+                    self.skipped.append((self.space.at(point), reason))
+                continue
+            fresh.append(point)
+        fresh = fresh[: max(0, self.budget.runs - len(self.trials))]
+        for place in range(0, len(fresh), _AT_A_TIME):
+            some = fresh[place : place + _AT_A_TIME]
+            if self.trials and self.first.left <= 0:
+                self.cut = True
+                break
+            for point, measured in zip(some, self.meter.measure([self.space.at(p) for p in some]), strict=True):
+                self.trials[point] = LoopTrial(values=self.space.at(point), measurement=measured)
+        return [self.trials[p].seconds if p in self.trials else math.inf for p in batch], bool(fresh)
+
+
+def search_loops(
+    space: Space,
+    name: str,
+    budget: Budget,
+    meter: Meter,
+    *,
+    prior: Callable[[Values], float] | None = None,
+    seed: int = 0,
+) -> LoopChoice:
+    """Search a space.
+
+    Args:
+        space: The space.
+        name: One of :data:`ALGORITHMS`, in any case.
+        budget: When to end.
+        meter: What measures.
+        prior: Logarithm of the time that is expected of a point.
+        seed: Of chance.
+
+    Returns:
+        The choice; a ``KeyboardInterrupt`` from the meter ends the search and keeps the best so far.
+
+    Raises:
+        UsageError: If there is no such search.
+    """
+    own = algorithm(name)
+    if own is None:
+        raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")
+    deadline = Deadline(end=budget.clock() + budget.seconds, clock=budget.clock)
+    state = _State(space=space, budget=budget, meter=meter, deadline=deadline, first=deadline.part(_FIRST))
+    interrupted = finished = False
+    try:
+        finished = _run(state, own, prior, seed)
+        _repeat(state)
+    except KeyboardInterrupt:
+        interrupted = True
+    good = [trial for trial in state.trials.values() if math.isfinite(trial.seconds)]
+    # Those that were measured again in turn are compared with each other.
+    most = max((len(trial.measurement.seconds) for trial in good), default=0)
+    even = [trial for trial in good if len(trial.measurement.seconds) == most]
+    return LoopChoice(
+        winner=min(even, key=lambda trial: trial.seconds, default=None),
+        trials=tuple(state.trials.values()),
+        skipped=tuple(state.skipped),
+        skipped_count=len(state.excluded),
+        algorithm=own,
+        space=space.size,
+        finished=finished,
+        interrupted=interrupted,
+    )
+
+
+def _run(state: _State, name: str, prior: Callable[[Values], float] | None, seed: int) -> bool:
+    """Drive a search; return whether it ended by itself."""
+    sizes = [len(each) for each in state.space.values]
+    expected = None if prior is None else lambda point: prior(state.space.at(point))
+    walk = ALGORITHMS[name](sizes, np.random.default_rng(seed), expected)
+    idle = 0
+    try:
+        # Where every parameter has its first value, which usually asks for nothing, something runs.
+        state.costs([(0,) * len(sizes)])
+        batch = next(walk)
+        while not state.over:
+            costs, new = state.costs(batch)
+            if state.cut:
+                break
+            idle = 0 if new else idle + 1
+            if idle > _IDLE and (state.trials or idle > 100 * _IDLE):
+                return True
+            batch = walk.send(costs)
+    except StopIteration:
+        return True
+    return len(state.trials) == state.space.size
+
+
+def _repeat(state: _State) -> None:
+    """Measure the best again, in turn, so that drift hits them alike."""
+    good = sorted(
+        (point for point, trial in state.trials.items() if math.isfinite(trial.seconds)),
+        key=lambda point: state.trials[point].seconds,
+    )
+    if len(good) < 2:
+        return
+    limit = _BAND * state.trials[good[0]].seconds
+    finalists = [point for point in good[: state.budget.finalists] if state.trials[point].seconds <= limit]
+    for _ in range(state.budget.repeats):
+        again: dict[Point, Measurement] = {}
+        for point in finalists:
+            if state.deadline.left <= 0:
+                return
+            again[point] = state.meter.again(state.trials[point].values)
+        late = state.deadline.left <= 0
+        for point, more in again.items():
+            trial = state.trials[point]
+            if more.outcome is Outcome.OK:
+                joined = replace(trial.measurement, seconds=(*trial.measurement.seconds, *more.seconds))
+                state.trials[point] = replace(trial, measurement=joined)
+            elif not late:  # otherwise it may be the time that ended it
+                state.trials[point] = replace(trial, measurement=more)

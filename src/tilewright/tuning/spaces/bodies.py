@@ -1,0 +1,69 @@
+"""The rule that says how the code of a kernel on a CPU is written; its thresholds were measured on catalogue programs.
+
+What a tiling asks for overrules it: its keys ``rows``, ``neighbours``, ``sums`` and ``piece``. Nothing here knows the
+machine: one text is written for all processors, whose compilers' macros say how long vectors are and how many
+registers there are.
+"""
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.bodies.body import Body, BoxCode, Stage
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.box_bodies import box_code
+from tilewright.tuning.spaces.stream_bodies import stream_stages
+
+_CHAIN = 12
+"""Additions that may wait for each other: more of them than a scheduler holds several results of."""
+_GROUPED = 6
+"""Fewest plain reads that are worth sums by rows."""
+_PIECE = 2**13
+"""Bytes of a field in a piece of a sweep: what a few fields have of one lies in L1."""
+_PART = 2048
+"""Cells of which parts in 1D are multiples: smaller ones take less time than a barrier."""
+
+
+def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Body:
+    """Decide how the code of a tiling is written.
+
+    Args:
+        problem: The problem; neither its shape nor its steps matter.
+        tiling: A legal tiling of it.
+        strict: Whether every operation keeps its order and its own rounding.
+
+    Raises:
+        UsageError: If the tiling asks for code that cannot be written.
+    """
+    _check(problem, tiling)
+    boxes: tuple[BoxCode, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    if traits(tiling.family).streams:
+        stages = stream_stages(problem, tiling, strict=strict)
+    else:
+        boxes = tuple(box_code(problem, each, tiling, strict=strict) for each in problem.program.statements)
+    return Body(
+        boxes=boxes,
+        stages=stages,
+        # Inline they cost nothing but where rows hold much arithmetic; apart they cost 10 % of a seven-point stencil.
+        ends_apart=any(stage.many.planes for stage in stages),
+        chain=_CHAIN,
+        grouped=_GROUPED,
+        piece=tiling.piece or _PIECE // problem.itemsize,
+        part=_PART,
+    )
+
+
+def _check(problem: Problem, tiling: Tiling) -> None:
+    """Refuse what a tiling asks for of the code where there is none of that kind."""
+    name = problem.program.name
+    if tiling.piece and (not traits(tiling.family).untiled or len(problem.program.statements) == 1):
+        raise UsageError(
+            f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",
+            "leave piece out",
+        )
+    if (tiling.sums or tiling.neighbours) and analyse(problem.program).sweep:
+        raise UsageError(
+            f"{name!r} is computed cell by cell, so sums and neighbours mean nothing, got {str(tiling)!r}",
+            "leave them out",
+        )

@@ -1,0 +1,197 @@
+"""How statements over boxes of cells are written, in sweeps and in all tiles but streaming ones."""
+
+from collections.abc import Iterable
+
+from tilewright.base.constants import CACHE_LINE
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.programs.stencil.dependences import overwrites_its_input
+from tilewright.programs.stencil.expression import Apply, Const, Read
+from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.weights import Terms, apart, box_sum
+from tilewright.schedules.bodies.body import Block, BoxCode, Sum
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.sum_forms import asked_form, column_sum
+
+_MOST_KEPT = 12
+"""Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
+_UNDER_WAY = 8
+"""Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
+_WINDOW = 128
+"""Multiply-adds, with their loads, that processors hold at a time: so much of the next vectors is under way, too."""
+_MOST_SUMS = 4
+_LOOP = {2: 81, 3: 100}
+"""Reads from which on text is worth saving by a loop, by rank."""
+_MOST_END_READS = 200
+"""Reads up to which a vector at an end of a row is written read by read; with more, compiling takes longer than it
+saves, but loops may read copies."""
+_MOST_SWEPT = 2**24
+"""Bytes of a field up to which a sweep in 3D is taken to find it in a cache. Where rows come from memory it goes row by
+row: the rows of a block lie in several planes each, more streams than the hardware follows."""
+_MOST_BLOCK_READS = 60
+"""Reads up to which rows too short for shuffles are computed in blocks: these compile for long."""
+_MOST_CARRIED = 12
+"""Rows read at several places whose vectors are kept from one place to the next; with more they wait in memory."""
+_MOST_WEIGHTS = 16
+"""Weights that registers hold; others are loaded for every product."""
+_SHUFFLED, _SHUFFLED_WEIGHTS = 7, 4
+"""Vectors of a row from which on shuffles pay, of which three may be others: in general, and with many weights."""
+_LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
+"""Cycles of a load of a vector that is a cache line, of one that lies in two, and of a store; of a multiply-add 1."""
+_SPECIAL = 8.0
+"""Cycles of a division, root or function, about."""
+
+_Row = tuple[str, int, tuple[int, ...]]
+"""A row that is read: field, level and offsets on the outer axes."""
+
+
+def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: bool) -> BoxCode:
+    """Decide how a statement is computed over boxes.
+
+    Args:
+        problem: The problem.
+        statement: The statement.
+        tiling: The tiling; its keys ``rows``, ``neighbours`` and ``sums`` are kept to.
+        strict: Whether every operation keeps its order and its own rounding.
+
+    Raises:
+        UsageError: If the tiling asks for code that cannot be written.
+    """
+    rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
+    rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family)
+    block, rest = (_block(problem, statement, tiling, form, count) for count in (rows, 1))
+    loops, many = block.loops, len(statement.reads)
+    return BoxCode(
+        block=block,
+        rest=rest,
+        cached=_MOST_SWEPT if traits(tiling.family).untiled and rank > 2 and not loops else None,
+        short=1 if many > _MOST_BLOCK_READS else rows,
+        shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else _SHUFFLED,
+        end_vectors=loops or many <= _MOST_END_READS,
+    )
+
+
+def rows_together(rank: int, statement: Statement, family: str) -> int:
+    """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
+
+    More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
+    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others
+    the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
+
+    Args:
+        rank: Number of axes.
+        statement: The statement.
+        family: Name of the tiling's family.
+    """
+    if rank == 1:
+        return 1
+    if rank == 2:
+        levels = {(read.field, read.level) for read in statement.reads}
+        return 4 if traits(family).untiled and len(levels) == 1 else 2
+    outer = [_row(read, 0) for read in statement.reads]
+    if sum(outer.count(row) > 1 for row in set(outer)) > 1:
+        return 4
+    return 2 if traits(family).untiled else 1
+
+
+def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
+    """The form that is asked for or must be; empty where every sum's own is chosen."""
+    asked = asked_form(problem, tiling, strict=strict)
+    if asked == "winograd":
+        raise UsageError(f"sums=winograd is a form of streaming tiles, got {str(tiling)!r}", "write sums=inputs")
+    if asked == "loop" and any(box_sum(each) is None for each in problem.program.statements):
+        raise UsageError(f"sums=loop is for sums over whole boxes of one field, which {problem.program.name!r} has not")
+    return asked
+
+
+def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, rows: int) -> Block:
+    """Decide how so many rows are computed together."""
+    rank, many = problem.program.rank, len(statement.reads)
+    found = () if form == "outputs" else apart(statement.tape).sums
+    whole = box_sum(statement) if form in {"", "loop"} else None
+    loops = whole is not None and rank > 1 and (form == "loop" or many >= _LOOP[rank])
+    sums = tuple(_sum(terms, rows, form, room=True) for terms in found)
+    if loops and whole is not None:
+        sums = (Sum(form="loop", accumulators=sums_in_turn(len(whole), rows)),)
+    return Block(
+        rows=rows,
+        neighbours=_neighbours(problem, statement, tiling, rows, loops=loops),
+        sums=sums,
+        # In 2D vectors that are put together wait in registers with those beside them: input by input fewer do.
+        assembled=tuple(_sum(terms, rows, form, room=rank > 2) for terms in found),
+        kept=_shared(statement.reads, rows) <= _MOST_KEPT,
+        copied=loops and (rows == 1 or many > _MOST_END_READS),
+    )
+
+
+def _sum(terms: Terms, rows: int, form: str, *, room: bool) -> Sum:
+    """Decide how a weighted sum is written for so many rows; ``room``: whether many inputs may wait in registers."""
+    if form == "columns" or (form != "inputs" and room and _shared(terms, rows) > _MOST_KEPT):
+        return column_sum(terms, rows)
+    return Sum(form="inputs", accumulators=sums_in_turn(len(terms), rows))
+
+
+def sums_in_turn(reads: int, rows: int) -> int:
+    """Of how many sums every result of some rows is made, so that the arithmetic need not wait for one sum.
+
+    >>> sums_in_turn(9, 4), sums_in_turn(27, 1), sums_in_turn(125, 1)
+    (1, 2, 4)
+    """
+    overlapping = max(1, _WINDOW // (reads * rows))
+    return max(1, min(_MOST_SUMS, ceil_div(_UNDER_WAY, rows * overlapping)))
+
+
+def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, rows: int, *, loops: bool) -> str:
+    """Decide whether the rows read at several places are loaded once per vector, or at each of these places.
+
+    A vector that lies in two cache lines takes longer to load than to put together from two others. That pays where
+    loads and stores take longer than the arithmetic.
+    """
+    offsets: dict[_Row, set[int]] = {}
+    for read in statement.reads:
+        for shift in range(rows):
+            offsets.setdefault(_row(read, shift), set()).add(read.offset[-1])
+    beside = sum(at != {0} for at in offsets.values())
+    furthest = max((abs(at) for each in offsets.values() for at in each), default=0)
+    possible = beside > 0 and furthest <= CACHE_LINE // problem.itemsize and not loops
+    if tiling.neighbours == "shuffles" and not possible:
+        raise UsageError(
+            "neighbours=shuffles is for rows read within a cache line of the cell, not summed in a loop, which "
+            f"{problem.program.name!r} has not",
+            "leave neighbours out",
+        )
+    if tiling.neighbours or not possible:
+        return tiling.neighbours or "loads"
+    aligned = not overwrites_its_input(problem.program, statement)
+    loads = sum(_LOAD if at == 0 and aligned else _CROSSING for each in offsets.values() for at in each)
+    operations = [node.op for node in statement.tape if isinstance(node, Apply)]
+    special, products = sum(op in SPECIAL for op in operations), operations.count("mul")
+    # Products and sums are fused, or computed side by side.
+    arithmetic = max(products, len(operations) - special - products) + _SPECIAL * special
+    if _many_weights(statement):
+        loads += rows * products
+    pays = beside <= _MOST_CARRIED and loads + rows * _STORE > rows * arithmetic
+    return "shuffles" if pays else "loads"
+
+
+def _many_weights(statement: Statement) -> bool:
+    return len({node.value for node in statement.tape if isinstance(node, Const)}) > _MOST_WEIGHTS
+
+
+def _shared(reads: Iterable[Read], rows: int) -> int:
+    """Vectors that several of so many rows of results read."""
+    readers: dict[tuple[_Row, int], int] = {}
+    for read in reads:
+        for shift in range(rows):
+            vector = _row(read, shift), read.offset[-1]
+            readers[vector] = readers.get(vector, 0) + 1
+    return sum(count > 1 for count in readers.values())
+
+
+def _row(read: Read, shift: int) -> _Row:
+    """The row of a read, for the result row ``shift`` rows further."""
+    outer = read.offset[:-1]
+    return read.field, read.level, (*outer[:-1], outer[-1] + shift) if outer else ()

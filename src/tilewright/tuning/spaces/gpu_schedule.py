@@ -1,0 +1,69 @@
+"""What a tiling for a GPU leaves open, decided: thread shapes, cells computed together, what is written out.
+
+A schedule depends on the program, its element type and the tiling; on neither the machine, the shape of the grid nor
+its steps, as the text does.
+"""
+
+from tilewright.base.errors import IllegalTilingError
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import complete, traits
+from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.thread_shapes import default_threads
+
+_PLANE_THREADS, _COPY_THREADS = 128, 256
+_ROWS, _BLOCK_READS = 4, 30
+"""Cells of a column that a thread computes together, and the reads of a cell up to which it does."""
+_PIECES, _COPY_UNROLL = 3, 4
+
+
+def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
+    """Return a tiling with everything decided that it leaves open.
+
+    Args:
+        problem: What is computed.
+        tiling: The tiling; it is completed.
+
+    Raises:
+        UsageError: If the tiling does not apply to the problem.
+        IllegalTilingError: If it streams and the program has one dimension.
+    """
+    if traits(tiling.family).streams:
+        return _streaming(problem, tiling)
+    tiling = complete(problem, tiling)
+    threads = tiling.threads or default_threads(problem, tiling)
+    return GpuSchedule(
+        tiling=tiling,
+        threads=threads,
+        plane_threads=_PLANE_THREADS,
+        copy_threads=_COPY_THREADS,
+        rows=_rows(problem, tiling, threads),
+        pieces=_PIECES,
+        copy_unroll=_COPY_UNROLL,
+    )
+
+
+def _rows(problem: Problem, tiling: Tiling, threads: tuple[int, ...]) -> tuple[int, ...]:
+    """Cells of a column per thread and statement: one where several threads share a column, and in 1D."""
+    statements = problem.program.statements
+    if threads[0] > 1 or problem.program.rank == 1:
+        return (1,) * len(statements)
+    if tiling.rows is not None:
+        return (tiling.rows,) * len(statements)
+    return tuple(_ROWS if len(statement.reads) <= _BLOCK_READS else 1 for statement in statements)
+
+
+def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
+    if problem.program.rank == 1:
+        raise IllegalTilingError(
+            f"streaming tiles of GPUs are for 2D and 3D programs, {problem.program.name!r} is 1D", "use hexagonal"
+        )
+    tiling = complete(problem, stream_block.threads_for(problem, tiling))
+    return GpuSchedule(
+        tiling=tiling,
+        threads=tiling.threads,
+        plane_threads=_PLANE_THREADS,
+        copy_threads=_COPY_THREADS,
+        written=stream_block.written_reads(problem, tiling) <= stream_block.MOST_READS,
+    )

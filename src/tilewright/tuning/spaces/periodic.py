@@ -1,0 +1,131 @@
+"""Time tiles on periodic grids: blocks of steps on an extended grid, where the model expects them to pay."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.costs import time as time_model
+from tilewright.costs.energy.price import make_energy, price
+from tilewright.costs.time import Costs
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.periodic import Extended, extend, wrapped_axes
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.tiling import NONE, Tiling
+
+_LENGTHS = (2, 4, 8, 16, 32, 64, 128)
+"""Steps of a block that are tried."""
+_PLAIN_LENGTH = 16
+"""Steps of a block that nobody tries: those of a tiling that was asked for on a GPU."""
+_MOST_GROWTH = 4.0
+"""An extended grid has at most so many times the cells of the grid itself, or so many cells."""
+_SMALL = 2**16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """How a periodic problem runs in time tiles.
+
+    Attributes:
+        extended: The extended problem; its number of steps is that of one block.
+        count: Number of blocks, the last one possibly shorter.
+        tiling: The tiling of a block.
+        costs: What all blocks cost, refreshing the copies included.
+    """
+
+    extended: Extended
+    count: int
+    tiling: Tiling
+    costs: Costs
+
+
+def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) -> Extended | None:
+    """Return the extended grid of a block of so many steps, without asking what it costs.
+
+    Args:
+        problem: The problem.
+        tiling: Its tiling.
+        steps: Steps of a block, no more than the problem's.
+
+    Returns:
+        The grid, or None where nothing wraps or time is not tiled.
+    """
+    if problem.steps < 2 or traits(tiling.family).untiled or not wrapped_axes(problem):
+        return None
+    return extend(problem, max(1, min(steps, problem.steps)))
+
+
+def plan_blocks(
+    problem: Problem, machine: Machine, choose: Callable[[Problem], Tiling], *, always: bool = False
+) -> Blocks | None:
+    """Find the block length that the model expects to be fastest.
+
+    Args:
+        problem: The problem.
+        machine: The machine.
+        choose: Returns the tiling of an extended problem; it may raise a UsageError where there is none.
+        always: Take blocks even where no time tiling is expected to be faster.
+
+    Returns:
+        The blocks, or None where nothing wraps, blocks are impossible, or they are expected to be slower.
+
+    Raises:
+        UsageError: If ``always`` is set and ``choose`` raised it for every length.
+    """
+    if problem.steps < 2 or not wrapped_axes(problem):
+        return None
+    found: Blocks | None = None
+    failure: UsageError | None = None
+    for length in sorted({min(length, problem.steps) for length in _LENGTHS}):
+        extended = extend(problem, length)
+        if extended is None or (found and extended.problem.cells > max(_SMALL, _MOST_GROWTH * problem.cells)):
+            break
+        try:
+            tiling = choose(extended.problem)
+        except UsageError as error:
+            failure = error
+            continue
+        candidate = None if traits(tiling.family).untiled else _blocks(problem, extended, machine, tiling)
+        if candidate is not None and (found is None or candidate.costs.seconds < found.costs.seconds):
+            found = candidate
+    if always and found is None and failure is not None:
+        raise failure
+    if always or found is None:
+        return found
+    plain = time_model.predict(problem, NONE, machine)
+    threshold = machine.of_rank("periodic_threshold", problem.program.rank).value
+    return found if found.costs.seconds < threshold * plain.seconds else None
+
+
+def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tiling) -> Blocks:
+    """Cost blocks: the extended grid's time, and the copies that are read, fetched and written between blocks."""
+    block = extended.problem
+    costs = time_model.predict(block, tiling, machine)
+    count = math.ceil(problem.steps / block.steps)
+    versions = sum(problem.program.history(f) for f in problem.program.updated)
+    copied = (block.cells - problem.cells) * versions * problem.itemsize
+    moved = 3.0 * copied
+    share = problem.steps / block.steps
+    copying = copied / machine.halo_bandwidth.value if machine.kind == "cpu" else moved / machine.dram_bandwidth.value
+    each = machine.of_rank("halo_seconds", problem.program.rank).value
+    between = machine.block_call_seconds.value + versions * each + copying
+    seconds = share * costs.seconds + count * between
+    work = problem.cells * problem.steps
+    dram_bytes = share * costs.dram_bytes + count * moved
+    rule = make_energy(block, machine)
+    energy = price(rule.usage(seconds, dram_bytes, share * rule.updates), rule.known)
+    flops = work * problem.program.flops
+    whole = dataclasses.replace(
+        costs,
+        seconds=seconds,
+        joules=energy.joules,
+        energy=energy,
+        dram_bytes=dram_bytes,
+        wavefronts=count * costs.wavefronts,
+        flops=flops,
+        gcells_per_second=work / seconds * 1e-9,
+        gflops_per_second=flops / seconds * 1e-9,
+    )
+    return Blocks(extended=extended, count=count, tiling=tiling, costs=whole)

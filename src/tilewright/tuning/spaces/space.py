@@ -1,0 +1,139 @@
+"""The feasible tile sizes of a problem on a machine (time model, problem 31), as arrays."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.costs import strategies
+from tilewright.costs.arrays import Ints, Sizes
+from tilewright.costs.setting import Setting
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.catalogue import family as family_of
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.families import overlapped, streaming
+from tilewright.schedules.legality import untileable
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.spaces import strategies as strategy_space
+from tilewright.tuning.spaces import stream_block as stream_block_space
+from tilewright.tuning.spaces import streaming as streaming_space
+from tilewright.tuning.spaces.enumeration import pieces
+
+_CPU_HEIGHTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
+_CPU_BASES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
+_CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
+
+
+def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
+    """Return the tiling families that can cut a problem, ``none`` first.
+
+    Where no time tile is legal, or there is only one step, that is all. On a GPU those without kernels are left out.
+
+    Args:
+        problem: The problem.
+        cpu: Whether it runs on a CPU.
+        every: Return every legal family; else those among which a run or a tuning without measurements chooses, whose
+            time models know what their code does.
+    """
+    if problem.steps < 2 or untileable(problem):
+        return ("none",)
+    found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
+    if streaming.applies(problem, blocks=not cpu):
+        found = (*found, streaming.NAME)
+    if not every:
+        return found
+    if not cpu:
+        without = set() if overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
+        return (*found, *(name for name in strategies.ON_GPUS if name not in without))
+    return (*found, *(name for name in strategies.FAMILIES if problem.program.rank in family_of(name).RANKS))
+
+
+def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:
+    """Enumerate the tile sizes that a machine can hold.
+
+    On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
+    in 1D and where ``coarse`` a grid of them. On a CPU, where nothing fails but only spills, a grid of sizes whose
+    innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the problem's own.
+
+    Args:
+        setting: The problem on its machine.
+        coarse: Take a geometric grid in place of every size.
+        family: The family; hexagonal or hybrid by default. Of the families of :mod:`tilewright.costs.strategies`
+            there is a grid in any case.
+
+    Returns:
+        The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
+    """
+    return Sizes.join(list(parts(setting, coarse=coarse, family=family)))
+
+
+def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
+    """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
+    if family and traits(family).streams:
+        yield streaming_space.points(setting) if setting.cpu else stream_block_space.points(setting)
+    elif family in strategies.FAMILIES:
+        yield strategy_space.points(family, setting)
+    elif setting.cpu:
+        yield _product(_cpu_axes(setting))
+    else:
+        empty = np.zeros(0, dtype=np.int64)
+        yield Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
+        yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
+
+
+def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
+    """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
+    even, reach = sizes.time % 2 == 0, setting.slopes[0]
+    if traits(family).hexagons:
+        return np.asarray(even & (sizes.space[0] >= max(1, reach)))
+    if traits(family).diamonds:
+        least = np.maximum(2, reach * sizes.time * setting.stages)
+        return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
+    if traits(family).ghosts:
+        return np.asarray(sizes.time <= max(1, setting.steps))
+    return np.ones(len(sizes.time), dtype=bool)
+
+
+def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
+    """Return one point of a space as a tiling; the only point of ``none`` is the absence of time tiling."""
+    if traits(family).untiled:
+        return NONE
+    return Tiling(
+        family=family,
+        time=int(sizes.time[index]),
+        space=tuple(int(size[index]) for size in sizes.space),
+        threads=tuple(int(count[index]) for count in sizes.threads),
+        k=int(sizes.k[index]) or None,
+        team=None if sizes.team is None else int(sizes.team[index]),
+    )
+
+
+def _cpu_axes(setting: Setting) -> list[Ints]:
+    steps, reach, lanes = setting.steps, max(1, setting.slopes[0]), setting.vector_width
+    heights = [t for t in _CPU_HEIGHTS if t == 2 or t < 2 * steps]
+    if len(setting.shape) == 1:
+        bases = sorted({lanes * n for n in (*_CPU_ROWS, 1024, 2048, 4096, 8192) if lanes * n >= reach} | {reach})
+        return [_ints(heights), _clip(bases, setting.shape[0], reach)]
+    axes = [_ints(heights), _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.shape[0], reach)]
+    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.shape[1:-1]]
+    innermost = -(-setting.shape[-1] // lanes) * lanes
+    longest = -(-(innermost + setting.slopes[-1] * max(heights) * setting.stages) // lanes) * lanes
+    axes.append(_clip([lanes * n for n in _CPU_ROWS] + [innermost, longest], longest, 1))
+    return axes
+
+
+def _clip(values: list[int], extent: int, least: int) -> Ints:
+    """Return the distinct values from ``least`` to ``extent``, sorted; at least one."""
+    kept = sorted({value for value in values if least <= value <= max(extent, least)})
+    return _ints(kept or [max(least, min(values))])
+
+
+def _product(axes: list[Ints]) -> Sizes:
+    """Return every combination of a height and of sizes, the last axis fastest."""
+    grids = [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
+    return Sizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)

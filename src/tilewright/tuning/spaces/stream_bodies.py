@@ -1,0 +1,182 @@
+"""How the stages of streaming tiles are written, for processors with 32 and with 16 vector registers."""
+
+import functools
+import itertools
+from collections.abc import Sequence
+
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.costs.sums import FEW, MANY
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.weights import Terms, apart, columns
+from tilewright.schedules import catalogue
+from tilewright.schedules.bodies.body import Stage, StageCode, StreamBlock, Sum
+from tilewright.schedules.bodies.sums import Results
+from tilewright.schedules.streaming.levels import Pipeline, of_problem
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.sum_forms import asked_form, column_sum, fastest
+
+_MANY_PLANES, _MANY_LINES = 2, 3
+"""Planes, and rows of each, computed together where two results are: the sums of 12 results fit into 32 registers."""
+_FEW_PLANES, _FEW_LINES = 4, 2
+"""The same with few registers: the sums of 8 results, four inputs, a weight and a product fit into 16."""
+_SHARED = 9
+"""Reads common to neighbouring rows of a plane from which on computing two together pays."""
+_CARRIED = 16
+"""Vectors that may stay in registers from one iteration to the next; compilers keep them if nothing can change them."""
+_ALIKE = 27
+"""Columns from which on it pays to write all places along the rows alike."""
+_HELD = 12
+"""Weights of one place along the rows that compilers hold in registers while all lines go by."""
+
+
+def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[Stage, ...]:
+    """Decide how every stage of a streaming tiling is computed.
+
+    Args:
+        problem: The problem.
+        tiling: The tiling; its key ``sums`` is kept to.
+        strict: Whether every operation keeps its order and its own rounding.
+
+    Raises:
+        UsageError: If the tiling asks for code that cannot be written.
+    """
+    if tiling.neighbours == "shuffles":
+        raise UsageError(
+            f"rows of streaming tiles are dimension-lifted, so that neighbours are loaded, got {str(tiling)!r}",
+            "leave neighbours out",
+        )
+    form, whole = asked_form(problem, tiling, strict=strict), catalogue.complete(problem, tiling)
+    if form == "loop" and problem.program.rank < 3:
+        raise UsageError(f"sums=loop is for streaming tiles in 3D, got {str(tiling)!r}", "write sums=winograd")
+    stages = [
+        _Stage(problem, of_problem(problem), number, whole.rows or 1, form)
+        for number in range(len(of_problem(problem).stages))
+    ]
+    if form == "winograd" and not any(each.cut(terms) for each in stages for some in each.sums() for terms in some):
+        raise UsageError(
+            f"sums=winograd is for columns of weights along axis 0 and tiles of several rows, got {str(tiling)!r} for "
+            f"{problem.program.name!r}",
+            "leave sums out",
+        )
+    return tuple(Stage(many=each.code(few=False), few=each.code(few=True)) for each in stages)
+
+
+class _Stage:
+    """One stage: what it computes."""
+
+    def __init__(self, problem: Problem, pipeline: Pipeline, number: int, rows: int, form: str) -> None:
+        program = problem.program
+        self.rank, self.rows, self.form = program.rank, rows, form
+        self.fields = [program.fields[k] for k, stage in enumerate(pipeline.stage_of) if stage == number]
+        self.statements = {each.field: each for each in program.statements if each.field in self.fields}
+
+    def code(self, *, few: bool) -> StageCode:
+        """Decide for many or few registers."""
+        if self.form == "winograd":
+            few = False  # two results at a time are asked for, however many registers that takes
+        planes = self._planes(few=few) if self._in_planes else ()
+        if planes:
+            most = _FEW_LINES if few else _MANY_LINES
+            shapes = [(count, lines) for lines in (most, 1) for count in planes]
+        else:
+            most = self._lines(few=few)
+            shapes = [(self.rows, most), (self.rows, 1)]
+        blocks = [
+            StreamBlock(planes=count, lines=lines, sums=self._forms((count, lines), few=few))
+            for count, lines in dict.fromkeys(shapes)
+        ]
+        distinct = not planes and self._carried(most) <= _CARRIED
+        return StageCode(blocks=tuple(blocks), planes=planes, pairs=self._pairs(few=few), distinct=distinct)
+
+    def sums(self, *, few: bool = False) -> list[tuple[Terms, ...]]:
+        """The weighted sums of every field's value."""
+        if self.form == "outputs":
+            return [() for _ in self.fields]
+        every = [self.statements.get(field) for field in self.fields]
+        return [() if each is None else apart(each.tape, pairs=self._pairs(few=few)).sums for each in every]
+
+    def cut(self, terms: Terms) -> bool:
+        """Whether a sum has columns that make two results at a time cheaper."""
+        return self.rank > 1 and self.rows > 1 and columns(terms) is not None
+
+    def _pairs(self, *, few: bool) -> bool:
+        return self.rank == 2 and self.rows > 1 and not few and self.form in {"", "winograd"}
+
+    @functools.cached_property
+    def _in_planes(self) -> bool:
+        """Whether functions compute some planes at a time: where two results at a time, or loops, are written."""
+        if self.rank < 3 or self.form in {"inputs", "columns"}:
+            return False
+        return any(self.form == "loop" or self.cut(terms) for some in self.sums() for terms in some)
+
+    def _planes(self, *, few: bool) -> tuple[int, ...]:
+        """Cut the planes of an advance into blocks."""
+        return plane_blocks(self.rows, few=few)
+
+    def _lines(self, *, few: bool) -> int:
+        """Rows of a plane computed together: two where a row shares many reads with the next one."""
+        if self.rank < 3 or (few and any(self.sums())):
+            return 1
+        reads = [(read.field, read.level, read.offset) for each in self.statements.values() for read in each.reads]
+        shared = sum((field, level, (z, y + 1, x)) in reads for field, level, (z, y, x) in reads)
+        return 2 if shared >= _SHARED else 1
+
+    def _forms(self, block: tuple[int, int], *, few: bool) -> tuple[tuple[Sum, ...], ...]:
+        """How the sums of every field's value are written for some planes and lines."""
+        return tuple(tuple(self._sum(terms, block, few=few) for terms in some) for some in self.sums(few=few))
+
+    def _sum(self, terms: Terms, block: tuple[int, int], *, few: bool) -> Sum:
+        """The form that takes the fewest cycles, of those that are possible or asked for."""
+        results = Results(axis=0, planes=block[0], lines=block[1])
+        return fastest(terms, results, self._options(terms, results, few=few), FEW if few else MANY)
+
+    def _options(self, terms: Terms, results: Results, *, few: bool) -> list[Sum]:
+        """How a sum may be written; of forms that take as long the first is taken."""
+        found = columns(terms) if self.rank > 1 and results.planes > 1 else None
+        if self._in_planes and (self.form == "loop" or self.cut(terms)):
+            loop = Sum(form="loop", weights=_HELD, loaded=few)
+            if found is None or results.planes != _MANY_PLANES or self.form == "loop":
+                return [loop]
+            return [Sum(form="winograd", weights=_HELD, alike=len(found[0]) > _ALIKE), loop]
+        inputs, by_columns = Sum(form="inputs"), column_sum(terms, results.count)
+        if self.form in {"inputs", "columns"}:
+            return [inputs if self.form == "inputs" else by_columns]
+        pairs = [] if found is None else [Sum(form="winograd")]
+        if self.form == "winograd":
+            return pairs or [inputs]
+        # Where registers are few compilers may hold no weight of a sum, but those of a column.
+        return [by_columns, inputs, *pairs] if few and results.count > 1 else [inputs, *pairs]
+
+    def _carried(self, lines: int) -> int:
+        """Vectors that the next iteration would find in registers: those with a neighbour to the right."""
+        rows: set[tuple[str, int, int, int]] = set()
+        vectors: set[tuple[str, int, int, int, int]] = set()
+        for field, shift, line in itertools.product(self.fields, range(self.rows), range(lines)):
+            for read in self._reads(field):
+                *outer, along = read.offset
+                at, beside = (*outer, 0, 0)[:2]
+                row = read.field, read.level, shift + at, line + beside
+                rows.add(row)
+                vectors.add((*row, along))
+        return len(vectors) - len(rows)
+
+    def _reads(self, field: str) -> Sequence[Read]:
+        """What a field's new value reads; one that is handed on reads itself."""
+        if field in self.statements:
+            return self.statements[field].reads
+        return (Read(field, 0, (0,) * self.rank),)
+
+
+def plane_blocks(rows: int, *, few: bool) -> tuple[int, ...]:
+    """Cut the planes of an advance into blocks: pairs, or, with few registers, as equal ones as can be.
+
+    >>> plane_blocks(6, few=True), plane_blocks(5, few=False)
+    ((3, 3), (2, 2, 1))
+    """
+    if not few:
+        return tuple(min(_MANY_PLANES, rows - shift) for shift in range(0, rows, _MANY_PLANES))
+    count = ceil_div(rows, _FEW_PLANES)
+    cuts = [rows * k // count for k in range(count + 1)]
+    return tuple(high - low for low, high in itertools.pairwise(cuts))

@@ -1,0 +1,63 @@
+"""What the rules of boxes and of streaming tiles share about weighted sums."""
+
+from collections.abc import Sequence
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.sums import Ports, cycles
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.weights import Terms, apart
+from tilewright.schedules.bodies.body import Sum
+from tilewright.schedules.bodies.sums import Results, work
+from tilewright.schedules.tiling import Tiling
+
+_UNDER_WAY = 8
+"""Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
+_REGISTERS = 16
+"""What columns are cut for: processors with more keep the weights of most sums in registers all the time."""
+_WORK = 4
+"""Registers for inputs and products, with one or two to spare for compilers that order them in their own way."""
+_OVERLAPPING = 16
+"""Reads up to which sums of neighbouring blocks overlap by themselves."""
+
+
+def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
+    """The form of weighted sums that a tiling asks for, or that must be; empty where every sum's own is chosen.
+
+    Raises:
+        UsageError: If there are no such sums.
+    """
+    asked, name = tiling.sums or "", problem.program.name
+    if strict or not problem.rounds:
+        if asked not in {"", "outputs"}:
+            raise UsageError(
+                f"sums={asked} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"
+            )
+        return "outputs"
+    sums = (apart(each.tape, pairs=asked == "winograd").sums for each in problem.program.statements)
+    if asked not in {"", "outputs"} and not any(sums):
+        raise UsageError(f"sums={asked} is for long weighted sums of different weights, which {name!r} has not")
+    if asked in {"columns", "winograd", "loop"} and problem.program.rank == 1:
+        raise UsageError(f"sums={asked} is for programs in 2D and 3D, {name!r} is 1D", "write sums=inputs")
+    return asked
+
+
+def column_sum(terms: Terms, results: int) -> Sum:
+    """How a sum is written column by column for so many results.
+
+    With 16 registers weights come from memory, and written input by input every product loads its own: two vectors can
+    be loaded per cycle, and multiply-adds wait for them. A column's weights are held while its inputs go by, so that n
+    weights and m results take 2 n + m - 1 loads for n m products. Where few results are computed together, columns are
+    added to two sums of every one in turn.
+    """
+    two = len(terms) > _OVERLAPPING and 2 * results <= _UNDER_WAY
+    most = max(2, _REGISTERS - _WORK - results * (1 + two))
+    loaded = results > 1 and len(set(terms.values())) > most
+    return Sum(form="columns", accumulators=1 + two, weights=most, loaded=loaded)
+
+
+def fastest(terms: Terms, results: Results, options: Sequence[Sum], ports: Ports) -> Sum:
+    """Return the form in which a sum takes the fewest cycles; the first one of those that take as long."""
+    if len(options) == 1:
+        return options[0]
+    weights = len({abs(weight) for weight in terms.values()} - {1.0})
+    return min(options, key=lambda form: cycles(work(terms, results, form), ports, results.count, weights))

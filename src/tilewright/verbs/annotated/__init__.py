@@ -1,0 +1,1 @@
+"""Annotated C: files in, tuned files out."""

@@ -1,0 +1,166 @@
+"""``tw.annotate``: annotated C in, tuned C, OpenCL or CUDA out."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.frontends.annotated.file import Site, read_file, read_text, sibling
+from tilewright.plan import read_target
+from tilewright.tuning.loops.search import Deadline
+from tilewright.verbs.annotated.case import Case, input_sizes, make_case
+from tilewright.verbs.annotated.options import MAX_RUNS, Options
+from tilewright.verbs.annotated.output import replaced
+from tilewright.verbs.annotated.result import SiteResult
+from tilewright.verbs.annotated.site import plain_site, tune_site
+
+BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotated:
+    """An annotated file, tuned.
+
+    Attributes:
+        source: The file's name.
+        backend: What was written.
+        text: The new file.
+        sites: What was found out about every region.
+        written: Where it was written, or None.
+    """
+
+    source: str
+    backend: str
+    text: str
+    sites: tuple[SiteResult, ...]
+    written: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the text as plain data."""
+        return {
+            "source": self.source,
+            "backend": self.backend,
+            "output": self.written,
+            "regions": [site.to_dict() for site in self.sites],
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.source}: {len(self.sites)} region{'s' * (len(self.sites) != 1)}"
+        where = f", written to {self.written}" if self.written else ""
+        return "\n".join([head + where, *(str(site) for site in self.sites)])
+
+
+def annotate(
+    path: str | Path,
+    *,
+    out: str | Path | None = None,
+    backend: str = "c",
+    seconds: float = 60.0,
+    runs: int | None = None,
+    search: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+    strict: bool = False,
+    allow_compilers: Sequence[str] = (),
+    log: str | Path | None = None,
+    seed: int = 0,
+    repeats: int | None = None,
+) -> Annotated:
+    """Tune the annotated regions of a C file.
+
+    Args:
+        path: The file.
+        out: Where the new file goes; nothing is written without it.
+        backend: ``c``, ``opencl``, ``opencl:oclgrind`` (interpreted, races and bounds checked) or ``cuda``.
+        seconds: Time for the whole file, compilations and measurements; what is not done by then is ended.
+        runs: Most variants per size of the input; what the specification says by default.
+        search: A search of :data:`tilewright.tuning.loops.algorithms.ALGORITHMS`; the specification's by default.
+        sizes: Values of input parameters in the place of the specification's.
+        strict: Refuse transforms that a dependence forbids instead of leaving them out.
+        allow_compilers: Programs that a build command may run beside the known compilers.
+        log: File that keeps every result; a search that was cut goes on from it.
+        seed: Of the inputs and the search.
+        repeats: Times that a variant is timed.
+
+    Returns:
+        The new text and what was found out.
+
+    Raises:
+        UsageError: If the file is not as it must be.
+        IllegalTransformError: If a region cannot run as asked, the dependence named.
+        ToolchainError: If the original body does not compile.
+    """
+    if backend not in BACKENDS:
+        raise UsageError(f"the backend is one of {', '.join(BACKENDS)}, got {backend!r}")
+    if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
+        raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
+    where = read_target(backend)
+    deadline = Deadline(end=time.monotonic() + seconds)
+    source = Path(path)
+    target = _target(source, out)
+    options = Options(
+        backend=where.backend,
+        device=where.device,
+        seconds=seconds,
+        runs=runs,
+        algorithm=search,
+        sizes=dict(sizes or {}),
+        strict=strict,
+        allowed=tuple(allow_compilers),
+        log=None if log is None else Path(log),
+        seed=seed,
+        repeats=repeats,
+    )
+    text = read_text(source)
+    sites = read_file(text, lambda name: sibling(source.parent, name))
+    cases = _cases(sites, options, source.parent)
+    results = []
+    waiting = sum(len(each) for each in cases)
+    for site, own in zip(sites, cases, strict=True):
+        if site.spec is None:
+            results.append(plain_site(site, options))
+        else:
+            results.append(tune_site(site, own, options, deadline.part(len(own) / waiting)))
+            waiting -= len(own)
+    new = replaced(text, list(zip(sites, results, strict=True)))
+    if target is not None:
+        _write(target, new)
+    return Annotated(
+        source=str(source),
+        backend=backend,
+        text=new,
+        sites=tuple(results),
+        written=None if target is None else str(target),
+    )
+
+
+def _cases(sites: Sequence[Site], options: Options, folder: Path) -> list[list[Case]]:
+    """Work out everything that can be wrong before anything is run."""
+    tuned = [site for site in sites if site.spec is not None]
+    if options.sizes and not tuned:
+        raise UsageError("the file has no tuning specification, so there is nothing to set")
+    return [
+        []
+        if site.spec is None
+        else [make_case(site, site.spec, size, folder) for size in input_sizes(site.spec, options.sizes)]
+        for site in sites
+    ]
+
+
+def _target(source: Path, out: str | Path | None) -> Path | None:
+    if out is None:
+        return None
+    target = Path(out)
+    if target.exists() and source.exists() and target.resolve() == source.resolve():
+        raise UsageError(f"the output would overwrite the annotated file {str(source)!r}", "give another name with -o")
+    if target.is_dir():
+        raise UsageError(f"the output is a file, {str(target)!r} is a folder")
+    return target
+
+
+def _write(target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the output {str(target)!r} cannot be written: {error.strerror}") from None

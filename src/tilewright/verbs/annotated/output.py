@@ -1,0 +1,79 @@
+"""The new file: every region's old body replaced by what won, behind a dispatcher where there are several sizes."""
+
+import re
+from collections.abc import Sequence
+
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.c import text as expression_text
+from tilewright.codegen.loops.harness import region_text
+from tilewright.frontends.annotated.evaluate import Plain
+from tilewright.frontends.annotated.file import LoopRegion, Site
+from tilewright.programs.loops.nest import Num
+from tilewright.verbs.annotated.result import SiteResult, SizeResult
+
+
+def replaced(text: str, results: Sequence[tuple[Site, SiteResult]]) -> str:
+    """Return a file's text with its regions' old bodies replaced.
+
+    The annotations stay, so that the file can be tuned again.
+
+    Args:
+        text: The annotated file.
+        results: Its sites, in order.
+    """
+    changes: list[tuple[int, int, str]] = []
+    heads: list[str] = []
+    for site, result in results:
+        heads += [size.extra.get("_prelude", "") for size in result.sizes]
+        for number, loop in enumerate(site.loops):
+            body = _body(number, _old(text, loop), result)
+            if loop.finals:
+                # One statement, as the region may be all that an if or a loop holds.
+                body = f"  {{\n{body}{''.join(code(each, 1) for each in loop.finals)}  }}\n"
+            changes.append((loop.region.body_start, loop.region.body_end, body))
+    out: list[str] = []
+    place = 0
+    for start, end, new in changes:
+        out += [text[place:start], "\n", new]
+        place = end
+    out.append(text[place:])
+    return "".join([*dict.fromkeys(head for head in heads if head), *out])
+
+
+def _old(text: str, loop: LoopRegion) -> str:
+    """Return the original body as the file has it, or the annotation's own code where there is none."""
+    body = loop.region.body(text)
+    return f"    {{\n{body.rstrip()}\n    }}\n" if body.strip() else region_text(loop.old, 2)
+
+
+def _body(number: int, old: str, result: SiteResult) -> str:
+    """Return what replaces one region's old body, which runs wherever the new one was not made for the call."""
+    out: list[str] = []
+    for size in result.sizes:
+        tests = (
+            [f"{name} == {_literal(value)}" for name, value in size.numbers.items()] if len(result.sizes) > 1 else []
+        )
+        more = size.conditions[number] if size.conditions else ()
+        tests = list(dict.fromkeys([*tests, *more]))
+        if not tests:
+            return _comment(size, result) + _code(number, size)
+        test = " &&\n      ".join(tests)
+        out.append(f"  {'} else ' if out else ''}if ({test}) {{\n{_comment(size, result)}{_code(number, size)}")
+    why = "another size" if len(result.sizes) > 1 else "another call than the code above is for"
+    return "".join([*out, f"  }} else {{\n    /* {why}: the original body */\n{old}  }}\n"])
+
+
+def _code(number: int, size: SizeResult) -> str:
+    return size.text[number] if size.text else region_text(size.bodies[number])
+
+
+def _comment(size: SizeResult, result: SiteResult) -> str:
+    values = ", ".join(f"{name}={value}" for name, value in size.values.items())
+    command = " ".join(size.command)
+    parts = [f"tuned: {values}" if result.tuned and values else "transformed", f"build: {command}" if command else ""]
+    said = re.sub(r"\*/|/\*|@", " ", "; ".join(part for part in parts if part))
+    return f"  /* {said} */\n"
+
+
+def _literal(value: Plain) -> str:
+    return expression_text(Num(repr(int(value) if isinstance(value, bool) else value)))

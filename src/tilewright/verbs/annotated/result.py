@@ -1,0 +1,207 @@
+"""What becomes of a region, and what its specification asks of a search."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.base.records import Outcome
+from tilewright.base.units import format_seconds
+from tilewright.frontends.annotated.evaluate import Plain
+from tilewright.frontends.annotated.spec import TuningSpec
+from tilewright.programs.loops.nest import Stmt
+from tilewright.tuning.loops.algorithms import algorithm
+from tilewright.tuning.loops.search import LoopChoice, Space
+from tilewright.verbs.annotated.options import Options
+
+LATE = "the time was over"
+"""What is said of a variant that the end of the time cut short."""
+_REPEATS = 5
+_MOST_REPEATS = 200
+_MANY = 300
+"""Spaces larger than this are not searched exhaustively unless the specification says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeResult:
+    """What a search found at one size of the input.
+
+    Attributes:
+        numbers: The input's parameters.
+        values: The winner's parameters.
+        bodies: What replaces the regions.
+        seconds: The winner's time; NaN if nothing was timed.
+        original: The original body's.
+        original_command: How that was built.
+        ratios: The original body's seconds over the winner's, one per round in which they were timed in turn.
+        choice: The search.
+        notes: What was left out of the winner, and why.
+        command: How the winner was built.
+        finite: Whether the original body's results are all finite.
+        extra: Further facts, such as a kernel's resources.
+        text: The new text where it is no loop nest.
+        conditions: Per region, in C, what has to hold for the new text; the original body runs otherwise.
+    """
+
+    numbers: Mapping[str, Plain]
+    values: Mapping[str, object]
+    bodies: tuple[Stmt, ...]
+    seconds: float = math.nan
+    original: float = math.nan
+    original_command: tuple[str, ...] = ()
+    ratios: tuple[float, ...] = ()
+    choice: LoopChoice | None = None
+    notes: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    finite: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    text: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, ...], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        choice = self.choice
+        counts: dict[str, int] = {}
+        failures: list[dict[str, Any]] = []
+        for trial in choice.trials if choice else ():
+            outcome = str(trial.measurement.outcome)
+            counts[outcome] = counts.get(outcome, 0) + 1
+            if trial.measurement.outcome is not Outcome.OK and len(failures) < 10:
+                failures.append({"values": dict(trial.values), "outcome": outcome, "reason": trial.measurement.detail})
+        return {
+            "input": dict(self.numbers),
+            "winner": dict(self.values),
+            "seconds": self.seconds,
+            "original_seconds": self.original,
+            "speedup": self.original / self.seconds if self.seconds > 0 else math.nan,
+            "speedup_low": min(self.ratios, default=math.nan),
+            "speedup_high": max(self.ratios, default=math.nan),
+            "original_command": " ".join(self.original_command),
+            "search": choice.algorithm if choice else None,
+            "space_size": choice.space if choice else 1,
+            "evaluated": len(choice.trials) if choice else 0,
+            "outcomes": counts,
+            "failures": failures,
+            "skipped": choice.skipped_count if choice else 0,
+            "skipped_reasons": [{"values": dict(v), "reason": r} for v, r in (choice.skipped[:5] if choice else ())],
+            "finished": choice.finished if choice else True,
+            "interrupted": choice.interrupted if choice else False,
+            "validated": bool(choice and choice.winner and math.isfinite(self.seconds)),
+            "finite": self.finite,
+            "command": " ".join(self.command),
+            "conditions": [list(each) for each in self.conditions],
+            "notes": list(self.notes),
+            **{key: value for key, value in self.extra.items() if not key.startswith("_")},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteResult:
+    """What became of a site.
+
+    Attributes:
+        line: Line of its annotation.
+        sizes: One result per size of the input, one alone where there is no specification.
+        tuned: Whether it has a specification.
+        notes: What was noticed about the region itself.
+        guards: Names whose values choose among the sizes.
+    """
+
+    line: int
+    sizes: tuple[SizeResult, ...]
+    tuned: bool
+    notes: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "line": self.line,
+            "tuned": self.tuned,
+            "notes": list(self.notes),
+            "results": [size.to_dict() for size in self.sizes],
+        }
+
+    def __str__(self) -> str:
+        out = [f"line {self.line}: " + ("tuned" if self.tuned else "transformed (no tuning specification, so not run)")]
+        out += [f"  note: {note}" for note in self.notes]
+        for size in self.sizes:
+            out += _described(size, tuned=self.tuned)
+        return "\n".join(out)
+
+
+def _described(size: SizeResult, *, tuned: bool) -> list[str]:
+    where = ", ".join(f"{name}={value}" for name, value in size.numbers.items())
+    values = ", ".join(f"{name}={value}" for name, value in size.values.items())
+    out = []
+    if tuned and size.choice is not None:
+        took = ""
+        if not math.isnan(size.seconds):
+            took = f" {format_seconds(size.seconds)}, {_compared(size)}"
+        choice = size.choice
+        out.append(f"  {where or 'one size'}:{took}")
+        out.append(f"    winner: {values or 'no parameters'}")
+        end = "" if choice.finished else ", stopped by the time or the number of runs"
+        out.append(
+            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points measured, "
+            f"{choice.skipped_count} excluded by constraints{end}"
+        )
+    out += [f"    {key}: {value}" for key, value in size.extra.items() if not key.startswith("_")]
+    out += [f"    note: {note}" for note in size.notes[:6]]
+    return out
+
+
+def _compared(size: SizeResult) -> str:
+    """Say against what a time is compared, and how far the comparison spreads."""
+    built = f"the original body, built with {' '.join(size.original_command)}," if size.original_command else ""
+    spread = ""
+    if size.ratios:
+        rounds = f"{len(size.ratios)} round{'s' * (len(size.ratios) != 1)}"
+        spread = f", {min(size.ratios):.2f} to {max(size.ratios):.2f} over {rounds}"
+    return (
+        f"{built or 'the original body'} {format_seconds(size.original)} "
+        f"({size.original / size.seconds:.2f} times as fast{spread})"
+    )
+
+
+def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> Space:
+    """Return the space of a specification at one size of the input."""
+
+    def refused(values: Mapping[str, object]) -> str:
+        known: dict[str, Any] = {**spec.lets, **numbers, **values}
+        for name, rule in spec.constraints:
+            if not rule.value(known):
+                return f"the constraint {name} is not fulfilled: {rule.text[:80]}"
+        return ""
+
+    return Space(
+        names=tuple(each.name for each in spec.params),
+        values=tuple(each.values for each in spec.params),
+        refused=refused,
+    )
+
+
+def search_name(spec: TuningSpec, options: Options, space: Space) -> str:
+    """Return the search to use: the user's, the specification's, or ours where the space is large."""
+    asked = options.algorithm or spec.arg("search", "algorithm")
+    if asked is None:
+        return "Exhaustive" if space.size <= _MANY else "Model"
+    return algorithm(str(asked)) or str(asked)
+
+
+def repeats_of(spec: TuningSpec, options: Options) -> int:
+    """Return how often a variant is timed."""
+    asked = options.repeats or spec.arg("performance_counter", "repetitions") or _REPEATS
+    return min(max(int(asked), 1), _MOST_REPEATS) if isinstance(asked, int) else _REPEATS
+
+
+def nothing(choice: LoopChoice) -> tuple[str, str]:
+    """Say why a search found nothing."""
+    for trial in choice.trials:
+        if trial.measurement.detail == LATE:
+            return "the time was over before a variant was built and run", "give more --seconds"
+        if trial.measurement.detail:
+            return f"no variant ran: {trial.measurement.detail}", ""
+    if choice.skipped:
+        return f"no point of the space is allowed: {choice.skipped[0][1]}", "relax the constraints"
+    return "no variant could be measured", "give more --seconds"

@@ -1,0 +1,144 @@
+"""What becomes of one region: tuned at every size of its input, or only transformed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.loops.apply import DEVICE
+from tilewright.codegen.loops.edges import has_edges
+from tilewright.frontends.annotated.file import Site
+from tilewright.frontends.annotated.spec import TuningSpec
+from tilewright.programs.loops.bounds import check_bounds
+from tilewright.programs.loops.nest import Stmt, Transform, statements
+from tilewright.runtime.workers.pool import pool
+from tilewright.tuning.loops.search import Budget, Deadline, Space, search_loops
+from tilewright.verbs.annotated.case import INTERIOR, PARALLEL, Case, command_notes, prepared, setting_of, threaded
+from tilewright.verbs.annotated.gpu import plain_device, tune_device
+from tilewright.verbs.annotated.guard import conditions_of, cpu_guards
+from tilewright.verbs.annotated.meter import NARROW, Beside, CpuMeter, shown_command
+from tilewright.verbs.annotated.options import Options, budget_of
+from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
+from tilewright.verbs.annotated.types import region_types
+
+_SEARCH = 0.7
+"""Share of the time for the search; the rest is for the winner beside the original body and the stencil compiler."""
+_KEEP = 0.95
+"""The original body stays if it takes less than this share of the winner's time."""
+
+
+def plain_site(site: Site, options: Options) -> SiteResult:
+    """Transform a region that has no tuning specification; its arguments must be literals."""
+    types = region_types(site, {}, {}, device=options.backend != "c")
+    case = Case(site=site, numbers={}, known={}, inputs=(), bound=(), loose={}, types=types)
+    if options.backend != "c":
+        return plain_device(case, options)
+    bodies: list[Stmt] = []
+    notes: list[str] = []
+    for loop in site.loops:
+        if loop.stencil:
+            raise UsageError("a stencil region stands inside a PerfTuning region, which gives its sizes")
+        stmt, more = threaded(loop, case, prepared(loop, case), {}, setting_of(case), strict=options.strict)
+        bodies.append(stmt)
+        notes += [*loop.notes, *more]
+    guards = cpu_guards(case, {})
+    notes += [note for each in guards for note in each.notes]
+    result = SizeResult(
+        numbers={}, values={}, bodies=tuple(bodies), notes=tuple(dict.fromkeys(notes)), conditions=conditions_of(guards)
+    )
+    return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
+
+
+def tune_site(site: Site, cases: Sequence[Case], options: Options, deadline: Deadline) -> SiteResult:
+    """Tune a site at every size of its input; what one size leaves of its time is the others'."""
+    spec = _spec(site)
+    notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
+    kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
+    if kinds:
+        notes.append(f"{', '.join(sorted(kinds))}: variants are compared with the original body instead")
+    tune: Callable[[Case, Options, Deadline], SizeResult] = _tune_cpu if options.backend == "c" else tune_device
+    results = []
+    for number, case in enumerate(cases):
+        check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known, case.types)
+        results.append(tune(case, options, deadline.part(1 / (len(cases) - number))))
+    return SiteResult(
+        line=site.region.line,
+        sizes=tuple(results),
+        tuned=True,
+        notes=tuple(dict.fromkeys(notes)),
+        guards=tuple(each.name for each in spec.inputs),
+    )
+
+
+def _spec(site: Site) -> TuningSpec:
+    if site.spec is None:
+        raise UsageError("there is no tuning specification")
+    return site.spec
+
+
+def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
+    from tilewright.verbs.annotated.prior import prior_of
+    from tilewright.verbs.annotated.stencil import hand_over
+
+    spec = _spec(case.site)
+    space = _with_own(space_of(spec, case.numbers), case)
+    with pool(1) as workers:
+        meter = CpuMeter(
+            case=case,
+            pool=workers,
+            repeats=repeats_of(spec, options),
+            strict=options.strict,
+            allowed=options.allowed,
+            log=options.log,
+            seed=options.seed,
+            deadline=deadline,
+        )
+        meter.start()
+        budget: Budget = budget_of(case, options, _SEARCH * deadline.left)
+        name = search_name(spec, options, space)
+        choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
+        if choice.winner is None:
+            raise UsageError(*nothing(choice))
+        variant = meter.variant(choice.winner.values)
+        both = meter.beside(variant)
+        if not both.rounds:
+            both = Beside(rounds=((choice.winner.seconds, meter.baseline.median),), command=meter.original_command)
+        ours, theirs = both.ours, both.theirs
+        handed = hand_over(case, meter, ours, both)
+    if handed is not None and handed.result is not None:
+        found = handed.result
+        return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)
+    notes, bodies, kept, guards = list(variant.notes), variant.bodies, False, cpu_guards(case, choice.winner.values)
+    notes += [] if handed is None else [handed.note]
+    notes += [] if meter.wide else [NARROW]
+    if theirs < _KEEP * ours:
+        notes.insert(0, "no variant is faster than the original body built alike, so that stays")
+        bodies, kept, guards = tuple(loop.old for loop in case.site.loops), True, ()
+    notes += [note for each in guards for note in each.notes]
+    return SizeResult(
+        numbers=dict(case.numbers),
+        values=choice.winner.values,
+        bodies=bodies,
+        seconds=theirs if kept else ours,
+        original=theirs,
+        original_command=shown_command(both.command),
+        ratios=() if kept else tuple(theirs / ours for ours, theirs in both.rounds),
+        choice=choice,
+        notes=tuple(notes),
+        command=shown_command(variant.command),
+        finite=meter.finite,
+        conditions=conditions_of(guards),
+        extra={"kept_original": kept, "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
+    )
+
+
+def _with_own(space: Space, case: Case) -> Space:
+    """Add whether loops run on threads, where transforms are for a device, and whether interiors are split off."""
+    nodes = [node for loop in case.site.loops for node in statements(loop.code)]
+    device = any(
+        isinstance(node, Transform) and (node.name in DEVICE or "cuda" in dict(node.arguments)) for node in nodes
+    )
+    edges = any(has_edges(loop.code) for loop in case.site.loops)
+    for name, wanted, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
+        if wanted and name not in space.names:
+            space = replace(space, names=(*space.names, name), values=(*space.values, values))
+    return space

@@ -1,0 +1,355 @@
+"""A user's arrays and scalars -> checked inputs of a problem, and results in the user's own array type."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.dtypes import is_number, numpy_type
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.names import meant
+from tilewright.base.units import format_shape
+from tilewright.plan import Target
+from tilewright.programs.stencil.expression import Apply, Const
+from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.problem import DTYPES
+from tilewright.programs.stencil.program import Program, with_coefficients
+from tilewright.runtime.devices.arrays import DeviceArray, DeviceView, view
+from tilewright.runtime.session import Inputs
+
+Array = npt.NDArray[Any]
+_TWO_BYTES = np.dtype("V2")
+_PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
+"""Element types that arrays keep whatever the program, with their names, which NumPy takes a while to make."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a user gave, checked.
+
+    Attributes:
+        program: The program; scalars that came as arrays are its coefficient fields.
+        versions: Per field its versions, newest first.
+        scalars: Values of the remaining scalars.
+        shape: The common shape.
+        dtype: Element type to compute in.
+    """
+
+    program: Program
+    versions: Mapping[str, tuple[Array, ...]]
+    scalars: Mapping[str, Any]
+    shape: tuple[int, ...]
+    dtype: str
+
+    def inputs(self, out: Mapping[str, Array] | None = None) -> Inputs:
+        """Return what a kernel starts from, and the arrays that it is to write into, if any, by field."""
+        return Inputs(arrays=self.versions, scalars=self.scalars, out=out)
+
+
+def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], dtype: Any = None) -> Given:  # noqa: ANN401
+    """Check arrays and scalars.
+
+    Args:
+        program: The program.
+        arrays: One per field, in field order: anything NumPy can read, or a tuple of several time levels, newest first.
+        scalars: By name; one that is an array makes a coefficient field.
+        dtype: Element type to compute in; by default what NumPy's promotion rules say.
+
+    Raises:
+        ArrayError: If an array does not fit.
+        UsageError: If a scalar is missing or unknown.
+    """
+    values = scalar_values(program, scalars)
+    if len(arrays) != len(program.fields):
+        wanted = f"{len(program.fields)} array{'s' * (len(program.fields) != 1)} ({', '.join(program.fields)})"
+        raise ArrayError(
+            f"{program.name!r} takes {wanted}, got {len(arrays)}",
+            f"scalars are given by name: {program.scalars[0]}=…" if program.scalars else "",
+        )
+    missing = [name for name in program.scalars if name not in values]
+    if missing:
+        raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
+    coefficients: dict[str, Any] = {
+        name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)
+    }
+    versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
+    versions |= {name: (value,) for name, value in coefficients.items()}
+    plain = {name: value for name, value in values.items() if name not in coefficients}
+    full = with_coefficients(program, tuple(coefficients))
+    every = [(field, array) for field in full.fields for array in versions[field]]
+    shape = _common_shape(full, every)
+    chosen = _dtype(full, every, plain, dtype)
+    return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
+
+
+def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Program, dict[str, Any]]:
+    """Return a program as the cost models see it, and the numbers among its scalars.
+
+    Args:
+        program: The program.
+        scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost.
+        dtype: Element type of the fields.
+
+    Returns:
+        The program, its arrays coefficient fields, and the numbers by name.
+
+    Raises:
+        ArrayError: If a value is neither a number nor an array of numbers.
+        UsageError: If a name is none of the program's scalars, or a value is complex and the fields are not.
+    """
+    values = scalar_values(program, scalars)
+    for name, value in values.items():
+        if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
+            raise UsageError(f"{name!r} is complex, so the dtype is complex64 or complex128, got {dtype!r}")
+    arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
+    return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
+
+
+def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
+    """Read anything that holds numbers as a NumPy array, without a copy where possible.
+
+    Raises:
+        ArrayError: If it holds no numbers, or lies on a GPU.
+    """
+    array = _read(value, name)
+    if isinstance(array, DeviceView):
+        raise ArrayError(f"{name!r} lies on a GPU, where it cannot be read here", "copy it to the host first")
+    return array
+
+
+def _read(value: Any, name: str) -> Array:  # noqa: ANN401
+    """As :func:`as_array`, or a :class:`DeviceView` of an array on a GPU, which only a GPU's session reads."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "pass array.filled(0.0)")
+    if _is_labelled(value):
+        return _read(value.data, name)
+    try:
+        if isinstance(value, np.ndarray):
+            array = value
+        elif (found := view(value, name)) is not None:
+            return cast("Array", found)
+        elif hasattr(value, "__dlpack__"):
+            array = np.from_dlpack(value)
+        else:
+            array = np.asarray(value)
+    except ArrayError:
+        raise
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        said = str(error).partition("\n")[0]  # JAX explains at length why it cannot
+        raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
+    if value is None:
+        raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
+    if not is_number(array.dtype):
+        # NumPy's files do not keep the name of a type that is not its own.
+        hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else "convert it with .astype('float32')"
+        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
+    return array
+
+
+def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
+    """Return the CUDA device on which a run's arrays lie, or None if they lie on the host.
+
+    Args:
+        given: The arrays.
+        target: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
+        plain: Whether the run does nothing but steps.
+
+    Raises:
+        ArrayError: If the run cannot have them.
+        ToolchainError: If there is no CUDA device.
+        UsageError: If the backend names a device that is not there.
+    """
+    every: list[tuple[str, Any]] = [(field, array) for field, versions in given.versions.items() for array in versions]
+    places = {array.device: field for field, array in reversed(every) if isinstance(array, DeviceView)}
+    if not places:
+        return None
+    if target.backend != "cuda" and not target.fallback:
+        raise ArrayError(
+            f"an array lies on a GPU, where the backend {target.name!r} cannot read it",
+            "use backend='cuda', or copy it to the host first",
+        )
+    if not plain:
+        raise ArrayError(
+            "a run on a GPU's own arrays takes no out, every, callback, until, where and sources",
+            "copy the arrays to the host first",
+        )
+    if not all(isinstance(array, DeviceView) for _, array in every):
+        raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")
+    known = {number: field for number, field in places.items() if number is not None}
+    if len(known) > 1:
+        told = " and ".join(f"{field!r} on {number}" for number, field in sorted(known.items()))
+        raise ArrayError(f"the arrays of a run all lie on one GPU, got {told}", "copy them to one GPU first")
+    there = replace(target, backend="cuda", fallback=False)
+    if not known:
+        return there
+    ((number, field),) = known.items()
+    if target.device:
+        from tilewright.runtime.devices import cuda
+
+        chosen = cuda.select(target.device).number
+        if chosen != number:
+            raise ArrayError(
+                f"{field!r} lies on GPU {number}, which the backend {target.name!r} (GPU {chosen}) cannot read",
+                f"use backend='cuda:{number}', or copy it to GPU {chosen} first",
+            )
+    return replace(there, device=str(number))
+
+
+def like(result: Any, original: Any) -> Any:  # noqa: ANN401
+    """Return a result as the caller's kind of array, without a copy.
+
+    - NumPy arrays, lists and pandas: read by ``numpy.asarray``; a NumPy array comes back.
+    - xarray's ``DataArray``: read as its ``data`` is; a ``DataArray`` with its coordinates, dimensions, name and
+      attributes comes back, its data of the kind they were.
+    - Others with DLPack, such as JAX, PyTorch and CuPy: read where they lie; what ``from_dlpack`` of their namespace
+      makes of the result comes back.
+    - With ``__cuda_array_interface__`` alone: read where they lie; a :class:`DeviceArray` comes back.
+
+    No library is imported: whoever hands over its arrays has done so.
+
+    Args:
+        result: A NumPy array, or a :class:`DeviceArray`.
+        original: What the caller gave; of several time levels the newest counts.
+    """
+    if isinstance(original, tuple) and original:
+        original = original[0]
+    if isinstance(original, np.ndarray | list | tuple | DeviceArray):
+        return result
+    if _is_labelled(original):
+        return original.copy(deep=False, data=like(result, original.data))
+    if not hasattr(original, "__dlpack__"):
+        return result
+    if hasattr(original, "__array_namespace__"):  # the array API standard's; JAX's is not its arrays' own package
+        library = original.__array_namespace__()
+    else:
+        library = sys.modules.get(type(original).__module__.partition(".")[0])
+    reader = getattr(library, "from_dlpack", None)
+    return result if reader is None else reader(result)
+
+
+def _is_labelled(value: Any) -> bool:  # noqa: ANN401
+    """Whether a value is an array of xarray's: values under ``data``, and labels that a copy keeps."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(value, xarray.DataArray)
+
+
+def is_integral(program: Program) -> bool:
+    """Whether a program computes whole numbers from whole numbers."""
+    return all(
+        OPERATORS[node.op].integral if isinstance(node, Apply) else isinstance(node.value, bool | int)
+        for statement in program.statements
+        for node in statement.tape
+        if isinstance(node, Apply | Const)
+    )
+
+
+def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Check scalars by name and value; those that were not given have their defaults, if any.
+
+    Args:
+        program: The program.
+        scalars: By name, numbers or arrays.
+
+    Returns:
+        The values in the program's order: numbers, or arrays, which make coefficient fields.
+
+    Raises:
+        ArrayError: If a value is neither a number nor an array of numbers.
+        UsageError: If a name is none of the program's scalars.
+    """
+    unknown = [name for name in scalars if name not in program.scalars]
+    if unknown:
+        raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", hint_for_name(program, unknown[0]))
+    given = {**dict(program.defaults), **scalars}
+    values: dict[str, Any] = {}
+    for name in program.scalars:
+        if name not in given:
+            continue
+        value = given[name]
+        if isinstance(value, bool | int | float | complex):
+            values[name] = value
+            continue
+        array = _read(value, name)
+        values[name] = array[()] if array.ndim == 0 else array
+    return values
+
+
+def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  # noqa: ANN401
+    levels = given if isinstance(given, tuple) else (given,)
+    history = program.history(field)
+    if not 1 <= len(levels) <= history:
+        raise ArrayError(
+            f"{field!r} of {program.name!r} has {history} time level{'s' * (history != 1)}, got {len(levels)} arrays",
+            "give one array, or a tuple of them, newest first",
+        )
+    return tuple(_read(level, field) for level in levels)
+
+
+def _common_shape(program: Program, every: Sequence[tuple[str, Array]]) -> tuple[int, ...]:
+    first, shape = every[0][0], every[0][1].shape
+    for field, array in every:
+        if array.ndim != program.rank:
+            raise ArrayError(
+                f"{program.name!r} has {program.rank} dimension{'s' * (program.rank != 1)}, "
+                f"{field!r} has {array.ndim} (shape {_text(array.shape)})"
+            )
+        if 0 in array.shape:
+            raise ArrayError(f"every extent must be at least 1, {field!r} has the shape {_text(array.shape)}")
+        if array.shape != shape:
+            raise ArrayError(
+                f"all arrays have one shape, {first!r} has {_text(shape)} and {field!r} {_text(array.shape)}"
+            )
+    return shape
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return format_shape(shape) or "()"
+
+
+def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], asked: Any) -> str:  # noqa: ANN401
+    first = every[0][1].dtype
+    numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
+    if asked is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
+        return _PLAIN[first]
+    natural = _promoted([array.dtype for _, array in every], numbers)
+    if natural.kind in "biu":
+        natural = np.result_type(natural, 1 if is_integral(program) else 1.0)
+    if asked is None:
+        chosen = natural
+    else:
+        try:
+            chosen = numpy_type(asked) if isinstance(asked, str) and asked in DTYPES else np.dtype(asked)
+        except TypeError:
+            raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {asked!r}") from None
+    name = chosen.newbyteorder("=").name
+    if name not in DTYPES:
+        raise ArrayError(f"the dtype must be one of {', '.join(DTYPES)}, got {name}", "pass dtype='float32'")
+    if not np.can_cast(natural, name, "same_kind"):
+        raise ArrayError(
+            f"{program.name!r} computes {natural} values here, which {name} cannot hold", "leave dtype out"
+        )
+    return name
+
+
+def _promoted(types: Sequence[np.dtype[Any]], numbers: Sequence[Any]) -> np.dtype[Any]:
+    """Return NumPy's promotion; a number of Python's widens bfloat16 as little as it does any type of NumPy's own."""
+    if any(each.name == "bfloat16" for each in types):
+        numbers = [number for number in numbers if type(number) not in {bool, int, float}]
+    try:
+        return np.result_type(*types, *numbers)
+    except TypeError:
+        names = " and ".join(dict.fromkeys(each.name for each in types))
+        raise ArrayError(f"{names} have no common type", "convert one of the arrays, or pass dtype=…") from None
+
+
+def hint_for_name(program: Program, name: str) -> str:
+    """Return what somebody may have meant by a name that is no scalar of a program: a field, a scalar or an option."""
+    if name in program.fields:
+        return f"it is a field: pass the arrays of {', '.join(program.fields)} in this order, without names"
+    from tilewright.frontends.trace import RESERVED
+
+    known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+    return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {known}".strip()

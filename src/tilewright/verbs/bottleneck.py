@@ -1,0 +1,112 @@
+"""``tilewright predict --explain``: why a tiling takes the time that it does (thesis, sections 2.3.4, 8.1 and 8.3)."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.bottleneck import Resource
+from tilewright.costs.time import Costs
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.sensitivity import moved
+from tilewright.verbs.prediction import Prediction
+from tilewright.workload import Workload
+
+_PARAMETERS = {
+    "sm_count": ("twice the multiprocessors or cores", 2.0),
+    "dram_bandwidth": ("twice the bandwidth", 2.0),
+    "launch_seconds": ("half the time of a synchronisation", 0.5),
+    "iteration": ("half the time of an iteration", 0.5),
+    "shared_bytes": ("twice the on-chip memory", 2.0),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a tiling takes the time that it does.
+
+    Attributes:
+        resources: The use of every resource and its slack.
+        speedups: What the tiling would gain from more of something: a sentence and the factor, the largest first.
+        k_effect: Predicted seconds per number of tiles resident on an SM; empty on a CPU.
+        ideal_seconds: Time without transfers and synchronisation (8.3), a lower bound.
+        overhead: The predicted time over the ideal one, less 1.
+        printed_overhead: The same after the printed estimate (8.5), which bounds neither way; None without tiles.
+    """
+
+    resources: tuple[Resource, ...]
+    speedups: tuple[tuple[str, float], ...]
+    k_effect: tuple[tuple[int, float], ...]
+    ideal_seconds: float
+    overhead: float
+    printed_overhead: float | None
+
+    @property
+    def saturated(self) -> tuple[str, ...]:
+        """Names of the resources of which hardly anything is left."""
+        return tuple(each.name for each in self.resources if each.saturated)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {
+            "resources": [dataclasses.asdict(each) for each in self.resources],
+            "saturated": list(self.saturated),
+            "speedups": [{"change": text, "factor": factor} for text, factor in self.speedups],
+            "k_effect": [{"k": k, "seconds": seconds} for k, seconds in self.k_effect],
+            "ideal_seconds": self.ideal_seconds,
+            "overhead": self.overhead,
+            "printed_overhead": self.printed_overhead,
+        }
+
+
+def explain(prediction: Prediction) -> Explanation:
+    """Explain a prediction.
+
+    Args:
+        prediction: The prediction.
+
+    Returns:
+        The explanation; that of one block where a grid that wraps runs in blocks is as for a grid that does not.
+    """
+    work, tiling = prediction.work, prediction.tiling
+    costs = work.expected(tiling)
+    if costs is None:
+        raise UsageError(f"nothing explains {str(tiling)!r}, which does not fit {work.machine.name}")
+    ideal = work.ideal_seconds(tiling)
+    printed = work.printed_overhead(tiling)
+    return Explanation(
+        resources=work.resources(tiling),
+        speedups=_speedups(work, tiling, costs),
+        k_effect=_k_effect(work, tiling),
+        ideal_seconds=ideal,
+        overhead=costs.seconds / ideal - 1.0 if ideal > 0 else 0.0,
+        printed_overhead=None if printed is None or ideal <= 0 else printed / ideal,
+    )
+
+
+def _speedups(work: Workload, tiling: Tiling, costs: Costs) -> tuple[tuple[str, float], ...]:
+    """Return what the same tile would gain from more of each resource; k grows where more tiles fit and that helps."""
+    problem, held = work.problem, dataclasses.replace(tiling, k=tiling.k or costs.tiles_per_sm)
+    tilings = {tiling, held} if work.most_tiles(tiling) else {tiling}
+    found = []
+    for name, (text, factor) in _PARAMETERS.items():
+        if name == "iteration":
+            other = work.hastened()
+        else:
+            machine = moved(work.machine, problem.program.name, name, factor)
+            other = work.changed(machine, problem.shape, problem.steps)
+        seconds = [each.seconds for each in map(other.expected, tilings) if each is not None]
+        if name == "shared_bytes":  # which a launch may leave unused, so that no more tiles are resident than before
+            seconds.append(costs.seconds)
+        found.append((text, costs.seconds / min(seconds)))
+    return tuple(sorted(found, key=lambda each: -each[1]))
+
+
+def _k_effect(work: Workload, tiling: Tiling) -> tuple[tuple[int, float], ...]:
+    """Return the predicted time for every number of resident tiles that fits."""
+    found = []
+    for k in range(1, work.most_tiles(tiling) + 1):
+        costs = work.expected(dataclasses.replace(tiling, k=k))
+        if costs is None:
+            break
+        found.append((k, costs.seconds))
+    return tuple(found)

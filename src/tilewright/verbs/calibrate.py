@@ -1,0 +1,388 @@
+"""``tw.calibrate``: this machine's parameters measured, with their spread, and how much each of them matters."""
+
+import html
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.records import Outcome
+from tilewright.base.units import format_seconds
+from tilewright.codegen.emit import StencilLayout
+from tilewright.costs.arrays import Floats
+from tilewright.costs.fit import Fit
+from tilewright.costs.setting import make_setting
+from tilewright.driver import emit_tilings
+from tilewright.machines.machine import Machine
+from tilewright.plan import read_target
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.report.progress import Update, bar
+from tilewright.runtime.calibration import cpu as runtime
+from tilewright.runtime.calibration import fits as fitting
+from tilewright.runtime.calibration import gpu as devices
+from tilewright.runtime.cpu import CompiledKernel, compile_source, load_stencils
+from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.devices.gpu import Device
+from tilewright.runtime.formats.files import check_place
+from tilewright.runtime.host import available_cpus
+from tilewright.runtime.store import hosts
+from tilewright.runtime.toolchains.artifact import Artifact
+from tilewright.runtime.toolchains.cpu import Toolchain, toolchain
+from tilewright.runtime.workers.pool import pool
+from tilewright.schedules.legality import untileable
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.sensitivity import Sensitivity, sensitivities
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.verbs import memo
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.stencil import ProgramLike, as_program
+
+DEFAULT_PROGRAMS = (
+    "jacobi2d", "heat2d", "laplacian2d", "gradient2d", "heat3d", "laplacian3d",
+    "j1d3pt", "j2d5pt", "j2d9pt", "j2d9pt-gol", "star2d2r", "j3d7pt", "j3d27pt", "wave2d", "heat2d_var", "fdtd2d",
+)  # fmt: skip
+"""The papers' programs and those of the benchmarks."""
+OTHER_PROGRAMS = (
+    "wave3d", "star2d3r", "star2d4r", "box2d2r", "box2d3r", "box2d4r", "star3d2r", "star3d3r", "star3d4r", "box3d1r",
+    "box3d2r",
+)  # fmt: skip
+"""Programs with many reads, whose C_iter no estimate finds: it was 0.5 to 0.9 of what is measured."""
+_MEASURED = (
+    "dram_bandwidth", "cache_bandwidth", "outer_bandwidth", "launch_seconds", "row_seconds", "advance_seconds",
+    "shared_bytes",
+)  # fmt: skip
+_KEPT = ("disk_read_bandwidth", "disk_write_bandwidth", "network_latency", "network_bandwidth")
+"""What ``calibrate --disk`` and ``calibrate --network`` measure, and a calibration of the processor leaves as it is."""
+_GPU_MEASURED = ("c_iter", "dram_bandwidth", "barrier_seconds", "launch_seconds")
+_SHAPES: dict[int, tuple[int, ...]] = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
+_STEPS = 256
+_COMPILED_TOGETHER = 4
+"""Series that a worker compiles between two movements of the progress bar."""
+_COMPILE_SECONDS = 120.0
+"""Time limit for the kernels of one series; those that take longer are compiled again without a limit."""
+_SPREAD = 0.35
+"""A range, of the 5th to 95th percentile and of what was found at the end, wider than this share is called unstable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What a calibration found.
+
+    Attributes:
+        machine: The machine with what was measured.
+        path: The machine file, or None if it could not be written.
+        fits: The fit of C_iter, by program.
+        left_out: Programs whose C_iter was asked for and not measured: the time was up.
+        sensitivity: What the ranking of the first program's tilings depends on.
+        subject: The problem of the sensitivity, in words.
+    """
+
+    machine: Machine
+    path: Path | None
+    fits: dict[str, Fit]
+    left_out: tuple[str, ...] = ()
+    sensitivity: tuple[Sensitivity, ...]
+    subject: str
+
+    @property
+    def unstable(self) -> tuple[str, ...]:
+        """Parameters whose samples spread too far to be trusted: something else ran at the same time."""
+        names = (
+            "dram_bandwidth",
+            "core_bandwidth",
+            "cache_bandwidth",
+            "outer_bandwidth",
+            "launch_seconds",
+            "call_seconds",
+            *(("barrier_seconds", "shared_bandwidth") if self.machine.kind == "gpu" else ()),
+        )
+        known = [(name, getattr(self.machine, name)) for name in names]
+        return tuple(name for name, q in known if q is not None and (q.high or 0) - (q.low or 0) > _SPREAD * q.value)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the calibration as plain data, the JSON document of ``tilewright calibrate``."""
+        return {
+            "machine": self.machine.to_dict(),
+            "path": None if self.path is None else str(self.path),
+            "unstable": list(self.unstable),
+            "left_out": list(self.left_out),
+            "sensitivity": {"problem": self.subject, "parameters": [each.to_dict() for each in self.sensitivity]},
+        }
+
+    def __str__(self) -> str:
+        bandwidth = self.machine.dram_bandwidth
+        spread = f"{(bandwidth.low or 0) / 1e9:.3g} to {(bandwidth.high or 0) / 1e9:.3g}"
+        known = {"barrier": self.machine.launch_seconds.value}
+        if self.machine.kind == "gpu":
+            known = {
+                "a call": self.machine.launch_seconds.value,
+                "a block's barrier": self.machine.barrier_seconds.value,
+            }
+        times = ", ".join(f"{what} {format_seconds(value)}" for what, value in known.items())
+        found = f"{bandwidth.value / 1e9:.3g} GB/s from memory ({spread}), {times}"
+        lines = [
+            f"{self.machine.title}: {found}, C_iter of {len(self.fits)} programs",
+            f"kept in {self.path}" if self.path else "not kept",
+            f"the ranking of {self.subject}, every parameter moved by 20 %:",
+        ]
+        if self.unstable:
+            lines.insert(2, f"unstable: {', '.join(self.unstable)}; calibrate again when nothing else runs")
+        if self.left_out:
+            lines.insert(2, f"not measured, since the time was up: {', '.join(self.left_out)}; give --seconds more")
+        for each in self.sensitivity:
+            tau = min(each.tau_down, each.tau_up)
+            verdict = "insensitive" if each.insensitive else f"Kendall's tau {tau:.3f}, loses {each.loss:.1%}"
+            lines.append(f"  {each.parameter:<16} {verdict}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def calibrate(
+    programs: Sequence[str] | None = None,
+    *,
+    backend: str = "auto",
+    output: str | Path | None = None,
+    quick: bool = False,
+    thorough: bool = False,
+    seconds: float | None = None,
+    note: Callable[[str], None] | None = None,
+    progress: bool | None = None,
+) -> Calibration:
+    """Measure this machine's parameters with micro-benchmarks and C_iter with random small instances, each twice.
+
+    Nothing else in tilewright measures unasked: until this is called, ``host`` is what the CPU says about itself.
+
+    Args:
+        programs: Names of built-in programs whose C_iter is measured; by default the papers' and the benchmarks', and
+            on a processor without ``quick`` others with many reads.
+        backend: ``auto`` or ``c`` for this machine's processor; ``opencl`` or ``cuda``, perhaps with a device, for a
+            GPU.
+        output: A machine file to write in place of the user's store.
+        quick: Fewer samples and instances, and on a processor fewer programs.
+        thorough: More samples and instances on a processor: some three minutes in place of one and a half on two
+            cores.
+        seconds: Time for the instances of all programs, on a GPU; by default 150, 60 with ``quick``, and 75 or 30
+            where a processor is behind OpenCL. A program gets fewer instances where its share is spent, and none where
+            nothing is left.
+        note: Called with a line about what goes on.
+        progress: Whether to show a progress bar for a processor; by default where standard error is a terminal.
+
+    Returns:
+        The calibration. What is kept in the user's store is what the machine ``host`` is from now on, as long as
+        the CPU, the number of usable cores and the compiler stay the same. A GPU's machine file is named after it.
+
+    Raises:
+        UsageError: If a program is unknown or cannot be tiled in time, or there is no such backend.
+        ToolchainError: If there is no compiler that works.
+    """
+    say = note or (lambda _: None)
+    target = None if output is None else _target(Path(output))
+    refusal = "the backend of a calibration is one of auto, c, opencl and cuda"
+    where = read_target(backend, among=("auto", "c", "opencl", "cuda"), refusal=refusal)
+    unasked = DEFAULT_PROGRAMS if quick or where.on_device else (*DEFAULT_PROGRAMS, *OTHER_PROGRAMS)
+    chosen = tuple(_tileable(name) for name in programs or unasked)
+    if quick and thorough:
+        raise UsageError("a calibration is quick or thorough, not both")
+    if where.on_device:
+        if thorough:
+            raise UsageError("only the calibration of a processor can be thorough", "give a GPU's more --seconds")
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise UsageError(f"the seconds of a calibration are a positive number, got {seconds!r}")
+        device = open_device(where)
+        how = devices.protocol_for(device, quick=quick)
+        return calibrate_gpu(chosen, device, how if seconds is None else replace(how, seconds=seconds), target, say)
+    if seconds is not None:
+        raise UsageError("only the calibration of a GPU has a time limit", "use --quick, or name programs")
+    protocol = runtime.QUICK if quick else runtime.THOROUGH if thorough else runtime.USUAL
+    with bar("calibrating", progress) as update:
+        machine, fits = _cpu(chosen, protocol, update, say)
+    machine = replace(machine, **{name: getattr(hosts.host(), name) for name in _KEPT})
+    if target is None:
+        target = hosts.keep(machine)
+    else:
+        hosts.write(machine, target)
+    memo.forget()
+    return _calibration(chosen, machine, target, fits)
+
+
+class _Steps:
+    """Says what goes on and how much of all steps is done."""
+
+    def __init__(self, update: Update, say: Callable[[str], None], total: int) -> None:
+        self._update, self._say = update, say
+        self._done, self._total = 0, total
+
+    def begin(self, what: str, count: int = 1) -> None:
+        """Begin so many steps; the ones before are done."""
+        self._say(what)
+        self._update(self._done, self._total, what)
+        self._done += count
+
+
+def _cpu(
+    chosen: Sequence[Program], protocol: runtime.Protocol, update: Update, say: Callable[[str], None]
+) -> tuple[Machine, dict[str, Fit]]:
+    """Measure this machine's processor; return it with the fits of C_iter in tiles, by program.
+
+    Everything is written and compiled before C_iter is measured, by as many worker processes as there are processors.
+    """
+    tools = toolchain()
+    machine = runtime.measure_machine(tools, protocol, say)
+    drawn = {
+        kind: {program.name: found for program in chosen if (found := draw(program, machine, protocol)) is not None}
+        for kind, draw in runtime.SERIES.items()
+    }
+    every = [series for some in drawn.values() for series in some.values()]
+    steps = _Steps(update, say, (1 + fitting.TURNS) * len(every))
+    kernels: dict[tuple[str, str], tuple[CompiledKernel, ...]] = {}
+    with pool(available_cpus()) as processes:
+        size = _COMPILED_TOGETHER * available_cpus()
+        for first in range(0, len(every), size):
+            some = every[first : first + size]
+            steps.begin(f"compiling {', '.join(dict.fromkeys(each.program.name for each in some))}", len(some))
+            replies = processes.map(compiled, [(each.kernels, tools) for each in some], _COMPILE_SECONDS)
+            for each, reply in zip(some, replies, strict=True):
+                artifact = reply.value if reply.outcome is Outcome.OK else compiled(each.kernels, tools)
+                kernels[each.kind, each.program.name] = load_stencils(artifact)
+
+    def measured(kind: str) -> dict[str, tuple[fitting.Instance, ...]]:
+        def once(program: Program) -> tuple[fitting.Instance, ...]:
+            series = drawn[kind][program.name]
+            steps.begin(series.title)
+            return runtime.measure(series, kernels[kind, program.name], machine)
+
+        return fitting.in_turns([program for program in chosen if program.name in drawn[kind]], once)
+
+    fits = {name: fitting.fitted(instances) for name, instances in measured("tiles").items()}
+    without = {name: fitting.fitted(instances) for name, instances in measured("none").items()}
+    machine = fitting.with_sweeps(fitting.with_programs(machine, chosen, tuple(fits.values())), without)
+    streams = {name: instances for name, instances in measured("streaming").items() if len(instances) > 1}
+    machine = fitting.with_streams(*fitting.fitted_streams(machine, streams))
+    return runtime.measured_again(machine, tools, protocol), fits
+
+
+def compiled(pairs: Sequence[tuple[Problem, Tiling]], tools: Toolchain) -> Artifact[tuple[StencilLayout, ...]]:
+    """Write and compile the kernels of a series, in a worker process."""
+    return compile_source(emit_tilings(pairs), tools)
+
+
+def calibrate_gpu(
+    chosen: Sequence[Program],
+    device: Device,
+    protocol: devices.Protocol,
+    target: Path | None,
+    say: Callable[[str], None],
+) -> Calibration:
+    """Measure a GPU's parameters; see :func:`calibrate`."""
+    if not device.describe().gpu:
+        say(f"{device.name} is no GPU: the instances are small, and the values are its own, no GPU's")
+    machine = devices.measure_machine(device, protocol, say)
+    measured = devices.measure_programs(chosen, machine, device, gpu_schedule, protocol, say)
+    fits = {name: fitting.fitted(instances) for name, instances in measured.items()}
+    machine = devices.with_programs(machine, fits, devices.whose(device), protocol.instances)
+    if target is None:
+        target = hosts.keep(machine)
+    else:
+        hosts.write(machine, target)
+    return _calibration(chosen, machine, target, fits, _GPU_MEASURED)
+
+
+def _calibration(
+    chosen: Sequence[Program],
+    machine: Machine,
+    target: Path | None,
+    fits: dict[str, Fit],
+    parameters: Sequence[str] | None = None,
+) -> Calibration:
+    first = chosen[0]
+    shape = _SHAPES[first.rank]
+    return Calibration(
+        machine=machine,
+        path=target,
+        fits=fits,
+        left_out=tuple(program.name for program in chosen if program.name not in fits),
+        sensitivity=sensitivity(first, shape=shape, steps=_STEPS, machine=machine, parameters=parameters),
+        subject=f"{first.name} {'x'.join(map(str, shape))}, {_STEPS} steps",
+    )
+
+
+def sensitivity(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    share: float = 0.2,
+    parameters: Sequence[str] | None = None,
+) -> tuple[Sensitivity, ...]:
+    """Say how much the predicted ranking of a problem's tilings depends on each parameter of a machine.
+
+    Args:
+        program: A stencil, a program, or the name of a built-in one.
+        shape: Extents of the grid.
+        steps: Time steps.
+        machine: The machine.
+        share: By how much every parameter is moved, up and down.
+        parameters: Names of parameters; by default those that a calibration measures, ``c_iter`` among them.
+
+    Returns:
+        One result per parameter, the one that matters most first.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit.
+    """
+    chosen, base = as_program(program), as_machine(machine)
+    names = parameters
+    if names is None:
+        own = base.iteration_seconds(chosen.name, "row") is not None
+        known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
+        known += ("c_iter streaming",) if base.iteration_seconds(chosen.name, "streaming") else ()
+        known += ("c_iter row",) if own else ()
+        left = [name for name in _MEASURED if not (own and name == "row_seconds")]
+        names = (*known, *(name for name in left if getattr(base, name) is not None))
+    return sensitivities(base, chosen.name, names, _times(make_problem(chosen, shape, steps)), share)
+
+
+def _times(problem: Problem) -> Callable[[Machine], Floats]:
+    """Return what predicts the times of a problem's tilings, in one order whatever the machine; inf for unfit ones.
+
+    On a GPU they are a coarse grid: a full one has hundreds of thousands.
+    """
+    order: list[tuple[object, ...]] = []
+
+    def evaluate(where: Machine) -> Floats:
+        setting = make_setting(problem, where)
+        found: dict[tuple[object, ...], float] = {}
+        for family in families_of(problem, setting, "exact"):
+            sizes, result = evaluated(setting, family, "exact", coarse=not setting.cpu)
+            points = zip(sizes.time.tolist(), sizes.k.tolist(), *(each.tolist() for each in sizes.space), strict=True)
+            found |= dict(zip(((family, *point) for point in points), result.seconds.tolist(), strict=True))
+        if not order:
+            order.extend(found)
+        return np.array([found.get(point, np.inf) for point in order])
+
+    return evaluate
+
+
+def _tileable(name: str) -> Program:
+    """Return a built-in program that time tiles can cut: the others have no use for C_iter."""
+    program = catalogue.program(name)
+    verdict = untileable(make_problem(program, (64,) * program.rank, 2))
+    if verdict:
+        raise UsageError(f"C_iter of {name!r} is not calibrated: {verdict.reason}")
+    return program
+
+
+def _target(path: Path) -> Path:
+    if path.suffix != ".toml":
+        raise UsageError(f"a machine file ends with .toml, got {str(path)!r}")
+    check_place(path)
+    return path

@@ -1,0 +1,95 @@
+"""``calibrate --disk`` and ``calibrate --network``: what runs beyond memory and one machine depend on, measured."""
+
+import html
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_bytes, format_seconds
+from tilewright.distributed import measure
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.runtime.store import hosts
+from tilewright.verbs import memo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was measured.
+
+    Attributes:
+        machine: The machine ``host`` with it.
+        path: Its machine file, or None if it could not be written.
+        found: The quantities by name.
+    """
+
+    machine: Machine
+    path: Path | None
+    found: dict[str, Quantity]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        keys = ("value", "unit", "low", "high", "note")
+        return {
+            "path": None if self.path is None else str(self.path),
+            **{name: {key: getattr(quantity, key) for key in keys} for name, quantity in self.found.items()},
+        }
+
+    def __str__(self) -> str:
+        lines = []
+        for name, each in self.found.items():
+            shown = format_seconds if each.unit == "s" else lambda value: f"{format_bytes(value)}/s"
+            spread = f"{shown(each.low or 0.0)} to {shown(each.high or 0.0)}"
+            lines.append(f"{name.replace('_', ' ')}: {shown(each.value)} ({spread}), {each.note}")
+        return "\n".join([*lines, f"kept in {self.path}" if self.path else "not kept"])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def calibrate_disk(folder: str | Path, output: Path | None = None) -> Measured:
+    """Measure the disk of a folder, and keep its bandwidths with the machine ``host``.
+
+    Args:
+        folder: The folder; a file of 256 MiB is written there and deleted.
+        output: A machine file to write in place of the user's store.
+
+    Raises:
+        ArrayError: If there is no space.
+        UsageError: If there is no such folder.
+    """
+    return _kept(measure.disk_bandwidths(Path(folder)), output)
+
+
+def calibrate_network(comm: Any = None, output: Path | None = None) -> Measured | None:  # noqa: ANN401
+    """Measure messages between ranks, and keep latency and bandwidth with the machine ``host``.
+
+    Args:
+        comm: A communicator of mpi4py, every rank of which calls this; all ranks of the job by default.
+        output: A machine file to write in place of the user's store.
+
+    Returns:
+        What was measured on the first rank; None on the others.
+
+    Raises:
+        UsageError: If there is one rank only, or no mpi4py.
+    """
+    if comm is None:
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError):
+            raise UsageError("messages between ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
+        comm = MPI.COMM_WORLD
+    found = measure.network(comm)
+    return _kept(found, output) if comm.Get_rank() == 0 else None
+
+
+def _kept(found: dict[str, Quantity], output: Path | None) -> Measured:
+    machine = replace(hosts.host(), **found)  # type: ignore[arg-type]  # (names of its quantities)
+    if output is None:
+        path = hosts.keep(machine)
+    else:
+        hosts.write(machine, output)
+        path = output
+    memo.forget()
+    return Measured(machine=machine, path=path, found=found)

@@ -1,0 +1,227 @@
+"""What a program costs on many ranks: ``tw.predict(…, ranks=, network=, topology=)``, and how that scales."""
+
+import functools
+import html
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import UsageError
+from tilewright.base.intmath import ceil_div
+from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
+from tilewright.costs.transfers.network import Exchange, Exchanges, exchange, exchanges
+from tilewright.distributed.compute import expected_seconds
+from tilewright.distributed.windows import check_cut, depths
+from tilewright.machines.machine import Machine
+from tilewright.machines.networks import Network
+from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.problem import Problem
+
+_MOST_RANKS = 10**7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPrediction:
+    """What a run on many ranks costs.
+
+    Attributes:
+        problem: What is computed on the whole grid.
+        hardware: The machine of one rank.
+        network: What connects them.
+        topology: Ranks per axis.
+        block: Extents of the largest block.
+        best: At the steps between exchanges that are fastest.
+        every: With an exchange in every step.
+        one: Seconds on one rank that had memory for the whole grid.
+    """
+
+    problem: Problem
+    hardware: Machine
+    network: Network
+    topology: tuple[int, ...]
+    block: tuple[int, ...]
+    best: Exchanges
+    every: Exchanges
+    one: float
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return math.prod(self.topology)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the run."""
+        return self.best.seconds
+
+    @property
+    def efficiency(self) -> float:
+        """Seconds of one rank over those of all together."""
+        return self.one / (self.ranks * self.best.seconds)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the prediction as plain data."""
+
+        def plain(found: Exchanges) -> dict[str, object]:
+            return {
+                "seconds": found.seconds,
+                "steps_per_exchange": found.steps,
+                "exchanges": found.count,
+                "messages": found.messages,
+                "bytes": found.bytes,
+                "message_seconds": found.message_seconds,
+                "compute_seconds": found.compute_seconds,
+                "redundant_work": found.redundant - 1.0,
+            }
+
+        return {
+            "program": self.problem.program.name,
+            "machine": self.hardware.name,
+            "network": self.network.name,
+            "shape": list(self.problem.shape),
+            "steps": self.problem.steps,
+            "dtype": self.problem.dtype,
+            "ranks": self.ranks,
+            "topology": list(self.topology),
+            "block": list(self.block),
+            "efficiency": self.efficiency,
+            **plain(self.best),
+            "every_step": plain(self.every),
+        }
+
+    def __str__(self) -> str:
+        best, every = self.best, self.every
+        received = format_seconds(best.message_seconds)
+        program = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
+        return "\n".join(
+            (
+                f"{program} on {self.ranks} x {self.hardware.name}, {self.network.title}",
+                f"{format_seconds(best.seconds)}, an exchange every {best.steps} steps",
+                f"efficiency {self.efficiency:.0%}",
+                f"blocks of {format_shape(self.block)} on {format_shape(self.topology)} ranks",
+                f"a rank receives {best.messages} messages, {format_bytes(best.bytes)}, in {received}",
+                f"computed twice: {best.redundant - 1.0:.1%} of its cells",
+                f"with an exchange in every step: {format_seconds(every.seconds)}",
+            )
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def predict_cluster(
+    problem: Problem, machine: Machine, network: Network, ranks: int, topology: Sequence[int] | None = None
+) -> ClusterPrediction:
+    """Predict a run on many ranks, each a machine of its own.
+
+    Args:
+        problem: What is computed on the whole grid.
+        machine: The machine of one rank, a CPU.
+        network: What connects them.
+        ranks: Number of ranks.
+        topology: Ranks per axis, -1 where it follows from the others; by default those of the smallest halos.
+
+    Raises:
+        UsageError: If the ranks or the topology do not fit the grid, or it cannot be cut.
+    """
+    ranks = whole_number(ranks, "ranks", 1, _MOST_RANKS)
+    if machine.kind != "cpu":
+        raise UsageError(f"the ranks of a cluster compute on CPUs, and {machine.name!r} is a GPU", "take zen3 or host")
+    dims = _topology(problem, ranks, topology)
+    check_cut(problem, tuple(axis for axis, each in enumerate(dims) if each > 1))
+    block = tuple(map(ceil_div, problem.shape, dims))
+    wraps = [axis in wrapped_axes(problem) for axis in range(len(dims))]
+
+    @functools.cache
+    def rate(like: int, shape: tuple[int, ...]) -> float:
+        part = replace(problem, shape=shape, steps=like)
+        return expected_seconds(part, machine, "c") / (part.cells * like)
+
+    def seconds(window: tuple[int, ...], steps: int) -> float:
+        return rate(1 << (steps.bit_length() - 1), block) * math.prod(window) * steps
+
+    def counted(steps: int) -> tuple[Exchange, tuple[int, ...]]:
+        return exchange(block, dims, depths(problem, steps), wraps), block
+
+    levels = problem.itemsize * sum(map(problem.program.history, problem.program.updated))
+    speed = network.latency.value, network.bandwidth.value
+    steps = max(1, problem.steps)
+    best, every = (exchanges(steps, levels, speed, counted, seconds, fixed=fixed) for fixed in (None, 1))
+    return ClusterPrediction(
+        problem=problem,
+        hardware=machine,
+        network=network,
+        topology=dims,
+        block=block,
+        best=best,
+        every=every,
+        one=rate(1 << (steps.bit_length() - 1), problem.shape) * problem.cells * steps,
+    )
+
+
+def _topology(problem: Problem, ranks: int, asked: Sequence[int] | None) -> tuple[int, ...]:
+    shape = problem.shape
+    if asked is not None and len(asked) != len(shape):
+        raise UsageError(f"a topology has {len(shape)} numbers of ranks, got {tuple(asked)}")
+    fitting = [
+        dims
+        for dims in _factors(ranks, len(shape))
+        if all(each <= extent for each, extent in zip(dims, shape, strict=True))
+        and all(want in {-1, each} for want, each in zip(asked or dims, dims, strict=True))
+    ]
+    if not fitting:
+        told = f", as the topology {tuple(asked)}," if asked is not None else ""
+        raise UsageError(f"{ranks} ranks{told} do not fit a grid of {format_shape(shape)}")
+    wraps = [axis in wrapped_axes(problem) for axis in range(len(shape))]
+    around = depths(problem, 1)
+
+    def halo(dims: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
+        one = exchange(tuple(map(ceil_div, shape, dims)), dims, around, wraps)
+        return one.cells, one.messages, tuple(-each for each in dims)
+
+    return min(fitting, key=halo)
+
+
+def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write a number as so many factors, in order."""
+    if count == 1:
+        yield (number,)
+        return
+    small = [each for each in range(1, math.isqrt(number) + 1) if number % each == 0]
+    for first in sorted({*small, *(number // each for each in small)}):
+        for others in _factors(number // first, count - 1):
+            yield (first, *others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """How a run scales.
+
+    Attributes:
+        strong: The same grid on more and more ranks.
+        weak: A grid that grows with them, blocks of one size.
+    """
+
+    strong: tuple[ClusterPrediction, ...]
+    weak: tuple[ClusterPrediction, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {name: [each.to_dict() for each in getattr(self, name)] for name in ("strong", "weak")}
+
+
+def scaling(last: ClusterPrediction) -> Scaling:
+    """Predict powers of two of ranks up to a prediction's own.
+
+    Args:
+        last: That of the most ranks; blocks of weak scaling are its blocks.
+    """
+    problem, machine, network = last.problem, last.hardware, last.network
+    counts = [2**power for power in range(last.ranks.bit_length()) if 2**power < last.ranks]
+    strong = [predict_cluster(problem, machine, network, ranks) for ranks in counts]
+    weak = []
+    for ranks in counts:
+        dims = _topology(problem, ranks, None)
+        shape = tuple(size * each for size, each in zip(last.block, dims, strict=True))
+        weak.append(predict_cluster(replace(problem, shape=shape), machine, network, ranks, dims))
+    return Scaling(strong=(*strong, last), weak=(*weak, last))

@@ -1,0 +1,1 @@
+"""Hardware/software codesign and silicon area."""

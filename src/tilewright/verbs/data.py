@@ -1,0 +1,216 @@
+"""The arrays of one run as the command line gives them: files, pictures, or random numbers."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.dtypes import is_number, numpy_type
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_shape, parse_shape
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.formats.files import is_archive, read_archive, read_planes, write_archive
+from tilewright.runtime.memory import check_memory
+from tilewright.verbs.running.levels import level_names
+
+Array = npt.NDArray[Any]
+Levels = Array | tuple[Array, ...]
+"""One array, or several time levels of a field, newest first."""
+Planes = tuple[tuple[Levels, ...], ...]
+"""One tuple of arrays per plane, each with one entry per field."""
+_LARGEST_INTEGER = 10
+_COEFFICIENTS = 0.25
+
+
+def planes(
+    program: Program, files: Sequence[Path], shape: str | None, dtype: str | None = None, seed: int = 0
+) -> Planes:
+    """Return the arrays of every field.
+
+    Args:
+        program: The program.
+        files: One file per field in field order, or none for random numbers, which start at rest. A ``.npz`` file
+            stands for all fields whose names it has, with their time levels; the other files are for those left.
+        shape: Extents as text; those of the files by default.
+        dtype: Element type; by default that of the first file if the code can compute in it, else float32.
+        seed: Seed of the random numbers.
+
+    Returns:
+        Once the arrays of all fields; three times where a file is a colour picture: red, green and blue. Grey data
+        serve all three.
+
+    Raises:
+        ArrayError: If a file is no array or does not fit.
+        UsageError: If the number of files is not that of the fields, or neither files nor a shape are given.
+    """
+    asked = None if shape is None else parse_shape(shape)
+    if not files:
+        if asked is None:
+            raise UsageError("a run needs a shape or data", "give --shape 2048x2048 or --input FILE")
+        drawn = zip(program.fields, random_arrays(program, asked, dtype or "float32", seed), strict=True)
+        return (tuple(_at_rest(program, field, array) for field, array in drawn),)
+    named: dict[str, Levels] = {}
+    for path in filter(is_archive, files):
+        for field, levels in _read_state(path, program).items():
+            if field in named:
+                raise UsageError(f"{str(path)!r} holds {field!r}, which another --input holds as well")
+            named[field] = levels
+    left = [field for field in program.fields if field not in named]
+    others = [path for path in files if not is_archive(path)]
+    if len(others) != len(left):
+        also = f" besides {', '.join(named)}" if named else ""
+        raise UsageError(
+            f"{program.name!r} has the fields {', '.join(program.fields)}, so it needs as many --input{also}, "
+            f"got {len(others)}",
+            "a .npz file holds several fields by name",
+        )
+    given: dict[str, tuple[Levels, ...]] = {field: (levels,) for field, levels in named.items()}
+    given |= {field: read_planes(path) for field, path in zip(left, others, strict=True)}
+    for field, parts in given.items():
+        shape_ = _newest(parts[0]).shape
+        if asked is not None and shape_ != asked:
+            path = next(filter(is_archive, files)) if field in named else others[left.index(field)]
+            raise ArrayError(
+                f"{str(path)!r} has the shape {format_shape(shape_)}, got --shape {format_shape(asked)}",
+                "leave --shape out",
+            )
+    count = max(len(parts) for parts in given.values())
+    return tuple(
+        tuple(given[field][i if len(given[field]) > 1 else 0] for field in program.fields) for i in range(count)
+    )
+
+
+def archive_names(program: Program) -> dict[str, tuple[str, ...]]:
+    """Name the time levels of every field as a ``.npz`` file holds them, newest first: ``u``, ``u_prev``, ``u_prev2``.
+
+    Raises:
+        UsageError: If a field has the name of another one's older level.
+    """
+    names = {field: level_names(program, field) for field in program.fields}
+    older = [name for each in names.values() for name in each[1:]]
+    for name in older:
+        if name in names:
+            raise UsageError(
+                f"{name!r} is both a field of {program.name!r} and an older time level, which a .npz file cannot hold",
+                "rename the field",
+            )
+    return names
+
+
+def write_state(path: Path, program: Program, state: Mapping[str, Sequence[Array]]) -> None:
+    """Write all that a next run of a program needs to a ``.npz`` file.
+
+    Args:
+        path: The file.
+        program: The program.
+        state: Per field its time levels, newest first; those of fields that no step updates may be fewer.
+    """
+    named = {
+        name: level
+        for field, names in archive_names(program).items()
+        for name, level in zip(names, state[field], strict=False)
+    }
+    write_archive(path, named)
+
+
+def _read_state(path: Path, program: Program) -> dict[str, Levels]:
+    """Read the fields that a ``.npz`` file holds, each with as many of its time levels as are there."""
+    arrays, names = read_archive(path), archive_names(program)
+    known = [name for each in names.values() for name in each]
+    for name in arrays:
+        if name not in known:
+            raise ArrayError(
+                f"{str(path)!r} holds {name!r}, which is no array of {program.name!r}", f"it has {', '.join(known)}"
+            )
+    found: dict[str, Levels] = {}
+    for field, each in names.items():
+        there = [name for name in each if name in arrays]
+        if there != list(each[: len(there)]):
+            missing = next(name for name in each if name not in there)
+            raise ArrayError(f"{str(path)!r} holds {there[-1]!r} but not {missing!r}, which is newer")
+        if there:
+            found[field] = tuple(arrays[name] for name in there) if len(there) > 1 else arrays[field]
+    return found
+
+
+def _newest(levels: Levels) -> Array:
+    return levels[0] if isinstance(levels, tuple) else levels
+
+
+def _at_rest(program: Program, field: str, array: Array) -> Levels:
+    history = program.history(field)
+    return array if history == 1 else (array,) * history
+
+
+def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: int) -> tuple[Array, ...]:
+    """Return random data for every field, never zeros.
+
+    Numbers from 0 to 1, a quarter of that in fields that are never updated (coefficients), whole numbers from 0 to 9
+    for integer types.
+
+    Raises:
+        ArrayError: If they would not fit into memory.
+        UsageError: If the shape's rank is not the program's.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> random_arrays(program("jacobi1d"), (3,), "float32", 0)[0].dtype
+    dtype('float32')
+    """
+    if len(shape) != program.rank:
+        plural = "s" * (program.rank > 1)
+        raise UsageError(
+            f"{program.name!r} has {program.rank} dimension{plural}, got the shape {format_shape(shape)}",
+            f"write --shape {format_shape((256,) * program.rank)}",
+        )
+    kind = _numeric(dtype)
+    cells = int(np.prod(shape, dtype=object))
+    check_memory(cells * kind.itemsize * (len(program.fields) + 1))
+    generator = np.random.default_rng(seed)
+    arrays = []
+    for field in program.fields:
+        if kind.kind in "iu":
+            arrays.append(generator.integers(0, _LARGEST_INTEGER, shape, dtype=kind))
+            continue
+        narrow = np.float32 if kind.itemsize <= np.dtype(np.float32).itemsize else np.float64
+        values = generator.random(shape, dtype=narrow).astype(kind, copy=False)
+        arrays.append(values if field in program.updated else values * kind.type(_COEFFICIENTS))
+    return tuple(arrays)
+
+
+def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
+    """Read the scalars that a user sets as ``name=value``.
+
+    Raises:
+        UsageError: If one is unknown, given twice or no number, or missing and without a default.
+
+    >>> from tilewright.verbs.stencil import stencil
+    >>> scalar_values(stencil(lambda u, a: a * u[0]).program, ["a=0.5"])
+    {'a': 0.5}
+    """
+    values: dict[str, float] = {}
+    for text in texts:
+        name, separator, number = (part.strip() for part in text.partition("="))
+        if not separator or name not in program.scalars or name in values:
+            known = ", ".join(program.scalars) or "none"
+            problem = "twice" if name in values else "which it has not" if separator else "without a value"
+            raise UsageError(f"--set names a scalar of {program.name!r} {problem}: {text!r}", f"its scalars: {known}")
+        try:
+            values[name] = int(number) if number.lstrip("+-").isdecimal() else float(number)
+        except ValueError:
+            raise UsageError(f"the value of a scalar is a number, got {text!r}", f"write --set {name}=0.5") from None
+    missing = [name for name in program.scalars if name not in values and name not in dict(program.defaults)]
+    if missing:
+        raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"give --set {missing[0]}=VALUE")
+    return values
+
+
+def _numeric(dtype: str) -> np.dtype[Any]:
+    try:
+        kind = numpy_type(dtype)
+    except UsageError:
+        kind = np.dtype(object)
+    if not is_number(kind) or kind.kind == "b":
+        raise UsageError(f"the dtype is a number's type, got {dtype!r}", "write float32, int32 or uint8, for example")
+    return kind

@@ -1,0 +1,248 @@
+"""What this machine has, what is missing, and the command that fixes it. Nothing is needed for it to work."""
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+
+from tilewright.base.errors import TilewrightError, ToolchainError
+from tilewright.base.units import format_bytes
+from tilewright.runtime import cache, host
+from tilewright.runtime.store import hosts
+from tilewright.runtime.toolchains import cpu as toolchain
+
+_MANAGERS = {
+    "apt-get": "sudo apt install",
+    "dnf": "sudo dnf install",
+    "pacman": "sudo pacman -S",
+    "apk": "sudo apk add",
+    "brew": "brew install",
+}
+_REQUIRED = ("numpy", "typer", "rich", "platformdirs")
+_OPTIONAL = {
+    "pillow": "pictures as input and output",
+    "matplotlib": "draws tilings and reports",
+    "ziglang": "a C compiler from PyPI, where there is no other",
+    "islpy": "checks tilings independently (tests)",
+    "scipy": "checks boundaries independently (tests)",
+    "numba": "a rival (benchmarks)",
+    "pystencils": "a rival (benchmarks)",
+}
+_OLDEST = (3, 11)
+_SIMD = ("avx512f", "avx2", "avx", "fma", "sse4_2", "sve2", "sve", "asimd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What.
+        state: ``ok``, ``fault``, or ``absent`` for something optional.
+        detail: What was found.
+        fix: The command or the sentence that mends it; empty where nothing needs mending.
+    """
+
+    name: str
+    state: str
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Everything that was looked at."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def faults(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if check.state == "fault")
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the diagnosis as plain data."""
+        return {"healthy": not self.faults, "checks": [asdict(check) for check in self.checks]}
+
+
+def diagnose() -> Diagnosis:
+    """Look at Python, its packages, the compiler, the CPU, memory and the kernel cache."""
+    looks: list[Callable[[], tuple[Check, ...]]] = [
+        _python,
+        _required,
+        _compiler,
+        _cpu,
+        _calibration,
+        _threads,
+        _memory,
+        _cache,
+        _optional,
+        _petsc,
+        _gpus,
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Diagnosis(checks=tuple(check for look in looks for check in look()))
+
+
+def _python() -> tuple[Check, ...]:
+    good = sys.version_info >= _OLDEST
+    fix = "" if good else "install Python 3.11 or newer"
+    detail = f"{platform.python_version()} at {sys.executable} on {platform.system()} {platform.machine()}"
+    return (Check(name="python", state="ok" if good else "fault", detail=detail, fix=fix),)
+
+
+def _required() -> tuple[Check, ...]:
+    checks = []
+    for name in _REQUIRED:
+        version = _version(name)
+        state = "ok" if version else "fault"
+        fix = "" if version else f"{sys.executable} -m pip install {name}"
+        checks.append(Check(name=name, state=state, detail=version or "not installed", fix=fix))
+    return tuple(checks)
+
+
+def _optional() -> tuple[Check, ...]:
+    checks = []
+    for name, use in _OPTIONAL.items():
+        version = _version(name)
+        state = "ok" if version else "absent"
+        fix = "" if version else f"{sys.executable} -m pip install {name}"
+        checks.append(Check(name=name, state=state, detail=f"{version or 'not installed'}; {use}", fix=fix))
+    return tuple(checks)
+
+
+def _petsc() -> tuple[Check, ...]:
+    from tilewright.sparse.petsc import find
+
+    use = "solves with diagonal matrices: tilewright petsc"
+    try:
+        found = find()
+    except TilewrightError as error:
+        fix = "" if _manager() != "apt-get" else _install("libpetsc-real-dev")
+        return (Check(name="petsc", state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint),)
+    detail = f"{found.version}, {found.dtype}, built with {' '.join(found.compiler)}; {use}"
+    return (Check(name="petsc", state="ok", detail=detail),)
+
+
+def _gpus() -> tuple[Check, ...]:
+    """What the backends opencl and cuda would find, and the compiler that screens candidates for cards elsewhere."""
+    from tilewright.runtime.devices import cuda, nvrtc
+
+    pip = f"{sys.executable} -m pip install"
+    looks: tuple[tuple[str, Callable[[], str], str, str], ...] = (
+        ("opencl", _opencl, "the backend opencl", f"{pip} 'tilewright[opencl]'"),
+        ("cuda", lambda: ", ".join(each.name for each in cuda.every()), "the backend cuda", ""),
+        (
+            "nvrtc",
+            nvrtc.version,
+            "screens CUDA candidates, without a GPU too",
+            f"{pip} 'tilewright[cuda]'",
+        ),
+    )
+    checks = []
+    for name, look, use, fix in looks:
+        try:
+            checks.append(Check(name=name, state="ok", detail=f"{look()}; {use}"))
+        except TilewrightError as error:
+            checks.append(Check(name=name, state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint))
+    return tuple(checks)
+
+
+def _opencl() -> str:
+    from tilewright.runtime.devices import opencl
+
+    names = [str(device.name) for device in opencl.devices()]
+    if not names:
+        raise ToolchainError("there is no OpenCL device", opencl.INSTALL)
+    return ", ".join(names)
+
+
+def _compiler() -> tuple[Check, ...]:
+    try:
+        found = toolchain.toolchain()
+    except TilewrightError as error:
+        detail = f"{error.message}; programs run with NumPy, slowly"
+        unset = error.hint if error.hint.startswith("unset") else ""
+        fix = unset or f"{_install('gcc')}, or: {sys.executable} -m pip install ziglang"
+        return (Check(name="compiler", state="fault", detail=detail, fix=fix),)
+    named = found.identity.partition(" ")[2]
+    detail = f"{named} ({' '.join(found.command)}), {' '.join(found.native) or 'no flags for this CPU'}"
+    compiler = Check(name="compiler", state="ok", detail=detail)
+    if found.openmp:
+        return compiler, Check(name="openmp", state="ok", detail="links")
+    package = "libomp" if "clang" in named else "libgomp"
+    names = {"apt-get": {"libomp": "libomp-dev", "libgomp": "libgomp1"}}
+    fix = _install(names.get(_manager(), {}).get(package, package))
+    return compiler, Check(name="openmp", state="fault", detail="does not link: kernels run on one thread", fix=fix)
+
+
+def _cpu() -> tuple[Check, ...]:
+    cpu = toolchain.target_cpu()
+    features = [name for name in _SIMD if name in host.cpu_features()]
+    caches = ((f"L{level}", size) for level, size in enumerate((cpu.l1_bytes, cpu.l2_bytes, cpu.l3_bytes), 1))
+    detail = (
+        f"{cpu.model_name}, {cpu.cores} cores, {cpu.simd_bits}-bit vectors ({', '.join(features) or 'none known'}), "
+        + ", ".join(f"{name} {format_bytes(size)}" for name, size in caches if size)
+    )
+    return (Check(name="cpu", state="ok", detail=detail),)
+
+
+def _calibration() -> tuple[Check, ...]:
+    fix = "tilewright calibrate, once: 90 to 105 seconds on two cores where nothing else runs"
+    if not hosts.calibrated():
+        return (Check(name="calibration", state="absent", detail="speeds are guessed", fix=fix),)
+    return (Check(name="calibration", state="ok", detail="this CPU was measured with this compiler"),)
+
+
+def _threads() -> tuple[Check, ...]:
+    try:
+        count = host.thread_count()
+    except TilewrightError as error:
+        return (Check(name="threads", state="fault", detail=error.message, fix=error.hint),)
+    source = next((name for name in ("TILEWRIGHT_THREADS", "OMP_NUM_THREADS") if os.environ.get(name)), "")
+    return (Check(name="threads", state="ok", detail=f"{count}, as {source or 'this process may use'}"),)
+
+
+def _memory() -> tuple[Check, ...]:
+    free = host.available_bytes()
+    return (Check(name="memory", state="ok", detail=f"{format_bytes(free)} free" if free is not None else "unknown"),)
+
+
+def _cache() -> tuple[Check, ...]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        place = cache.directory()
+    if place is None:
+        detail = (
+            str(caught[-1].message).partition(" (hint")[0] if caught else "cannot be used: kernels are compiled anew"
+        )
+        fix = "export TILEWRIGHT_CACHE=DIRECTORY, with a directory that only you can write to"
+        return (Check(name="cache", state="fault", detail=detail, fix=fix),)
+    entries = [path.stat().st_size for path in place.iterdir() if path.is_file()]
+    writable = os.access(place, os.W_OK)
+    detail = f"{place}, {len(entries)} entries, {format_bytes(sum(entries))}{'' if writable else ', read-only'}"
+    fix = "" if writable else f"chmod u+w {place}"
+    return (Check(name="cache", state="ok" if writable else "fault", detail=detail, fix=fix),)
+
+
+def _version(package: str) -> str:
+    """Return an installed package's version, or an empty string."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "present" if importlib.util.find_spec(package) else ""
+
+
+def _manager() -> str:
+    return next((name for name in _MANAGERS if shutil.which(name)), "")
+
+
+def _install(package: str) -> str:
+    """Return this system's command that installs a package."""
+    return f"{_MANAGERS.get(_manager(), 'install')} {package}"

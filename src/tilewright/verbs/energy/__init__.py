@@ -1,0 +1,1 @@
+"""Energy: predicted, measured, and its calibration."""

@@ -1,0 +1,336 @@
+"""``tilewright energy``: the energy of a tiling, and what is best by energy, time, power and their products."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.energy.constants import NAMES, Constants, at_clock, constants
+from tilewright.costs.energy.price import Joules, Usage, price
+from tilewright.costs.setting import make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.tuning import energy as choices
+from tilewright.tuning import select as selection
+from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.spaces import space
+from tilewright.verbs.arrays import costed
+from tilewright.verbs.dispatch import AnyProgram, workload_of
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.stencil import ProgramLike, as_program
+from tilewright.workload import Request
+
+NEAR = 0.01
+"""Tiles so close to the fastest one count as equally fast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metered:
+    """The energy of one tiling.
+
+    Attributes:
+        program: Name of the program.
+        machine: Name of the machine.
+        shape: Extents.
+        steps: Time steps.
+        tiling: The tiling.
+        rule: ``exact``, ``published``, or the name of the printed instance.
+        seconds: T_alg, predicted or given.
+        energy: Joules with their parts, range and provenance.
+        usage: The amounts.
+        known: The constants.
+    """
+
+    program: str
+    machine: str
+    shape: tuple[int, ...]
+    steps: int
+    tiling: Tiling
+    rule: str
+    seconds: float
+    energy: Joules
+    usage: Usage
+    known: Constants
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {
+            "program": self.program,
+            "machine": self.machine,
+            "shape": list(self.shape),
+            "steps": self.steps,
+            "tiling": str(self.tiling),
+            "rule": self.rule,
+            "seconds": self.seconds,
+            **self.energy.to_dict(),
+            "usage": dataclasses.asdict(self.usage),
+            "constants": {name: dataclasses.asdict(getattr(self.known, name)) for name in NAMES},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One tiling at one clock.
+
+    Attributes:
+        tiling: The tiling.
+        clock: The clock over the machine's own.
+        seconds: Predicted time.
+        joules: Predicted energy.
+        dram_bytes: Bytes off chip.
+    """
+
+    tiling: Tiling
+    clock: float
+    seconds: float
+    joules: float
+    dram_bytes: float
+
+    @property
+    def watts(self) -> float:
+        """Average power."""
+        return self.joules / self.seconds if self.seconds > 0 else 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {**dataclasses.asdict(self), "tiling": str(self.tiling), "watts": self.watts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is best by every metric, and whether the fastest tile also takes the least energy.
+
+    Attributes:
+        points: Number of tilings compared, over all clocks.
+        best: The best point per metric.
+        front: The time-energy Pareto set by increasing time.
+        near: Least energy among the tiles within 1 % of the fastest.
+        cap: The power cap in watts, or None.
+        capped: The fastest point under the cap; None without a cap, or where nothing is under it.
+    """
+
+    points: int
+    best: tuple[tuple[str, Point], ...]
+    front: tuple[Point, ...]
+    near: Point
+    cap: float | None
+    capped: Point | None
+
+    @property
+    def extra_joules(self) -> float:
+        """By which share the fastest tile takes more energy than the least."""
+        best = dict(self.best)
+        return best["time"].joules / best["energy"].joules - 1.0 if best["energy"].joules > 0 else 0.0
+
+    @property
+    def extra_seconds(self) -> float:
+        """By which share the tile of the least energy takes longer than the fastest."""
+        best = dict(self.best)
+        return best["energy"].seconds / best["time"].seconds - 1.0 if best["time"].seconds > 0 else 0.0
+
+    def answer(self) -> str:
+        """Say whether the fastest tile also takes the least energy."""
+        best = dict(self.best)
+        if best["time"] == best["energy"]:
+            return f"the fastest tile, {best['time'].tiling}, also takes the least energy"
+        slow = "" if best["energy"].clock == 1 else f" at {best['energy'].clock:g} of the clock"
+        near = self.near.joules / best["energy"].joules - 1.0
+        return (
+            f"no: the fastest tile, {best['time'].tiling}, takes {100 * self.extra_joules:.1f} % more energy than the "
+            f"least; {best['energy'].tiling}{slow} takes the least and is {100 * self.extra_seconds:.1f} % slower; the "
+            f"best of those within 1 % of the fastest takes {100 * near:.1f} % more than the least"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {
+            "points": self.points,
+            "best": {metric: point.to_dict() for metric, point in self.best},
+            "pareto": [point.to_dict() for point in self.front],
+            "near": self.near.to_dict(),
+            "cap_watts": self.cap,
+            "capped": self.capped.to_dict() if self.capped else None,
+            "extra_joules": self.extra_joules,
+            "extra_seconds": self.extra_seconds,
+            "answer": self.answer(),
+        }
+
+
+def energy(
+    program: AnyProgram,
+    *,
+    shape: tuple[int, ...],
+    steps: int = 1,
+    machine: MachineLike = "host",
+    tiling: Tiling | str | None = None,
+    seconds: float | None = None,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    model: str = "exact",
+    scope: str | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> Metered:
+    """Predict the energy of a tiling: P_stat T_alg + N_tiles E_tile.
+
+    Args:
+        program: As for :func:`tilewright.predict`; so are shape, steps, machine, dtype and boundary.
+        shape: Extents; of smith_waterman the lengths of the two sequences.
+        steps: Time steps; a table is filled once.
+        machine: The machine; constants that nobody measured are estimated.
+        tiling: The tiling; the fastest by default. ``orthogonal:t=,s=,sub=`` of smith_waterman and
+            ``skewed:t=,s=,sub=`` of jacobi1d take the printed instances.
+        seconds: T_alg, if it was measured; else it is predicted.
+        dtype: Element type.
+        boundary: Boundaries.
+        model: ``exact``, or ``published``: equations (B.3) to (B.6) for jacobi2d in hybrid tiles.
+        scope: Who shares the bandwidth, as for :func:`tilewright.predict`.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
+
+    Returns:
+        The energy.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit, or there is neither a model of the time nor ``seconds``.
+    """
+    where = as_machine(machine)
+    if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
+        raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
+    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
+    work = workload_of(program, scalars, asked, where)
+    chosen, rule, used = work.usage(parse(tiling) if isinstance(tiling, str) else tiling, seconds)
+    known = constants(where)
+    return Metered(
+        program=work.problem.program.name,
+        machine=where.name,
+        shape=work.problem.shape,
+        steps=work.problem.steps,
+        tiling=chosen,
+        rule=rule,
+        seconds=used.seconds,
+        energy=price(used, known),
+        usage=used,
+        known=known,
+    )
+
+
+def compare(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    cap: float | None = None,
+    clocks: Sequence[float] = (1.0,),
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    model: str = "exact",
+    scope: str | None = None,
+    coarse: bool = False,
+    **scalars: Any,  # noqa: ANN401
+) -> Comparison:
+    """Choose by every metric over the whole space, and the time-energy Pareto set.
+
+    Args:
+        program: As for :func:`energy`; so are shape, steps, machine, dtype, boundary and model.
+        shape: Extents.
+        steps: Time steps.
+        machine: The machine.
+        cap: Also find the fastest tiling whose average power is at most so many watts.
+        clocks: Clocks to choose from, over the machine's own.
+        dtype: Element type.
+        boundary: Boundaries.
+        model: ``exact`` or ``published``.
+        scope: Who shares the bandwidth, as for :func:`tilewright.predict`.
+        coarse: Search a coarse grid of sizes.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit.
+    """
+    full, _ = costed(as_program(program), scalars, dtype)
+    problem, where = make_problem(full, shape, steps, dtype, boundary), as_machine(machine)
+    return compared(problem, where, cap=cap, clocks=clocks, model=model, scope=scope, coarse=coarse)
+
+
+def compared(
+    problem: Problem,
+    machine: Machine,
+    *,
+    cap: float | None = None,
+    clocks: Sequence[float] = (1.0,),
+    model: str = "exact",
+    scope: str | None = None,
+    coarse: bool = False,
+) -> Comparison:
+    """Choose by every metric; as :func:`compare`, of checked values."""
+    pool = _Pool(problem)
+    for clock in clocks or (1.0,):
+        setting = make_setting(problem, at_clock(machine, clock), scope)
+        for family in families_of(problem, setting, model):
+            sizes, result = evaluated(setting, family, model, coarse=coarse)
+            pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))
+    return pool.compared(cap)
+
+
+class _Pool:
+    """All points of all families and clocks as flat arrays."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.parts: list[tuple[str, Sizes, float]] = []
+        self.values: list[tuple[Floats, ...]] = []
+
+    def add(self, family: str, sizes: Sizes, clock: float, values: tuple[Floats | None, ...]) -> None:
+        """Add the points of one family at one clock."""
+        self.parts.append((family, sizes, clock))
+        self.values.append(tuple(np.zeros(0) if each is None else each for each in values))
+
+    def compared(self, cap: float | None) -> Comparison:
+        """Choose by every metric."""
+        seconds, joules, traffic = (np.concatenate(each) for each in zip(*self.values, strict=True))
+        costs = {metric: choices.value(metric, seconds, joules) for metric in choices.METRICS if metric != "traffic"}
+        costs["traffic"] = np.where(np.isfinite(seconds), traffic, np.inf)
+        near = np.where(seconds <= (1.0 + NEAR) * seconds.min(), joules, np.inf)
+        best = tuple((metric, self._point(self._best(costs[metric]))) for metric in choices.METRICS)
+        capped = None if cap is None else choices.within_cap(seconds, joules, cap)
+        return Comparison(
+            points=int(np.isfinite(seconds).sum()),
+            best=best,
+            front=tuple(self._point(int(i)) for i in choices.front(seconds, joules)),
+            near=self._point(self._best(near)),
+            cap=cap,
+            capped=None if capped is None or not np.isfinite(capped).any() else self._point(self._best(capped)),
+        )
+
+    def _best(self, cost: Floats) -> int:
+        """Return the cheapest point: of equal ones that of the first family, there the one of the smallest sizes."""
+        first = int(np.argmin(cost))
+        part, start = self._where(first)
+        _, sizes, _ = self.parts[part]
+        count = len(self.values[part][0])
+        inside = cost[start : start + count]
+        index = selection.best(inside, sizes)
+        return start + (index or 0)
+
+    def _where(self, index: int) -> tuple[int, int]:
+        start = 0
+        for part, values in enumerate(self.values):
+            if index < start + len(values[0]):
+                return part, start
+            start += len(values[0])
+        raise UsageError("there is nothing to compare: no tiling fits the machine")
+
+    def _point(self, index: int) -> Point:
+        part, start = self._where(index)
+        family, sizes, clock = self.parts[part]
+        seconds, joules, traffic = (float(each[index - start]) for each in self.values[part])
+        chosen = space.tiling_at(family, sizes, index - start)
+        return Point(tiling=chosen, clock=clock, seconds=seconds, joules=joules, dram_bytes=traffic)

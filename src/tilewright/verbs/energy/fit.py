@@ -1,0 +1,219 @@
+"""``tilewright energy --fit``: energy constants from a CSV file of metered runs, judged on runs held out."""
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import parse_shape
+from tilewright.costs.energy import tiles as energy_tiles
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
+from tilewright.costs.energy.price import Usage
+from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.workloads import stencil
+
+COLUMNS = ("program", "shape", "steps", "tiling", "seconds", "joules")
+_MAX_BYTES = 2**26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One metered run.
+
+    Attributes:
+        program: Name of a built-in program.
+        shape: Extents.
+        steps: Time steps.
+        tiling: The tiling as text.
+        seconds: Measured time, above 0.
+        joules: Measured energy, above 0.
+    """
+
+    program: str
+    shape: tuple[int, ...]
+    steps: int
+    tiling: str
+    seconds: float
+    joules: float
+
+    @property
+    def instance(self) -> tuple[str, tuple[int, ...], int]:
+        """What is computed, without how."""
+        return self.program, self.shape, self.steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How well constants predict runs: relative deviations.
+
+    Attributes:
+        runs: Number of runs.
+        fitted: RMSE with the fitted constants.
+        machine: RMSE with the machine's own.
+    """
+
+    runs: int
+    fitted: float
+    machine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyFit:
+    """Fitted constants and how they do.
+
+    Attributes:
+        machine: Name of the machine.
+        regression: The fit to the training runs.
+        held_out: The score over all runs held out, under ``all``, and per program.
+    """
+
+    machine: str
+    regression: Regression
+    held_out: tuple[tuple[str, Score], ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fit as plain data."""
+        return {
+            "machine": self.machine,
+            "constants": {
+                name: {"value": value, "low": low, "high": high}
+                for name, value, low, high in zip(
+                    self.regression.names,
+                    self.regression.values,
+                    self.regression.low,
+                    self.regression.high,
+                    strict=True,
+                )
+            },
+            "alike": [list(group) for group in self.regression.alike],
+            "trained_on": self.regression.runs,
+            "rmse_trained": self.regression.rmse,
+            "held_out": {name: dataclasses.asdict(score) for name, score in self.held_out},
+        }
+
+
+def read_runs(path: Path) -> tuple[Run, ...]:
+    """Read metered runs: a CSV file with the columns program, shape, steps, tiling, seconds, joules.
+
+    Raises:
+        UsageError: If the file cannot be read or a row is not as it must be.
+    """
+    try:
+        with path.open("rb") as stream:  # never more: a device has no end
+            data = stream.read(_MAX_BYTES + 1)
+        rows = [] if len(data) > _MAX_BYTES else list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
+    except OSError as error:
+        raise UsageError(f"the runs {str(path)!r} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise UsageError(f"the runs {str(path)!r} are not a CSV file") from None
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"a file of runs has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
+    return tuple(_run(row, number, path) for number, row in enumerate(rows, 2))
+
+
+def write_runs(runs: Sequence[Run], path: Path) -> None:
+    """Write runs as :func:`read_runs` reads them."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(COLUMNS)
+        for run in runs:
+            shape = "x".join(map(str, run.shape))
+            writer.writerow((run.program, shape, run.steps, run.tiling, repr(run.seconds), repr(run.joules)))
+
+
+def _run(row: dict[str, str], number: int, path: Path) -> Run:
+    try:
+        texts = {name: row[name].strip() for name in COLUMNS}
+        seconds, joules, steps = float(texts["seconds"]), float(texts["joules"]), int(texts["steps"])
+    except (KeyError, AttributeError, ValueError):
+        raise UsageError(f"line {number} of {str(path)!r} lacks a column or a number", ", ".join(COLUMNS)) from None
+    if not (math.isfinite(seconds) and seconds > 0 and math.isfinite(joules) and joules > 0):
+        raise UsageError(f"line {number} of {str(path)!r} must have seconds and joules above 0")
+    return Run(
+        program=texts["program"],
+        shape=parse_shape(texts["shape"]),
+        steps=steps,
+        tiling=texts["tiling"],
+        seconds=seconds,
+        joules=joules,
+    )
+
+
+def run_usage(run: Run, machine: Machine) -> Usage:
+    """Return the amounts of a run: the printed instance where there is one, else the general rule.
+
+    Raises:
+        UsageError: If the program or its tiling is not known.
+    """
+    tiling = parse(run.tiling)
+    tile = energy_tiles.printed(run.program, run.shape, run.steps, tiling)
+    if tile is not None:
+        return tile.usage(run.seconds)
+    problem = make_problem(catalogue.program(run.program), run.shape, run.steps)
+    return stencil.on_machine(problem, machine).amounts(tiling, run.seconds)
+
+
+def fit_energy(runs: Sequence[Run], machine: MachineLike, *, train: float = 0.1, seed: int = 0) -> EnergyFit:
+    """Fit the energy constants of a machine to a random share of runs and score them on the others.
+
+    Args:
+        runs: The runs.
+        machine: The machine that they ran on; its own constants are scored too.
+        train: Share of the runs to fit; the papers take 10 %.
+        seed: Of the random choice.
+
+    Returns:
+        The fit.
+
+    Raises:
+        UsageError: If there are too few runs, or scipy is missing.
+    """
+    where = as_machine(machine)
+    table = columns([run_usage(run, where) for run in runs], where.special_cycles.value)
+    joules = np.array([run.joules for run in runs])
+    picked, held = split(len(runs), train, seed, least=len(FITTED))
+    fitted = regress(table[picked], joules[picked])
+    groups = {"all": held}
+    for name in dict.fromkeys(run.program for run in runs):
+        groups[name] = np.array([i for i in held if runs[i].program == name], dtype=np.int64)
+    own = constants(where).vector()[: len(FITTED)]
+    scores = {
+        name: Score(
+            runs=len(index),
+            fitted=rmse(table[index] @ fitted.vector(), joules[index]),
+            machine=rmse(table[index] @ own, joules[index]),
+        )
+        for name, index in groups.items()
+        if len(index)
+    }
+    return EnergyFit(machine=where.name, regression=fitted, held_out=tuple(scores.items()))
+
+
+def with_fit(machine: MachineLike, fit: EnergyFit) -> Machine:
+    """Return the machine with the fitted constants, measured, each with the interval in which the fit is as good."""
+    where, regression = as_machine(machine), fit.regression
+    found = {}
+    for i, name in enumerate(regression.names):
+        group = next((each for each in regression.alike if name in each), ())
+        told = f"; only a combination of {', '.join(group)} is determined" if group else ""
+        found[name] = Quantity(
+            value=regression.values[i],
+            unit=PARAMETERS[name].unit,
+            source="measured",
+            note=f"regression over {regression.runs} metered runs{told}",
+            low=regression.low[i],
+            high=regression.high[i],
+        )
+    changes: dict[str, object] = {"name": f"{where.name}-fitted", **found}
+    return dataclasses.replace(where, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,163 @@
+"""``tilewright energy --meter``: the joules of a real run, and the file of runs that ``--fit`` reads."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_shape
+from tilewright.driver import prepare
+from tilewright.plan import Target, read_target
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices.found import open_device
+from tilewright.runtime.energy import power
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs.data import random_arrays
+from tilewright.verbs.energy.fit import Run, read_runs, write_runs
+from tilewright.verbs.running.run import run
+
+METERS = ("rapl", "nvml")
+_SEED = 20
+_COOL = 1.0
+"""Seconds between windows, so that the heat of one is gone before the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metered:
+    """One metered run.
+
+    Attributes:
+        run: What ran, with its mean time and energy; its joules are those of the whole package or card.
+        low: Least joules of any window.
+        high: Most joules of any window.
+        windows: Windows that were measured; 0 for a recorded trace.
+        repetitions: Runs per window.
+        meter: What measured it.
+    """
+
+    run: Run
+    low: float
+    high: float
+    windows: int
+    repetitions: int
+    meter: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        document = {**asdict(self.run), "shape": list(self.run.shape)}
+        rest = {name: getattr(self, name) for name in ("low", "high", "windows", "repetitions", "meter")}
+        return {**document, "watts": self.run.joules / self.run.seconds, **rest}
+
+    def __str__(self) -> str:
+        one = self.run
+        spread = f", {self.low:.4g} to {self.high:.4g} J in {self.windows} windows" if self.windows else ""
+        return (
+            f"{one.program} {format_shape(one.shape)}, {one.steps} steps, {one.tiling}: {one.joules:.4g} J in "
+            f"{one.seconds:.4g} s, {one.joules / one.seconds:.4g} W by {self.meter}{spread}"
+        )
+
+
+def meter_run(
+    program: str,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    tiling: Tiling | str | None = None,
+    meter: str = "rapl",
+    between: tuple[float, float] | None = None,
+    backend: str = "c",
+    window: float = power.WINDOW,
+    windows: int = 3,
+    cool: float = _COOL,
+) -> Metered:
+    """Measure the energy of a built-in stencil on this machine.
+
+    The run is repeated until a window is full, since counters and sensors update slowly; whole calls are metered,
+    copies included.
+
+    Args:
+        program: Name of a stencil of the catalogue, as ``energy --fit`` knows them.
+        shape: Extents.
+        steps: Time steps.
+        tiling: The tiling; the model's choice by default.
+        meter: ``rapl``, ``nvml`` or ``nvml:1`` for another card, or the path of a recorded trace of seconds and watts.
+        between: When the run began and ended by the clock of a recorded trace; nothing runs then.
+        backend: ``c``, or a GPU's.
+        window: Seconds of a window, at least.
+        windows: Number of windows.
+        cool: Seconds between them.
+
+    Returns:
+        Mean seconds and joules of one run, with their spread.
+
+    Raises:
+        UsageError: If the meter is not there, a trace does not cover the run, or anything else does not fit.
+    """
+    problem = make_problem(catalogue.program(program), shape, steps)
+    kind, _, number = meter.partition(":")
+    if (kind not in METERS) != (between is not None):
+        raise UsageError(
+            f"a recorded trace is a file and needs to know when the run began and ended, got the meter {meter!r}",
+            f"the meters are {', '.join(METERS)}; or --meter trace.csv --between 12.5:22.5 --tile TILING",
+        )
+    if between is not None:
+        if tiling is None:
+            raise UsageError("which tiling the recorded run took is not in its trace", "give --tile")
+        recorded = Run(
+            program=program, shape=shape, steps=steps, tiling=str(tiling), seconds=between[1] - between[0],
+            joules=power.trace(Path(meter)).joules(*between),
+        )  # fmt: skip
+        return Metered(run=recorded, low=recorded.joules, high=recorded.joules, windows=0, repetitions=1, meter=meter)
+    target = read_target(backend)
+    if kind == "nvml" and not target.on_device:
+        raise UsageError("nvml meters a GPU, the run takes none", "give --backend cuda or opencl, or --meter rapl")
+    chosen = str(prepare(problem, target, tiling).plan.tiling)
+    arrays = random_arrays(problem.program, shape, problem.dtype, _SEED)
+    scalars: dict[str, Any] = dict.fromkeys(problem.program.scalars, 0.1)
+
+    def work() -> object:
+        return run(program, *arrays, steps=steps, tiling=chosen, backend=backend, **scalars)
+
+    counter: power.Meter = power.rapl() if kind == "rapl" else power.nvml(card(number, target))
+    try:
+        found = power.measure(work, counter, window=window, windows=windows, cool=cool)
+    finally:
+        counter.close()
+    measured = Run(
+        program=program, shape=shape, steps=steps, tiling=chosen, seconds=found.seconds, joules=found.joules
+    )  # fmt: skip
+    return Metered(
+        run=measured, low=found.low, high=found.high, windows=found.windows, repetitions=found.repetitions,
+        meter=found.meter,
+    )  # fmt: skip
+
+
+def card(number: str, target: Target) -> int | str:
+    """Return which card NVML reads: where the backend's device is, as NVML's numbers are not CUDA's; or a number.
+
+    Args:
+        number: A number as NVML counts, or nothing.
+        target: The GPU.
+
+    Raises:
+        UsageError: If the number is none.
+        ToolchainError: If there is no device.
+    """
+    if number and not number.isdecimal():
+        raise UsageError(f"a card is a number, got {number!r}", "nvml:0 is the first one")
+    return int(number) if number else (open_device(target).describe().bus or 0)
+
+
+def append_run(path: Path, metered: Metered) -> int:
+    """Add a run to a file of runs, which is made if there is none; returns the runs that it holds.
+
+    Raises:
+        UsageError: If the file holds something else, or cannot be written.
+    """
+    known = read_runs(path) if path.exists() else ()
+    try:
+        write_runs((*known, metered.run), path)
+    except OSError as error:
+        raise UsageError(f"the runs {str(path)!r} cannot be written: {error.strerror}") from None
+    return len(known) + 1

@@ -1,0 +1,132 @@
+"""Tiling families explained: what they are, what a tiling counts, and how its tiles lie in time and space."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.runtime.formats.files import check_place
+from tilewright.schedules import catalogue
+from tilewright.schedules.counting.counts import Counts
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.verbs.stencil import ProgramLike, as_program
+
+_SHAPES = {1: (1_000_000,), 2: (4096, 4096), 3: (512, 512, 512)}
+_STEPS = 256
+_PROGRAMS = {1: "jacobi1d", 2: "jacobi2d", 3: "j3d7pt"}
+_TABLE = "smith_waterman"
+"""The program of families that cut tables; it is filled once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A tiling family, with an example of it.
+
+    Attributes:
+        name: Its name.
+        ranks: Ranks of the programs it can cut.
+        summary: One line on what it is.
+        problem: The problem that the example cuts.
+        example: A tiling of the family.
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+    summary: str
+    problem: Problem
+    example: Tiling
+
+    @property
+    def counts(self) -> Counts:
+        """What the example runs and moves."""
+        return catalogue.counts(self.problem, self.example)
+
+    @property
+    def program(self) -> str:
+        """Name of the example's program."""
+        return self.problem.program.name
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the family as a row of texts."""
+        return str(self.example), ", ".join(f"{rank}D" for rank in self.ranks), self.summary
+
+    def facts(self) -> dict[str, str]:
+        """Return the family and its example as names and texts."""
+        shape = "x".join(map(str, self.problem.shape))
+        counted = {
+            name.replace("_", " "): f"{value:,}" for name, value in asdict(self.counts).items() if value is not None
+        }
+        return {
+            "what it is": self.summary,
+            "cuts": ", ".join(f"{rank}D" for rank in self.ranks),
+            "example": f"{self.example} of {self.program}, {shape}, {self.problem.steps} steps",
+            **({} if catalogue.traits(self.name).tables else {"code": str(choose_body(self.problem, self.example))}),
+            **counted,
+        }
+
+    def outline(self) -> dict[str, object]:
+        """Return the family and its example as plain data, without counts."""
+        example = {
+            "program": self.program,
+            "shape": list(self.problem.shape),
+            "steps": self.problem.steps,
+            "tiling": str(self.example),
+        }
+        return {"name": self.name, "ranks": list(self.ranks), "summary": self.summary, "example": example}
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the family, its example and the example's counts as plain data."""
+        return {**self.outline(), "counts": asdict(self.counts)}
+
+
+def families() -> tuple[Family, ...]:
+    """Return every family with its default tiling of a simple stencil."""
+    return tuple(family(name) for name in catalogue.names())
+
+
+def family(tile: str, program: ProgramLike = "") -> Family:
+    """Return one family.
+
+    Args:
+        tile: The family's name, or a whole tiling of it, which becomes the example.
+        program: The program that the example cuts; a simple one of the first rank that fits by default.
+
+    Returns:
+        The family with its example.
+
+    Raises:
+        UsageError: If there is no such family, or the tiling does not apply to the program.
+        IllegalTilingError: If the tiling breaks a dependence of the program.
+
+    >>> family("hybrid:t=8,s=8x64").counts.points
+    5632
+    """
+    tiling = parse(tile)
+    known = catalogue.family(tiling.family)
+    rank = len(tiling.space) if len(tiling.space) in known.RANKS else max(known.RANKS[0], min(2, known.RANKS[-1]))
+    table = known.TRAITS.tables
+    chosen = as_program(program or (_TABLE if table else _PROGRAMS[rank]))
+    problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if table else _STEPS)
+    example = catalogue.legal(problem, tiling)
+    return Family(
+        name=known.NAME,
+        ranks=known.RANKS,
+        summary=known.SUMMARY,
+        problem=problem,
+        example=example,
+    )
+
+
+def draw(shown: Family, path: Path) -> None:
+    """Draw the tiles of a family's example to a picture file.
+
+    Raises:
+        UsageError: If the family has no tiles, or the file's ending is no picture's, or its folder does not exist.
+    """
+    if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
+        raise UsageError(f"a drawing is written to a .svg, .png or .pdf file, got {path.name!r}")
+    check_place(path)
+    from tilewright.report.drawing import draw_tiling
+
+    draw_tiling(shown.problem, shown.example, path)

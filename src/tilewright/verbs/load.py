@@ -1,0 +1,135 @@
+"""Programs by name, as the command line gives them: a built-in one, or ``file.py:function``."""
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.names import meant
+from tilewright.programs.pipelines.pipeline import Pipeline
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.program import Program
+from tilewright.programs.tables.table import Recurrence
+from tilewright.verbs.dispatch import program_of, stencil_of
+from tilewright.verbs.pipelines.pipelines import as_pipeline
+from tilewright.verbs.stencil import Stencil
+from tilewright.verbs.tables.table import Table
+
+
+def load_program(name: str) -> Program:
+    """Return the program that a name stands for.
+
+    ``file.py:function`` imports the user's own file, which runs it like any Python script; its folder is importable
+    while that lasts.
+
+    Args:
+        name: The name of a built-in program, or ``file.py:function``.
+
+    Returns:
+        The program.
+
+    Raises:
+        UsageError: If there is no such program, file or function, or the file fails.
+        TraceError: If the function is no stencil.
+    """
+    found = _load(name)
+    if found is None and name in catalogue.names():
+        return catalogue.program(name)
+    return stencil_of(name if found is None else found)
+
+
+def load_any(name: str) -> Program | Recurrence:
+    """Return the program or the recurrence that a name stands for, as :func:`load_program` does.
+
+    Raises:
+        UsageError: As :func:`load_program`.
+        TraceError: If the function is neither.
+    """
+    found = _load(name)
+    return program_of(name if found is None else found)
+
+
+def load_run(name: str, steps: int | None) -> Program | Recurrence:
+    """Return what a run is of: where a stencil and a recurrence have one name, steps mean the stencil.
+
+    Raises:
+        UsageError: As :func:`load_program`, or if the number of steps of a stencil is missing.
+        TraceError: If a function is neither.
+    """
+    known = load_any(name) if steps is None or name not in catalogue.names() else load_program(name)
+    steps_of(known, steps)
+    return known
+
+
+def steps_of(program: Program | Recurrence, steps: int | None) -> int:
+    """Return the number of steps: a table is filled once, of a stencil somebody must say.
+
+    Raises:
+        UsageError: If nobody did.
+    """
+    if steps is None and isinstance(program, Program):
+        raise UsageError(f"missing the number of time steps of {program.name!r}", "give --steps T")
+    return 1 if steps is None else steps
+
+
+def _load(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
+    """Return what ``file.py:function`` stands for, or None for any other name."""
+    path, separator, function = name.rpartition(":")
+    if name.removesuffix(":").endswith(".py"):
+        file = name.removesuffix(":")
+        raise UsageError(f"{file!r} names a file but no function", f"write {file}:FUNCTION")
+    if not separator or not path.endswith(".py"):
+        return None
+    found = getattr(_import(Path(path)), function, None)
+    if found is None:
+        raise UsageError(f"there is no {function!r} in {path!r}", _suggest(path, function))
+    return found
+
+
+def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
+    """Return the pipeline that a name stands for: one that ships, or ``FILE.py:FUNCTION``.
+
+    Args:
+        name: The name.
+        options: What a pipeline that ships is made with: ``sigma``, ``radius``, ``gradient``.
+
+    Raises:
+        UsageError: If there is no such pipeline, file or function, or the file fails.
+    """
+    found = _load(name)
+    return as_pipeline(name if found is None else found, options)
+
+
+def _import(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}", "a program is a built-in name or FILE.py:FUNCTION")
+    name = f"tilewright_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{str(path)!r} cannot be imported", "give a Python file")
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.modules[name] = module
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except TilewrightError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"running {str(path)!r} failed: {type(error).__name__}: {error}", f"try: python {path}"
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def _suggest(path: str, function: str) -> str:
+    module = sys.modules[f"tilewright_user_{Path(path).stem}"]
+    stencils = [name for name, value in vars(module).items() if isinstance(value, Stencil | Table)]
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    names = list(dict.fromkeys([*stencils, *own]))
+    return meant(function, names, f"it defines {', '.join(names[:8])}" if names else "it defines no function")

@@ -1,0 +1,83 @@
+"""Prepared problems of this process, so that a repeated call neither plans nor looks for its kernel again.
+
+An entry counts as long as the compiler's variables stay the same and nothing new was tuned or calibrated; other
+processes' tuning is noticed within a fraction of a second.
+"""
+
+import os
+import time
+from collections import OrderedDict
+from typing import Any
+
+from tilewright.driver import prepare
+from tilewright.machines.machine import Machine
+from tilewright.plan import Target
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime import forks
+from tilewright.runtime.kernels import Kernel
+from tilewright.runtime.store import hosts, wisdom
+from tilewright.schedules.tiling import Tiling
+
+_MOST = 256
+_LOOK_SECONDS = 0.2
+_VARIABLES = ("TILEWRIGHT_CC", "CC", "TILEWRIGHT_STORE")
+_lock = forks.lock()
+_entries: "OrderedDict[tuple[Any, ...], Kernel]" = OrderedDict()
+_hosts: dict[tuple[str | None, ...], tuple[float, Machine]] = {}
+_seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
+
+
+def prepared(
+    problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
+) -> Kernel:
+    """Return :func:`tilewright.driver.prepare`'s result, from an earlier call where there was one.
+
+    A fallback to NumPy for want of a compiler is not kept.
+    """
+    key = (problem, target, tiling, strict, copies, *map(os.environ.get, _VARIABLES))
+    with _lock:
+        _look()
+        found = _entries.get(key)
+        if found is not None:
+            return found
+    made = prepare(problem, target, tiling, strict=strict, copies=copies)
+    if made.plan.target.backend == "c":
+        with _lock:
+            _entries[key] = made
+            while len(_entries) > _MOST:
+                _entries.popitem(last=False)
+    return made
+
+
+def host() -> Machine:
+    """Return this machine's CPU as :func:`tilewright.runtime.store.hosts.host` does; its store is asked at times."""
+    key = tuple(map(os.environ.get, _VARIABLES))
+    now = time.monotonic()
+    with _lock:
+        known = _hosts.get(key)
+    if known is not None and now - known[0] < _LOOK_SECONDS:
+        return known[1]
+    found = hosts.host()
+    with _lock:
+        _hosts.clear()
+        _hosts[key] = (now, found)
+    return found
+
+
+def forget() -> None:
+    """Forget everything that was prepared."""
+    with _lock:
+        _entries.clear()
+        _hosts.clear()
+
+
+def _look() -> None:
+    """Drop everything if the wisdom store has changed."""
+    now = time.monotonic()
+    if now - _seen["when"] < _LOOK_SECONDS:
+        return
+    _seen["when"] = now
+    known = wisdom.load()
+    if known is not _seen["wisdom"]:
+        _seen["wisdom"] = known
+        _entries.clear()

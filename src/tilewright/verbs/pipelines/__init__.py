@@ -1,0 +1,1 @@
+"""Verbs over pipelines and pictures."""

@@ -1,0 +1,312 @@
+"""``tw.pipeline``: pipelines of stencils, fused by the cost model and run on the caller's arrays."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.frontends.pipeline import trace_pipeline
+from tilewright.programs.pipelines import catalogue
+from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline
+from tilewright.programs.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
+from tilewright.programs.stencil.problem import BoundarySpec, parse_boundary
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.memory import Workspace
+from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid, usable
+from tilewright.runtime.store.hosts import host
+from tilewright.runtime.warn import warn, warn_once
+from tilewright.schedules.pipelines import fusion as fusions
+from tilewright.tuning.fusion import Candidate, RowChoice, best_choices, search
+from tilewright.verbs.arrays import as_array, like
+
+_KEEP = 2**26
+_workspace = Workspace(keep=_KEEP)
+BACKENDS = ("auto", "c", "numpy")
+
+
+class StencilPipeline:
+    """A pipeline that can be called on arrays.
+
+    Attributes:
+        program: The traced pipeline.
+    """
+
+    def __init__(self, program: Pipeline) -> None:
+        self.program = program
+
+    def __call__(
+        self,
+        *arrays: Any,  # noqa: ANN401
+        boundary: BoundarySpec | None = None,
+        border: BoundarySpec | None = None,
+        fusion: str | None = None,
+        iterations: int = 1,
+        backend: str = "auto",
+        threads: int | None = None,
+        strict: bool = False,
+        out: Any = None,  # noqa: ANN401
+        **scalars: float,
+    ) -> Any:  # noqa: ANN401
+        """Run the pipeline.
+
+        Args:
+            *arrays: One array per input grid, all of one shape; they are only read.
+            boundary: What lies outside every grid, ``reflect`` by default, with ``scipy.ndimage``'s names: ``reflect``,
+                ``nearest``, ``mirror``, ``wrap`` or ``constant:VALUE``; per axis, or by grid, as ``tw.run`` takes it.
+            border: The old name of ``boundary``, taken with a warning in this version.
+            fusion: Groups such as ``"(S1, S2) | S3"``, ``full`` or ``none``; the cost model's choice by default.
+            iterations: How often to apply the pipeline, each time to the results of the time before.
+            backend: ``auto``, ``c`` or ``numpy``.
+            threads: Number of threads; every CPU that the process may use by default.
+            strict: Keep every operation's own rounding: bit-equal to NumPy for + - * / and square root.
+            out: An array, or a tuple of one per output, to write into.
+            **scalars: Values of the pipeline's scalars.
+
+        Returns:
+            One array, or a tuple of one per output, of the caller's array type.
+
+        Raises:
+            UsageError: If an option or a scalar is wrong or missing.
+            ArrayError: If an array does not fit.
+        """
+        given = [as_array(array, title) for array, title in self._named(arrays)]
+        problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
+        values = _values(self.program, scalars)
+        if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+            raise UsageError(f"iterations is a whole number of at least 1, got {iterations!r}")
+        if iterations > 1:
+            _check_iterated(problem)
+        targets = _targets(problem, out)
+        current = [usable(array, problem.dtype(grid)) for array, grid in zip(given, self.program.inputs, strict=True)]
+        for _ in range(iterations):
+            results = _run(problem, current, values, _How(fusion, backend, thread_count(threads), strict))
+            current = [*results, *current[len(results) :]]
+        for target, result in zip(targets, results, strict=True):
+            if target is not None:
+                np.copyto(target, result)
+        final = [
+            like(result, arrays[0]) if target is None else target
+            for target, result in zip(targets, results, strict=True)
+        ]
+        return final[0] if len(final) == 1 else tuple(final)
+
+    def reference(
+        self,
+        *arrays: Any,  # noqa: ANN401
+        boundary: BoundarySpec | None = None,
+        border: BoundarySpec | None = None,
+        **scalars: float,
+    ) -> dict[str, Array]:
+        """Compute every grid with NumPy, one stencil after the other.
+
+        Args:
+            *arrays: One array per input grid.
+            boundary: What lies outside every grid, ``reflect`` by default.
+            border: The old name of ``boundary``.
+            **scalars: Values of the pipeline's scalars.
+
+        Returns:
+            Every grid by name, G1, G2, ….
+        """
+        given = [as_array(array, title) for array, title in self._named(arrays)]
+        problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
+        values = _values(self.program, scalars)
+        return compute(problem, given, dict(zip(self.program.scalars, values, strict=True)))
+
+    def _named(self, arrays: Sequence[Any]) -> list[tuple[Any, str]]:
+        program = self.program
+        if len(arrays) != len(program.inputs):
+            raise UsageError(
+                f"pipeline {program.name!r} takes {len(program.inputs)} array{'s' * (len(program.inputs) > 1)} "
+                f"({', '.join(program.titles)}), got {len(arrays)}",
+                f"numbers are given by name: {', '.join(program.scalars)}" if program.scalars else "",
+            )
+        return list(zip(arrays, program.titles, strict=True))
+
+    def _problem(self, given: Sequence[Array], boundary: BoundarySpec) -> PipelineProblem:
+        program = self.program
+        for array, title in zip(given, program.titles, strict=True):
+            if array.ndim != program.rank or array.shape != given[0].shape or 0 in array.shape:
+                raise ArrayError(
+                    f"{title!r} of {program.name!r} must have {program.rank} dimensions of at least 1 cell, all arrays "
+                    f"one shape, got {array.shape}"
+                )
+            if str(array.dtype) not in DTYPES:
+                raise ArrayError(
+                    f"{title!r} must be one of {', '.join(DTYPES)}, got {array.dtype}", "convert it with array.astype"
+                )
+        return _problem_of(program, given[0].shape, tuple(str(a.dtype) for a in given), _spec(boundary))
+
+    def __repr__(self) -> str:
+        return describe(self.program)
+
+
+class _How:
+    """How to run: fusion, backend, threads, strictness."""
+
+    def __init__(self, fusion: str | None, backend: str, threads: int, strict: bool) -> None:
+        if backend not in BACKENDS:
+            raise UsageError(f"the backend of a pipeline is one of {', '.join(BACKENDS)}, got {backend!r}")
+        self.fusion, self.backend, self.threads, self.strict = fusion, backend, threads, strict
+
+
+def chosen_boundary(boundary: BoundarySpec | None, border: BoundarySpec | None) -> BoundarySpec | None:
+    """Return what lies outside, by its name or the old one, which warns; None if neither is given.
+
+    Raises:
+        UsageError: If both are.
+    """
+    if border is None:
+        return boundary
+    if boundary is not None:
+        raise UsageError("boundary= and border= are the same, got both", "border= is the old name: leave it out")
+    warn("border= is now called boundary=, as in tw.run; the old name goes in the next version")
+    return border
+
+
+def _spec(boundary: BoundarySpec) -> BoundarySpec:
+    return parse_boundary(boundary) if isinstance(boundary, str) else boundary
+
+
+def _problem_of(
+    program: Pipeline, shape: tuple[int, ...], dtypes: tuple[str, ...], boundary: BoundarySpec
+) -> PipelineProblem:
+    return make_pipeline_problem(program, shape, dtypes, boundary)
+
+
+def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:
+    for name in scalars:
+        if name not in program.scalars:
+            known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it has none"
+            raise UsageError(f"pipeline {program.name!r} has no scalar {name!r}", known)
+    values = []
+    for name in program.scalars:
+        value = scalars.get(name, catalogue.SCALARS.get(name) if program.name in catalogue.MAKERS else None)
+        if value is None:
+            raise UsageError(f"pipeline {program.name!r} needs the scalar {name!r}", f"pass {name}=…")
+        values.append(float(value))
+    return values
+
+
+def _check_iterated(problem: PipelineProblem) -> None:
+    program = problem.pipeline
+    pairs = zip(program.outputs, program.inputs, strict=False)
+    if len(program.outputs) > len(program.inputs) or any(problem.dtype(a) != problem.dtype(b) for a, b in pairs):
+        raise UsageError(
+            f"pipeline {program.name!r} cannot be iterated: its outputs must be of its first inputs' types and no more"
+        )
+
+
+def _targets(problem: PipelineProblem, out: Any) -> list[Any]:  # noqa: ANN401
+    count = len(problem.pipeline.outputs)
+    targets = [None] * count if out is None else list(out) if isinstance(out, tuple | list) else [out]
+    if len(targets) != count:
+        raise UsageError(f"pipeline {problem.pipeline.name!r} has {count} outputs, got out= of {len(targets)}")
+    for target, grid in zip(targets, problem.pipeline.outputs, strict=True):
+        if target is None:
+            continue
+        if not isinstance(target, np.ndarray) or target.shape != problem.shape or target.dtype != problem.dtype(grid):
+            raise ArrayError(f"out= must be a NumPy array of shape {problem.shape} and type {problem.dtype(grid)}")
+    return targets
+
+
+@functools.lru_cache(maxsize=256)
+def plan_on_host(problem: PipelineProblem, fusion: str | None) -> Candidate:
+    """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
+    machine = host()
+    if fusion is None:
+        return search(problem, machine, coarse=True).candidates[0]
+    wanted = fusions.parse(problem.pipeline, fusion)
+    return best_choices(problem, machine, wanted)
+
+
+@functools.lru_cache(maxsize=128)
+def _compiled(problem: PipelineProblem, fusion: str | None, strict: bool) -> tuple[Step, ...]:
+    plan = plan_on_host(problem, fusion)
+    tiles = [choice.tile for choice in plan.choices if isinstance(choice, RowChoice)]
+    return compile_pipeline(problem, plan.fusion, tiles, strict=strict)
+
+
+def _run(problem: PipelineProblem, arrays: Sequence[Array], values: Sequence[float], how: _How) -> list[Array]:
+    program = problem.pipeline
+    if how.backend != "numpy":
+        try:
+            steps = _compiled(problem, how.fusion, how.strict)
+        except ToolchainError as error:
+            if how.backend == "c":
+                raise
+            warn_once(f"running with NumPy, which is many times slower: {error}")
+        else:
+            grids = dict(zip(program.inputs, arrays, strict=True))
+            for step in steps:
+                grids |= {grid: new_grid(problem, grid) for grid in step.layout.outputs}
+            execute(problem, steps, grids, values, how.threads, _workspace)
+            return [grids[grid] for grid in program.outputs]
+    every = compute(problem, arrays, dict(zip(program.scalars, values, strict=True)))
+    return [every[grid] for grid in program.outputs]
+
+
+def pipeline(
+    source: Callable[..., Any] | str | Pipeline | None = None, /, *, name: str = "", **options: float | None
+) -> Any:  # noqa: ANN401
+    """Make a pipeline: of a function that calls stencils on grids, or one that ships.
+
+    Args:
+        source: A function, traced by being called once with grids; or the name of a pipeline that ships: ``blend``,
+            ``convrows``, ``blur``, ``sobel``, ``canny``, ``unsharp``, ``harris``.
+        name: The pipeline's name; the function's own by default.
+        **options: For one that ships: ``sigma``, ``radius``, ``gradient``.
+
+    Returns:
+        A :class:`StencilPipeline`, or a decorator if nothing is given.
+
+    Raises:
+        TraceError: If the function does something else.
+        UsageError: If there is no such pipeline.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright.verbs.stencil import stencil
+        >>> across = stencil(lambda u: u[0, 1] - u[0, -1], name="across")
+        >>> down = stencil(lambda u: u[1, 0] - u[-1, 0], name="down")
+        >>> mixed = pipeline(lambda image: down(across(image)), name="mixed")
+        >>> mixed(np.arange(12.0).reshape(3, 4) ** 2).tolist()[1]
+        [16.0, 32.0, 32.0, 16.0]
+    """
+    if source is None:
+        return lambda function: StencilPipeline(trace_pipeline(function, name))
+    return StencilPipeline(as_pipeline(source, options, name))
+
+
+def as_pipeline(source: Any, options: Mapping[str, float | None], name: str = "") -> Pipeline:  # noqa: ANN401
+    """Return the pipeline that a user means.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    if isinstance(source, str):
+        return catalogue.pipeline(source, **options)
+    if options:
+        raise UsageError(f"only a pipeline that ships takes options, got {', '.join(options)}")
+    if isinstance(source, Pipeline):
+        return source
+    if isinstance(source, StencilPipeline):
+        return source.program
+    if callable(source):
+        return trace_pipeline(source, name)
+    raise UsageError(f"a pipeline is a function of grids or a name, got a value of type {type(source).__name__}")
+
+
+def describe(program: Pipeline) -> str:
+    """Write a pipeline for people: its stencils with what they read and write."""
+    scalars = f"; {', '.join(program.scalars)}" if program.scalars else ""
+    named = [f"{grid} {title}" for grid, title in zip(program.inputs, program.titles, strict=True)]
+    lines = [f"{program.name}({', '.join(named)}{scalars}) -> {', '.join(program.outputs)}: {program.rank}D"]
+    from tilewright.report.skeleton import halo_text
+
+    for stencil in program.stencils:
+        reads = ", ".join(f"{grid}: {halo_text(stencil.reach(grid))}" for grid in stencil.inputs)
+        lines.append(f"  {stencil.name} {stencil.title}: {{{reads}}} -> {stencil.output}")
+    return "\n".join(lines)

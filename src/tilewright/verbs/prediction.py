@@ -1,0 +1,175 @@
+"""``Prediction``: what the model says about one tiling, ready to be printed and shown."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
+from tilewright.costs.interval import Interval, interval
+from tilewright.costs.roofline import Roofline
+from tilewright.costs.tables.orthogonal import TableCase
+from tilewright.costs.time import Costs
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.tiling import Tiling
+from tilewright.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.report.study import Candidate, Study
+
+
+def _rate(billions_per_second: float, unit: str) -> str:
+    return format_rate(1e9 * billions_per_second, unit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What one tiling of a problem costs on a machine.
+
+    Attributes:
+        work: What is computed, where, and the model.
+        tiling: The tiling.
+        costs: Its costs.
+    """
+
+    work: Workload
+    tiling: Tiling
+    costs: Costs
+
+    @property
+    def problem(self) -> Problem | TableCase:
+        """What is computed: a stencil's problem, or a recurrence's table."""
+        return self.work.problem
+
+    @property
+    def hardware(self) -> Machine:
+        """The machine."""
+        return self.work.machine
+
+    @property
+    def model(self) -> str:
+        """``exact`` or ``published``."""
+        return self.work.model
+
+    @property
+    def c_iter(self) -> Quantity:
+        """Seconds per loop-body iteration of one vector unit, with provenance."""
+        return self.work.c_iter
+
+    @property
+    def interval(self) -> Interval:
+        """The range in which four of five measured times are expected."""
+        threads = bool(self.tiling.threads) and self.model == "exact"
+        cpu = self.hardware.kind == "cpu"
+        return interval(self.tiling.family, self.costs.seconds, cpu=cpu, threads=threads)
+
+    @property
+    def roof(self) -> Roofline | None:
+        """What the machine's arithmetic and memory allow the program, or None of a table."""
+        return self.work.roof
+
+    @property
+    def program(self) -> str:
+        """The program's name."""
+        return self.problem.program.name
+
+    @property
+    def machine(self) -> str:
+        """The machine's name."""
+        return self.hardware.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the grid."""
+        return self.problem.shape
+
+    @property
+    def steps(self) -> int:
+        """Time steps; a table is filled once."""
+        return self.problem.steps
+
+    @property
+    def dtype(self) -> str:
+        """Element type."""
+        return self.problem.dtype
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the prediction as plain data, the JSON document of ``tilewright predict``."""
+        keys = ("value", "source", "low", "high", "note")
+        return {
+            "program": self.program,
+            "machine": self.machine,
+            "shape": list(self.shape),
+            "steps": self.steps,
+            "dtype": self.dtype,
+            "model": self.model,
+            "tiling": self.tiling.to_dict(),
+            "costs": self.costs.to_dict(),
+            "interval": self.interval.to_dict(),
+            "c_iter": {key: getattr(self.c_iter, key) for key in keys},
+            "energy": self.costs.energy.to_dict() if self.costs.energy else None,
+        }
+
+    def study(self) -> "Study":
+        """Return what a page shows of it, from nothing but what it holds."""
+        from tilewright.report.study import Study
+
+        return Study(
+            title=self.title, facts=self.facts(), candidates=(self.candidate(),), roof=self.roof,
+            explanation=(str(self),),
+        )  # fmt: skip
+
+    def candidate(self) -> "Candidate":
+        """Return it as a candidate of a page."""
+        from tilewright.report.study import Candidate
+
+        return Candidate(
+            tiling=str(self.tiling),
+            predicted=self.costs.seconds,
+            interval=(self.interval.low, self.interval.high),
+            flops=float(self.costs.flops),
+            dram_bytes=self.costs.dram_bytes,
+            joules=self.costs.joules,
+            bound_by=self.costs.bound_by,
+        )
+
+    @property
+    def title(self) -> str:
+        """What was predicted, in one line."""
+        return f"{self.program} {format_shape(self.shape)}, {self.steps} steps on {self.machine}"
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return names and values for people."""
+        costs = self.costs
+        facts = [
+            ("tiling", str(self.tiling)),
+            ("element type", self.dtype),
+            ("machine", self.hardware.title or self.machine),
+            ("predicted time", f"{format_seconds(costs.seconds, keep=True)} ({self.model} model)"),
+            (f"{self.interval.share:.0%} interval", self._range()),
+            ("speed", f"{_rate(costs.gcells_per_second, 'Cells')}, {_rate(costs.gflops_per_second, 'Flops')}"),
+            ("off-chip traffic", format_bytes(costs.dram_bytes)),
+            ("bound by", costs.bound_by),
+        ]
+        if costs.energy is not None:
+            low, high = f"{costs.energy.low:.3g}", f"{costs.energy.high:.3g}"
+            facts.append(("energy", f"{costs.energy.joules:.4g} J ({low} to {high} J, {costs.energy.source})"))
+        spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
+        facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({self.c_iter.source}{spread})"))
+        return tuple(facts)
+
+    def _range(self) -> str:
+        """Return the interval for people."""
+        low, high = format_seconds(self.interval.low), format_seconds(self.interval.high)
+        return f"{low} to {high}, by {self.interval.source}"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title}: {self.tiling} takes "
+            f"{format_seconds(self.costs.seconds)}, {self.costs.gcells_per_second:.3g} GCells/s, "
+            f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}"
+        )
+
+    def _repr_html_(self) -> str:
+        from tilewright.report.page import fragment
+
+        return fragment(self.study())

@@ -1,0 +1,273 @@
+"""``tilewright report``: results as one self-contained HTML page."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.report import page
+from tilewright.report.study import Candidate, Study
+from tilewright.runtime.formats.logs import read_text
+from tilewright.schedules.catalogue import family
+from tilewright.schedules.tiling import parse
+from tilewright.verbs import provenance
+from tilewright.verbs.predict import MachineLike, as_machine, select
+from tilewright.verbs.prediction import Prediction
+from tilewright.verbs.tuning import study
+from tilewright.verbs.tuning.plan import Plan
+from tilewright.verbs.tuning.study import Case
+
+_MOST = 10_000
+_LONGEST = 500
+Result = Plan | Prediction | Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is said about files beside what they hold; None where a file says it, or its default holds.
+
+    Attributes:
+        program: The program, of a file that names none or one that is not built in.
+        shape: Extents, of a tuning log.
+        steps: Time steps of one sample, of a tuning log.
+        machine: The machine; what the file says, or ``host``, by default.
+        boundary: Boundaries; files do not say them.
+        dtype: Element type of a tuning log.
+    """
+
+    program: Program | None = None
+    shape: tuple[int, ...] | None = None
+    steps: int | None = None
+    machine: MachineLike | None = None
+    boundary: BoundarySpec = "fixed"
+    dtype: str = "float32"
+
+
+def report(
+    results: Sequence[Result] | Result,
+    path: str | Path,
+    *,
+    title: str = "tilewright report",
+    command: str = "",
+) -> Path:
+    """Write results as one HTML page: rooflines, predicted against measured, candidates, Pareto sets, explanations.
+
+    The page loads nothing and runs no script.
+
+    Args:
+        results: Plans of :func:`tilewright.tune`, predictions, or studies of :func:`of_file` and :func:`of_problem`.
+        path: The file to write, ``.html``.
+        title: The page's title.
+        command: The command that makes the page, to be shown on it.
+
+    Returns:
+        The path.
+
+    Raises:
+        UsageError: If there is nothing to show, matplotlib is missing, or the file cannot be written.
+    """
+    many = [results] if isinstance(results, Plan | Prediction | Study) else list(results)
+    if not many:
+        raise UsageError("there is nothing to report", "give a file that `tilewright tune … --json` printed")
+    made = [f"Made on {provenance.today()} by tilewright {provenance.version()}"]
+    made += [f"with the command {command}"] if command else []
+    return page.write([_study(each) for each in many], Path(path), title, ", ".join(made))
+
+
+def _study(result: Result) -> Study:
+    return result if isinstance(result, Study) else result.study()
+
+
+def of_problem(program: Program, known: Known, top: int = 40) -> Study:
+    """Return the study of a problem on a machine from the models alone: nothing is compiled or run.
+
+    Args:
+        program: The program.
+        known: Its shape, steps, machine, boundaries and element type.
+        top: How many tilings are ranked.
+
+    Raises:
+        UsageError: If the shape or the steps are missing, or anything does not fit.
+    """
+    if known.shape is None or not known.steps:
+        raise UsageError("a report of a program needs its shape and steps", "give --shape 4096x4096 --steps 256")
+    machine = as_machine(known.machine or "host")
+    ranked = select(
+        program, shape=known.shape, steps=known.steps, machine=machine, within=None, top=top, dtype=known.dtype,
+        boundary=known.boundary,
+    )  # fmt: skip
+    first = ranked[0]
+    assert isinstance(first.problem, Problem)  # noqa: S101  (a program has no table)
+    case = Case(problem=first.problem, machine=machine, model=first.model)
+    return study.of_case(case, [each.candidate() for each in ranked])
+
+
+def of_file(path: Path, known: Known) -> Study:
+    """Read what ``tune --json`` or ``predict --json`` printed, or a tuning log of the store.
+
+    Args:
+        path: The file: one JSON document, or a log that ends in ``.jsonl``.
+        known: What the file does not say.
+
+    Returns:
+        The study.
+
+    Raises:
+        UsageError: If the file cannot be read, is of no such kind, or does not say what it is of.
+    """
+    where = repr(str(path))
+    if not path.exists():
+        raise _missing(str(path))
+    if path.suffix == ".jsonl":
+        return _of_log(path, known)
+    text = read_text(path)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(
+            f"{where} is no JSON document", "give a file that `tilewright tune … --json` printed"
+        ) from None
+    if not isinstance(document, dict) or "program" not in document or "machine" not in document:
+        raise UsageError(
+            f"{where} is not what tune or predict print", "give a file that `tilewright tune … --json` printed"
+        )
+    rows = document.get("candidates") or [document.get("winner") or document]
+    if not isinstance(rows, list) or not 0 < len(rows) <= _MOST:
+        raise UsageError(f"the candidates in {where} are a list of 1 to {_MOST}")
+    candidates = [_candidate(row, where) for row in rows]
+    case, lines = _case(document, known, where), _lines(document, candidates)
+    return study.of_case(case, candidates, lines, provenance.read(document))
+
+
+def _missing(name: str) -> UsageError:
+    """The error about a file that is not there; a newcomer gives the name of a program."""
+    if ".py:" in name or study.known_program(name) is not None:
+        return UsageError(f"{name!r} is a program, no file of results", f"give --program {name} --shape AxB --steps T")
+    return UsageError(
+        f"there is no file {name!r}", "give a file that `tilewright tune … --json` printed, or --program P"
+    )
+
+
+def _of_log(path: Path, known: Known) -> Study:
+    """Read a tuning log, up to wherever it was cut; the quickest tiling counts as chosen."""
+    from tilewright.verbs.tuning.meter import read_history
+
+    if not path.is_file():
+        raise UsageError(f"there is no log {str(path)!r}")
+    if known.program is None or known.shape is None or known.steps is None:
+        raise UsageError("a log does not say what it is of", "give --program P --shape S --steps T of one sample")
+    found = read_history(path).measurements
+    if not found:
+        raise UsageError(f"{str(path)!r} holds no measurement")
+    many = [
+        Candidate(
+            tiling=str(tiling),
+            predicted=math.nan,
+            measured=one.median if one.seconds else None,
+            measured_range=(min(one.seconds), max(one.seconds)) if one.seconds else None,
+            spread=None if len(one.seconds) < 2 else (max(one.seconds) - min(one.seconds)) / one.median,
+            outcome=str(one.outcome),
+        )
+        for tiling, one in found.items()
+    ]
+    many.sort(key=lambda each: math.inf if each.measured is None else each.measured)
+    problem = make_problem(known.program, known.shape, known.steps, known.dtype, known.boundary)
+    case = Case(problem=problem, machine=as_machine(known.machine or "host"))
+    return study.of_case(case, many, (f"{len(many)} tilings in the log {path.name}",))
+
+
+def _case(document: Mapping[str, Any], known: Known, where: str) -> Case:
+    """Return what a document is of, checked."""
+    name, shape, steps = document["program"], document.get("shape"), document.get("steps")
+    program = known.program or (study.known_program(name) if isinstance(name, str) else None)
+    if program is None:
+        raise UsageError(
+            f"{where} is of the program {_short(name)}, which is not built in", "give --program FILE.py:FUNCTION"
+        )
+    whole = isinstance(shape, list) and all(isinstance(n, int) and not isinstance(n, bool) for n in shape)
+    if not whole or not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise UsageError(
+            f"the shape and the steps in {where} are whole numbers above 0, got {_short(shape)}, {_short(steps)}"
+        )
+    machine, dtype = document["machine"], document.get("dtype", "float32")
+    if not isinstance(machine, str) or not isinstance(dtype, str):
+        raise UsageError(f"the machine and the dtype in {where} are names, got {_short(machine)} and {_short(dtype)}")
+    if known.machine is None and ("/" in machine or machine.endswith(".toml")):
+        raise UsageError(f"{where} names the machine {_short(machine)}, which is no name", "give --machine FILE.toml")
+    problem = make_problem(program, tuple(shape or ()), steps, dtype, known.boundary)
+    model = "published" if document.get("model") == "published" else "exact"
+    return Case(problem=problem, machine=as_machine(known.machine or machine), model=model)
+
+
+def _candidate(row: object, where: str) -> Candidate:
+    if not isinstance(row, dict):
+        raise UsageError(f"a candidate in {where} is a mapping, got {_short(row)}")
+    inner = row.get("costs")
+    costs: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
+    return Candidate(
+        tiling=_tile(row, where),
+        predicted=_number(row.get("predicted_seconds", costs.get("seconds")), where) or math.nan,
+        measured=_number(row.get("measured_seconds"), where),
+        measured_range=_range(row.get("range_seconds"), where),
+        spread=_number(row.get("spread"), where),
+        outcome="unstable" if row.get("unstable") is True else str(row.get("outcome") or "")[:_LONGEST],
+        flops=_number(costs.get("flops"), where),
+        dram_bytes=_number(costs.get("dram_bytes"), where),
+        joules=_number(costs.get("joules"), where),
+        bound_by=str(costs.get("bound_by") or "")[:_LONGEST],
+    )
+
+
+def _tile(row: Mapping[str, Any], where: str) -> str:
+    """Return the tiling of a candidate as text; anything printed by tilewright parses."""
+    tiling = row.get("tile", row.get("tiling"))
+    if isinstance(tiling, dict):
+        values = [("t", tiling.get("time")), ("s", tiling.get("space")), ("sub", tiling.get("sub"))]
+        values += [("threads", tiling.get("threads")), ("k", tiling.get("k")), ("rows", tiling.get("rows"))]
+        values += [("unroll", tiling.get("unroll")), ("variant", tiling.get("variant"))]
+        sizes = [f"{key}={'x'.join(map(str, v)) if isinstance(v, list) else v}" for key, v in values if v]
+        name = str(tiling.get("family"))
+        tiling = name if name == "none" else f"{name}:{','.join(sizes)}"
+    try:
+        found = parse(str(tiling)[:_LONGEST])
+        family(found.family)
+    except TilewrightError as error:
+        raise UsageError(f"a tiling in {where} is none: {error}") from None
+    return str(found)
+
+
+def _number(value: object, where: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"a cost in {where} is a number, got {_short(value)}")
+    number = float(value) if abs(value) < 1e300 else math.inf
+    if not math.isfinite(number) or number < 0:
+        raise UsageError(f"a cost in {where} is a finite number of at least 0, got {_short(value)}")
+    return number
+
+
+def _range(value: object, where: str) -> tuple[float, float] | None:
+    if not isinstance(value, list) or len(value) != 2:
+        return None
+    low, high = (_number(each, where) for each in value)
+    return None if low is None or high is None else (low, high)
+
+
+def _lines(document: Mapping[str, Any], candidates: Sequence[Candidate]) -> tuple[str, ...]:
+    """Say what a tuning did; a prediction says nothing more than its numbers."""
+    if "evaluated" not in document:
+        return ()
+    measured = sum(each.measured is not None for each in candidates)
+    counts = f"{document.get('evaluated')} of {document.get('space_size')} tilings were tried, {measured} measured"
+    return (f"{counts}; effort {document.get('effort')}, backend {document.get('backend')}",)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

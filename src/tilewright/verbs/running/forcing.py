@@ -1,0 +1,235 @@
+"""Masks, sources and receivers of a run, checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.dtypes import is_number, is_rounded
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.forcing import forced, masked
+from tilewright.programs.stencil.points import Points, Weights, joined, of_cells, weights
+from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.points import Adding, PointData, Receivers, Sources, updated_cells
+from tilewright.runtime.simulation import Forcing, Source
+from tilewright.runtime.warn import warn
+from tilewright.verbs.arrays import Array, Given, as_array
+
+Cell = tuple[int, ...]
+SourceList = Points | Sequence[Points | tuple[Any, Any]]
+"""Points, or a list of points and of pairs of a cell and what is added to it: a number, or one number per step."""
+
+
+def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
+    """Add a mask to checked inputs: cells where it is false keep their first value.
+
+    Raises:
+        ArrayError: If it does not fit.
+    """
+    mask = as_array(where, "where")
+    if mask.shape != given.shape:
+        got = format_shape(mask.shape) or "()"
+        raise ArrayError(f"the mask 'where' must have the shape {format_shape(given.shape)}, got {got}")
+    if mask.dtype.kind == "c":
+        raise ArrayError("the mask 'where' is an array of truth values, got complex numbers")
+    program, name = masked(given.program)
+    return replace(given, program=program, versions={**given.versions, name: (mask != 0,)})
+
+
+def gather_points(
+    given: Given,
+    problem: Problem,
+    sources: Mapping[str, SourceList] | SourceList | None,
+    receivers: Mapping[str, Points] | Points | None,
+    every: int | None = None,
+) -> PointData | None:
+    """Check the sources and receivers of a run.
+
+    Args:
+        given: Checked arrays and scalars.
+        problem: The problem.
+        sources: Points with values, pairs (cell, values), or lists of both, for the first updated field, or a mapping
+            of such by field. Values are a number, one per step, or, of points, one per step and point.
+        receivers: Points for the first updated field, or by field.
+        every: Receivers that do not say so themselves record every so many steps.
+
+    Returns:
+        The sources and receivers, or None where there are none.
+
+    Raises:
+        ArrayError: If an array does not fit.
+        UsageError: If a field, a cell or the number of values does not fit.
+    """
+    added = tuple(
+        _sources(given, problem, field, entries) for field, entries in _by_field(given.program, sources).items()
+    )
+    recorded = []
+    for field, points in _by_field(given.program, receivers).items():
+        if field not in given.program.fields:
+            known = ", ".join(given.program.fields)
+            raise UsageError(f"{given.program.name!r} has no field {field!r} to record", f"its fields are: {known}")
+        if not isinstance(points, Points):
+            raise UsageError(f"receivers are tw.Points, got {points!r:.60}", 'write {"u": tw.Points([(8.5, 3.0)])}')
+        if points.values is not None:
+            raise UsageError("receivers have no values", "give points with values as sources=")
+        found = _typed(weights(points, problem.shape, problem.sides(field)), problem.dtype)
+        recorded.append(Receivers(field=field, weights=found, every=points.every or every or 1))
+    data = PointData(sources=tuple(each for each in added if each.weights.points), receivers=tuple(recorded))
+    return data if data.sources or data.receivers else None
+
+
+def _by_field(program: Program, given: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    if given is None:
+        return {}
+    return given if isinstance(given, Mapping) else {program.updated[0]: given}
+
+
+def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Sources:  # noqa: ANN401
+    """Put all sources of a field together, in the order in which they were given."""
+    if field not in problem.program.updated:
+        known = ", ".join(problem.program.updated)
+        raise UsageError(f"{problem.program.name!r} does not update {field!r}", f"sources are for: {known}")
+    cells: list[Cell] = []
+    columns: list[Array] = []
+    parts: list[tuple[Weights, Array]] = []
+    for entry in [entries] if isinstance(entries, Points) else entries:
+        if isinstance(entry, Points):
+            found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
+            parts.append((_scaled(given, problem, entry, found), _values(problem, entry)))
+        else:
+            cell, values = _source(entry, given, problem.steps)
+            cells.append(cell)
+            columns.append(values)
+    if cells:
+        kind = np.float64 if problem.rounds else problem.dtype
+        parts.append((of_cells(cells, problem.shape, kind), np.stack(columns, axis=1)))
+    made = joined([each for each, _ in parts])
+    values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
+    if problem.steps:
+        _warn_if_held(problem, field, made)
+    return Sources(field=field, weights=made, values=values)
+
+
+def _typed(found: Weights, dtype: str) -> Weights:
+    """Return weights for an element type: fields of whole numbers take points on their cells only."""
+    if is_rounded(dtype):
+        return found
+    if (found.weight != 1).any() or (found.constant != np.rint(found.constant)).any():
+        raise UsageError(
+            f"points between the cells of {dtype} fields have no whole numbers as weights",
+            "give whole coordinates, or compute in floating point: dtype='float32'",
+        )
+    return replace(found, weight=found.weight.astype(dtype))
+
+
+def _values(problem: Problem, points: Points) -> Array:
+    """The values of sources; shape (steps, points)."""
+    values, steps, count = points.values, problem.steps, len(points)
+    if values is None:
+        raise UsageError("sources have values, one per step", "write tw.Points(coordinates, values=wavelet)")
+    if values.ndim and len(values) != steps:
+        raise UsageError(
+            f"values of sources have one row per step ({steps}), got {len(values)}", f"pass values[:{steps}] or so"
+        )
+    if not np.can_cast(values.dtype, problem.dtype, "same_kind"):
+        raise UsageError(f"{problem.dtype} fields take no source values of type {values.dtype}")
+    if np.dtype(problem.dtype).kind in "iu":
+        values = values.astype(problem.dtype)
+    rows = values[:, np.newaxis] if values.ndim == 1 else values
+    return np.broadcast_to(rows, (steps, count))
+
+
+def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> Weights:
+    """Return the weights of sources, times what they are scaled by at their cells."""
+    scale = points.scale
+    if scale is None:
+        return found
+    if isinstance(scale, str):
+        if scale not in problem.program.fields or scale in problem.program.updated:
+            known = ", ".join(f for f in problem.program.fields if f not in problem.program.updated) or "none"
+            raise UsageError(
+                f"the scale of sources is a field that no statement updates, got {scale!r}", f"there are: {known}"
+            )
+        scale = given.versions[scale][0]
+    values = np.asarray(scale)
+    if not is_number(values.dtype):
+        raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
+    if values.shape not in {(), problem.shape}:
+        raise ArrayError(
+            f"the scale of sources has the grid's shape {format_shape(problem.shape)}, got {format_shape(values.shape)}"
+        )
+    wide = np.float64 if problem.rounds and values.dtype.kind != "c" else None
+    factor = values if not values.ndim else values.ravel()[found.cell]
+    return found.times(factor if wide is None else factor.astype(wide))
+
+
+def stopping(given: Given, data: PointData, problem: Problem) -> tuple[Given, Problem, Forcing]:
+    """Turn sources into fields of the program, and receivers into stops: for kernels that know of neither.
+
+    Args:
+        given: Checked arrays and scalars.
+        data: Sources and receivers.
+        problem: The problem.
+
+    Returns:
+        The inputs and the problem with one more field per field that has sources, holding those of step 0; and the
+        stops.
+    """
+    found: list[Source] = []
+    changes = np.full(max(0, problem.steps - 1), bool(data.receivers))
+    for sources in data.sources:
+        program, name = forced(given.program, sources.field)
+        adding = Adding(sources, problem.dtype)
+        rows, start = adding.numbers(0, problem.steps).T, np.zeros(given.shape, given.dtype)
+        cells = [tuple(map(int, cell)) for cell in np.transpose(np.unravel_index(adding.cells, given.shape))]
+        found += [
+            Source(field=name, target=sources.field, cell=cell, values=rows[:, column])
+            for column, cell in enumerate(cells)
+        ]
+        if problem.steps:
+            start.ravel()[adding.cells] = rows[0]
+            changes |= (rows[1:] != rows[:-1]).any(axis=1)
+        given = replace(given, program=program, versions={**given.versions, name: (start,)})
+        sides = (*problem.boundaries, problem.sides(sources.field))
+        problem = replace(problem, program=program, boundaries=sides, points=PointFields())
+    receivers = PointData(receivers=data.receivers) if data.receivers else None
+    steps = tuple((np.flatnonzero(changes) + 1).tolist())
+    return given, problem, Forcing(sources=tuple(found), receivers=receivers, steps=steps)
+
+
+def _warn_if_held(problem: Problem, field: str, added: Weights) -> None:
+    """Warn of sources all of whose cells a ``fixed`` boundary holds, where nothing is ever added."""
+    moves = updated_cells(problem, field, added.cell)
+    held = ~np.isin(added.point, added.point[moves])
+    if not held.any():
+        return
+    numbers = np.unique(added.cell[held])
+    more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+    cell = tuple(map(int, np.unravel_index(added.cell[held][0], problem.shape)))
+    box = next(problem.update_box(each) for each in problem.program.statements if each.field == field)
+    inside = " x ".join(f"[{low}, {high})" for low, high in box)
+    warn(
+        f"the source of {field!r} at the cell {cell}{more} adds nothing: the boundary 'fixed' "
+        f"holds that cell (hint: cells of {inside} are updated, or take another boundary)"
+    )
+
+
+def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa: ANN401
+    try:
+        cell, values = entry
+        place = tuple(int(i) for i in (cell if isinstance(cell, Sequence) else (cell,)))
+    except (TypeError, ValueError):
+        raise UsageError(f"a source is a pair of a cell and its values, got {entry!r}", "write ((8, 8), 1.0)") from None
+    if len(place) != len(given.shape) or not all(0 <= i < n for i, n in zip(place, given.shape, strict=True)):
+        raise UsageError(f"the source's cell {place} is not on the grid {format_shape(given.shape)}")
+    numbers = as_array(values, "sources")
+    if numbers.ndim == 0:
+        numbers = np.full(steps, numbers[()])
+    if numbers.shape != (steps,):
+        raise UsageError(f"a source has one value, or one per step ({steps}), got {len(numbers)} at the cell {place}")
+    if not np.can_cast(numbers.dtype, given.dtype, "same_kind"):
+        raise UsageError(f"{given.dtype} fields take no source values of type {numbers.dtype}")
+    return place, numbers.astype(given.dtype)

@@ -1,0 +1,378 @@
+"""``run`` on arrays that are not in this process's memory: which kind they are, and how each is run."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import parse_bytes
+from tilewright.plan import Target
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.host import available_bytes
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs import memo
+from tilewright.verbs.arrays import Given, gather
+from tilewright.verbs.unstable import warn_if_unstable
+
+if TYPE_CHECKING:
+    from tilewright.distributed.compute import Computer
+    from tilewright.distributed.disk import Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a run is asked for besides its arrays.
+
+    Attributes:
+        out: What it writes into.
+        memory: Bytes that it may use, or None for half of what is free.
+        resume: Whether it goes on from the last complete pass.
+        levels: Whether every time level is written that a next run needs.
+        strict: Bit-equal to the untiled order of operations.
+        tiling: The tiling, or None for the planner's choice.
+        threads: Threads that the caller named, or None.
+    """
+
+    out: Any
+    memory: int | str | None
+    resume: bool
+    levels: bool
+    strict: bool
+    tiling: Tiling | str | None
+    threads: int | None
+
+
+class Runs(Protocol):
+    """What runs a program on large arrays of one kind."""
+
+    def __call__(
+        self,
+        program: Program,
+        arrays: Sequence[Any],
+        scalars: Mapping[str, Any],
+        target: Target,
+        spec: Asked,
+        *,
+        steps: int,
+        boundary: BoundarySpec,
+        dtype: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of large arrays.
+
+    Attributes:
+        name: What a run on them is called in errors.
+        run: What runs a program on them.
+    """
+
+    name: str
+    run: Runs
+
+
+def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> Kind | None:  # noqa: ANN401
+    """Return how arrays are run that are not in this process's memory; None for those that are.
+
+    A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
+    of core. So are zarr arrays and paths, and whatever gives ``memory`` or ``resume``.
+    """
+    given, targets = _flat(arrays), _flat((out,))
+    if any(_is_distributed(each) for each in given):
+        return ON_RANKS
+    if any(_is_lazy(each) for each in given):
+        return LAZY
+    if memory is not None or resume or any(_only_on_disk(each) for each in (*given, *targets)):
+        return OUT_OF_CORE
+    mapped = all(any(isinstance(each, np.memmap) for each in values) for values in (given, targets))
+    return OUT_OF_CORE if mapped else None
+
+
+def _is_distributed(value: object) -> bool:
+    ranks = sys.modules.get("tilewright.distributed.ranks")
+    return ranks is not None and isinstance(value, ranks.Array)
+
+
+def _is_lazy(value: object) -> bool:
+    """Whether a value is a Dask array, or one of xarray's over it; neither library is imported."""
+    return _module(value) == "dask" or (_module(value) == "xarray" and _module(getattr(value, "data", None)) == "dask")
+
+
+def _module(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _only_on_disk(value: object) -> bool:
+    """Whether a value is a path, or an array of zarr's; zarr is not imported."""
+    return isinstance(value, str | os.PathLike) or _module(value) == "zarr"
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
+
+
+def stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
+    """Return an array of a shape and an element type that takes no memory, to be checked in place of a large one."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def checked(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> tuple[Given, Problem]:
+    """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
+    given = gather(program, arrays, scalars, dtype)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    warn_if_unstable(problem, given.scalars)
+    return given, problem
+
+
+def run_out_of_core(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    spec: Asked,
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Run a program from disk to disk.
+
+    Args:
+        program: The program.
+        arrays: One per field, or a tuple of its levels: memmaps, zarr arrays, paths, or arrays in memory.
+        scalars: By name; arrays among them make coefficient fields.
+        target: Where it is computed.
+        spec: What else was asked for.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+
+    Returns:
+        What ``out`` is, paths opened.
+
+    Raises:
+        ArrayError: If an array does not fit or cannot be opened, or memory or disk are too small.
+        UsageError: If an option cannot be used.
+    """
+    from tilewright.distributed import disk, out_of_core
+
+    if spec.out is None:
+        raise UsageError(
+            "a run out of core writes its result to disk, and got no out=",
+            "pass out= a memmap, a zarr array or a path; memory= and resume= are for such runs only",
+        )
+    memory = (available_bytes() or 2**32) // 2 if spec.memory is None else parse_bytes(spec.memory)
+    with ExitStack() as stack:
+
+        def opened(value: Any, name: str) -> "tuple[Rows, ...]":  # noqa: ANN401
+            values = value if isinstance(value, tuple) else (value,)
+            found = tuple(disk.open_rows(each, repr(name)) for each in values)
+            for rows in found:
+                stack.callback(rows.close)
+            return found
+
+        names = [*program.fields, *(f"array {number + 1}" for number in range(len(program.fields), len(arrays)))]
+        fields = {name: opened(value, name) for name, value in zip(names, arrays, strict=False)}
+        coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value)}
+        stands = [tuple(stand_in(rows.shape, rows.dtype) for rows in each) for each in fields.values()]
+        others = {name: stand_in(each[0].shape, each[0].dtype) for name, each in coefficients.items()}
+        given, problem = checked(
+            program, stands, {**scalars, **others}, steps=steps, boundary=boundary, dtype=dtype
+        )  # fmt: skip
+        job = out_of_core.Job(
+            problem=problem,
+            given={**fields, **coefficients},
+            targets=_targets(problem, spec.out, levels=spec.levels),
+            memory=memory,
+            resume=spec.resume,
+        )
+        computer = _computer(given, target, target.threads, spec)
+        out_of_core.run(job, memo.host(), computer)
+    return _opened(spec.out)
+
+
+def _computer(given: Given, target: Target, threads: int, spec: Asked) -> "Computer":
+    from tilewright.distributed.compute import Computer
+
+    return Computer(
+        target=target,
+        threads=threads,
+        tiling=spec.tiling,
+        strict=spec.strict,
+        scalars=given.scalars,
+        make=memo.prepared,
+    )
+
+
+def _is_field(value: object) -> bool:
+    return _only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _targets(problem: Problem, out: Any, *, levels: bool) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401
+    """Return what is written into, by field and age."""
+    program = problem.program
+    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(given) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
+    found = {}
+    for field, entry in zip(program.updated, given, strict=True):
+        history = program.history(field) if levels else 1
+        found[field] = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(found[field]) != history:
+            raise UsageError(
+                f"out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(found[field])}",
+                "give them in the form of the result: a tuple of a field's levels, newest first",
+            )
+    return found
+
+
+def _opened(out: Any) -> Any:  # noqa: ANN401
+    """Open what a run wrote where a path was given."""
+    from tilewright.distributed import disk
+
+    if isinstance(out, tuple):
+        return tuple(_opened(each) for each in out)
+    return disk.open_array(out) if isinstance(out, str | os.PathLike) else out
+
+
+def run_on_ranks(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    spec: Asked,
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Run a program on distributed arrays; every rank of their communicator calls this.
+
+    Args:
+        program: The program.
+        arrays: One per field, or a tuple of its levels, all of one communicator and topology.
+        scalars: By name; distributed arrays among them make coefficient fields.
+        target: Where it is computed, by every rank.
+        spec: What else was asked for.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+
+    Returns:
+        New arrays of the updated fields, with ``levels`` every level that a next run needs.
+
+    Raises:
+        UsageError: On every rank, if anything does not fit or differs between ranks.
+    """
+    from tilewright.distributed import ranks
+
+    values = {name: value for name, value in scalars.items() if _is_distributed(value)}
+    comm = next(each.comm for each in _flat(arrays) if _is_distributed(each))
+    found: list[tuple[Given, Problem]] = []
+
+    def check() -> None:
+        if spec.out is not None or spec.memory is not None or spec.resume:
+            raise UsageError("a run on distributed arrays takes no out, memory and resume")
+        if not all(_is_distributed(each) for each in _flat(arrays)):
+            raise UsageError("some arrays of a run are distributed over ranks, and some are not")
+        stands = [tuple(stand_in(each.shape, each.dtype) for each in _flat((array,))) for array in arrays]
+        others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
+        numbers = {**scalars, **others}
+        found.append(checked(program, stands, numbers, steps=steps, boundary=boundary, dtype=dtype))
+
+    ranks.together(comm, check)
+    given, problem = found[0]
+    threads = target.threads
+    if spec.threads is None:
+        threads = ranks.threads_per_rank(comm, threads)
+    computer = _computer(given, target, threads, spec)
+    levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
+    levels |= {name: (value,) for name, value in values.items()}
+    results = ranks.run(problem, levels, memo.host(), computer)
+    entries = [each if spec.levels and len(each) > 1 else each[0] for each in results.values()]
+    return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+def run_lazily(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    spec: Asked,
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Describe a run on Dask arrays, or on xarray's over them; it is computed when its result is.
+
+    Args:
+        program: The program.
+        arrays: One per field, or a tuple of its levels; arrays in memory among them are cut as the first Dask array is.
+        scalars: By name; arrays among them make coefficient fields.
+        target: Where it is computed.
+        spec: What else was asked for.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+
+    Returns:
+        Arrays of the kinds of the updated fields, with ``levels`` every level that a next run needs.
+
+    Raises:
+        UsageError: If anything does not fit.
+    """
+    import dask.array as da
+
+    from tilewright.distributed import chunks
+
+    if spec.out is not None:
+        raise UsageError("a run on Dask arrays is lazy and takes no out", "store its result with to_zarr or da.store")
+
+    def lazy(value: Any) -> Any:  # noqa: ANN401
+        plain = value.data if _module(value) == "xarray" else value
+        return plain if _module(plain) == "dask" else da.asarray(plain)
+
+    fields = [tuple(map(lazy, _flat((array,)))) for array in arrays]
+    values = {name: lazy(value) for name, value in scalars.items() if np.ndim(value) > 0}
+    if any(size != size for array in _flat(fields) for size in array.shape):  # noqa: PLR0124
+        raise UsageError("a Dask array of a run has a known shape", "compute_chunk_sizes() finds it")
+    stands = [tuple(stand_in(each.shape, each.dtype) for each in levels) for levels in fields]
+    others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
+    given, problem = checked(
+        program, stands, {**scalars, **others}, steps=steps, boundary=boundary, dtype=dtype
+    )  # fmt: skip
+    levels = {**dict(zip(program.fields, fields, strict=True)), **{name: (value,) for name, value in values.items()}}
+    first = next(each for array in arrays for each in _flat((array,)) if _is_lazy(each))
+    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, target, 1, spec))
+
+    def returned(field: str) -> Any:  # noqa: ANN401
+        original = _flat((arrays[program.fields.index(field)],))[0]
+        found = results[field] if spec.levels else results[field][:1]
+        if _module(original) == "xarray":
+            found = tuple(original.copy(deep=False, data=each) for each in found)
+        return found if len(found) > 1 else found[0]
+
+    entries = [returned(field) for field in results]
+    return entries[0] if len(entries) == 1 else tuple(entries)
+
+
+LAZY = Kind("a run on Dask arrays", run_lazily)
+OUT_OF_CORE = Kind("a run out of core", run_out_of_core)
+ON_RANKS = Kind("a run on distributed arrays", run_on_ranks)

@@ -1,0 +1,45 @@
+"""The time levels of a run: what a next one must be given to go on where it ended."""
+
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.devices.arrays import DeviceView
+from tilewright.runtime.memory import check_memory
+from tilewright.runtime.warn import warn
+from tilewright.verbs.arrays import Given
+
+_ROWS = 64
+"""Rows that are looked at together for a value other than zero: most data have one in the first of them."""
+
+
+def level_names(program: Program, field: str) -> tuple[str, ...]:
+    """Return the names of a field's time levels in a file, newest first.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> level_names(program("wave2d"), "u")
+    ('u', 'u_prev')
+    """
+    return tuple(field + ("", "_prev", "_prev2")[age] for age in range(program.history(field)))
+
+
+def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
+    """Warn if an array that is not all zeros stands for older time levels than its own.
+
+    Such a start is at rest, which is seldom meant of a state that was computed. Arrays on a GPU are not looked at.
+
+    Args:
+        given: Checked inputs.
+        files: Whether they came as files of the command line.
+    """
+    for field in given.program.updated:
+        history, versions = given.program.history(field), given.versions[field]
+        oldest = versions[-1]
+        if len(versions) == history or isinstance(oldest, DeviceView):
+            continue
+        check_memory(oldest.nbytes)  # of a view that repeats one value: a run of it is refused, and it is not read
+        if not any(oldest[first : first + _ROWS].any() for first in range(0, len(oldest), _ROWS)):
+            continue
+        got = "one array stands for all of them" if len(versions) == 1 else f"the last of {len(versions)} repeats"
+        names = ", ".join(level_names(given.program, field))
+        hint = f"pass ({names}), as levels=True returns it, or ({', '.join([field] * history)}) for a start at rest"
+        if files:
+            hint = f"give a .npz file that holds {names}, as --output state.npz writes it"
+        warn(f"{field!r} of {given.program.name!r} has {history} time levels, and {got} (hint: {hint})")

@@ -1,0 +1,333 @@
+"""``run``: a program on the caller's arrays."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.dtypes import is_number
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.plan import Target, read_target
+from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.kernels import GpuKernel
+from tilewright.runtime.points import PointData
+from tilewright.runtime.session import Inputs
+from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs.arrays import Array, Given, as_array, gather, like, on_device
+from tilewright.verbs.memo import prepared
+from tilewright.verbs.running.forcing import SourceList, gather_points, stopping, with_mask
+from tilewright.verbs.running.large import Asked, kind_of
+from tilewright.verbs.running.levels import warn_if_at_rest
+from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
+from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
+from tilewright.verbs.running.told import Watched, log_choice, while_running
+from tilewright.verbs.stencil import ProgramLike, as_program
+from tilewright.verbs.unstable import warn_if_unstable
+
+
+def run(
+    program: ProgramLike,
+    *arrays: Any,  # noqa: ANN401
+    steps: int,
+    boundary: BoundarySpec = "fixed",
+    backend: str = "auto",
+    tiling: Tiling | str | None = None,
+    dtype: Any = None,  # noqa: ANN401
+    threads: int | None = None,
+    strict: bool = False,
+    out: Any = None,  # noqa: ANN401
+    every: int | None = None,
+    callback: Callback | None = None,
+    until: float | None = None,
+    where: Any = None,  # noqa: ANN401
+    sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
+    levels: bool = False,
+    record: bool = False,
+    memory: int | str | None = None,
+    resume: bool = False,
+    **scalars: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Run a program for a number of steps, in time tiles and compiled where possible.
+
+    Args:
+        program: A stencil, a function, a program, or the name of a built-in one.
+        *arrays: One array per field, all of one shape, on the host or all on one CUDA device; a tuple gives
+            several time levels, newest first, and a single array stands for all of them: a start at rest, which warns
+            if it is not all zeros, since ``(u, u)`` says the same and is no mistake. They are only read: NumPy
+            arrays, JAX, PyTorch and CuPy arrays and others with DLPack without a copy, xarray's ``DataArray`` by its
+            values, anything else as ``numpy.asarray`` reads it. Runs on Dask arrays are lazy. Zarr arrays and paths are
+            read and written out of core, a ``numpy.memmap`` where ``out`` is one too.
+        steps: Number of time steps, at least 0.
+        boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
+            by field. ``fixed`` keeps the cells whose reads would lie outside.
+        backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``; ``auto`` is CUDA for arrays on a CUDA device, else
+            C where there is a compiler. A GPU backend takes a device by its number or a part of its name:
+            ``opencl:geforce``; ``cuda`` alone is the device of the arrays, or the first one.
+        tiling: A tiling such as ``hybrid:t=16,s=32x512``; the cost model's choice by default.
+        dtype: Element type to compute in; NumPy's promotion rules decide by default.
+        threads: Number of threads; every CPU that the process may use by default.
+        strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
+        out: An array, or a tuple of one per updated field, to write the result into; with ``levels``, arrays in the
+            form of that result.
+        every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
+            finite. ``callback`` and ``until`` are heeded at these steps. Without it a part of the result is looked at.
+        callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
+            there are several), valid during the call; the run ends if it returns True.
+        until: End the run when no value has changed by more than this per step since the last look; ``steps`` is then
+            the most that are done.
+        where: Truth values of the grid's shape; cells where it is false keep their first value.
+        sources: What is added to new values in every step: :class:`tilewright.Points` with values, or pairs of a cell
+            and its values, or a list of both, for the first updated field, or a mapping of such by field. Values are a
+            number or one per step. Nothing is added to cells that a ``fixed`` boundary holds; a warning says so.
+        receivers: :class:`tilewright.Points` that record the first updated field, or a mapping of such by field, after
+            every step, or every ``every`` steps where the points or the run say so. Then ``(state, traces)`` is
+            returned, ``traces`` a mapping of fields to arrays of shape (steps, points).
+        levels: Return every time level that a next run needs: a field of several levels gives a tuple of them, newest
+            first, as a run takes it. ``callback`` gets views of the same form.
+        record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
+        memory: Out of core: bytes of memory for the run, such as ``8GiB``; half of what is free by default.
+        resume: Out of core: go on from the last complete pass of a run that was ended; from the start if there is none.
+        **scalars: The program's scalars; an array makes one a coefficient field.
+
+    Returns:
+        The new value of the updated field, or a tuple of them if there are several; ``out`` where it was given. Each
+        is of the kind of its field's array: a JAX, PyTorch or CuPy array, or a ``DataArray`` with its coordinates,
+        dimensions, name and attributes. Arrays of other kinds on a device give one that offers DLPack and
+        ``__cuda_array_interface__``, all others, pandas among them, a NumPy array.
+
+    Raises:
+        ArrayError: If an array does not fit the program, or memory does not hold the run.
+        UsageError: If a name, an option or a scalar cannot be used.
+        IllegalTilingError: If the tiling breaks a dependence.
+        ToolchainError: If ``backend="c"`` and there is no compiler that works.
+
+    Examples:
+        >>> import numpy as np
+        >>> run("jacobi1d", np.array([0.0, 3.0, 0.0, 3.0, 0.0]), steps=1)
+        array([0., 1., 2., 1., 0.])
+
+        A wave is carried on from both of its levels:
+
+        >>> u = np.zeros((40, 40))
+        >>> u[20, 20] = 1.0
+        >>> state = run("wave2d", (u, u), steps=3, levels=True)
+        >>> np.allclose(run("wave2d", state, steps=4), run("wave2d", (u, u), steps=7))
+        True
+    """
+    if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
+        raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
+    chosen, target = as_program(program), read_target(backend, thread_count(threads))
+    monitor = make_monitor(every, callback, until, levels=levels)
+    kind = kind_of(arrays, out, memory, resume=resume)
+    if kind is not None:
+        if monitor or record or any(each is not None for each in (where, sources, receivers)):
+            raise UsageError(f"{kind.name} takes no every, callback, until, where, sources, receivers and record")
+        spec = Asked(
+            out=out, levels=levels, memory=memory, resume=resume, strict=strict, tiling=tiling, threads=threads
+        )
+        return kind.run(chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype)
+    case = make_case(
+        chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where,
+        sources=sources, receivers=receivers, every=every, stops=target.on_device,
+    )  # fmt: skip
+    return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A checked problem with its data.
+
+    Attributes:
+        given: The arrays and scalars, those of the mask included.
+        points: The sources and receivers, if any.
+        stops: Whether the run stops at them: on GPUs.
+        forcing: Where it stops.
+        problem: The problem.
+        plain: Whether there are neither a mask nor sources nor receivers.
+    """
+
+    given: Given
+    points: PointData | None
+    stops: bool
+    forcing: Forcing
+    problem: Problem
+    plain: bool
+
+    def inputs(self, threads: int) -> Inputs:
+        """Return what a kernel starts from, for a run on so many threads."""
+        points = self.points
+        if points is not None and self.problem.points.receivers:
+            from tilewright.runtime.point_sums import sums
+
+            points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
+        return replace(self.given.inputs(), points=None if self.stops else points)
+
+
+def make_case(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    *,
+    steps: int,
+    boundary: BoundarySpec,
+    dtype: Any = None,  # noqa: ANN401
+    where: Any = None,  # noqa: ANN401
+    sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
+    every: int | None = None,
+    stops: bool = False,
+) -> Case:
+    """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
+
+    Args:
+        program: The program; all else is as for :func:`run`, whose errors it raises.
+        arrays: One per field.
+        scalars: By name.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type.
+        where: The mask.
+        sources: The sources.
+        receivers: The receivers.
+        every: Steps from record to record, where the receivers do not say so.
+        stops: Whether a run stops at sources and receivers, as GPUs do.
+    """
+    given, forcing = gather(program, arrays, scalars, dtype), UNFORCED
+    plain = where is None and sources is None and receivers is None
+    if where is not None:
+        given = with_mask(given, where)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    points = gather_points(given, problem, sources, receivers, every)
+    if points is not None and stops:
+        given, problem, forcing = stopping(given, points, problem)
+    elif points is not None:
+        problem = replace(problem, points=points.fields(problem))
+    warn_if_unstable(problem, given.scalars)
+    return Case(given=given, points=points, stops=stops, forcing=forcing, problem=problem, plain=plain)
+
+
+def without_points(case: Case) -> Case:
+    """Return a case whose sources are fields of the program, where they do not change while it runs."""
+    if case.points is None or case.stops:
+        return case
+    given, problem, forcing = stopping(case.given, case.points, case.problem)
+    return replace(case, given=given, problem=problem, forcing=forcing, stops=True)
+
+
+def calculation_of(
+    case: Case, target: Target, tiling: Tiling | str | None, *, strict: bool, monitor: Monitor | None
+) -> Calculation:
+    """Plan a case and load its kernel; what is planned is one portion: the steps between two looks or stops."""
+    problem, forcing = case.problem, case.forcing
+    steps = min(problem.steps, monitor.every if monitor else problem.steps, forcing.longest or problem.steps)
+    part = problem if steps == problem.steps else replace(problem, steps=steps)
+    kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
+    log_choice(kernel, problem, target.threads)
+    return Calculation(
+        kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=target.threads, forcing=forcing
+    )
+
+
+def execute(
+    case: Case,
+    arrays: Sequence[Any],
+    target: Target,
+    tiling: Tiling | str | None,
+    *,
+    strict: bool,
+    monitor: Monitor | None = None,
+    out: Any = None,  # noqa: ANN401
+    levels: bool = False,
+    record: bool = False,
+) -> Any:  # noqa: ANN401
+    """Run a case, and return its results as :func:`run` does, of the kinds of the caller's arrays."""
+    problem = case.problem
+    warn_if_at_rest(case.given)
+    targets = () if out is None else _targets(problem, out, levels=levels)
+    there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
+    calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
+    watched = None if monitor is None else Watched(monitor)
+    recorded = case.points.traces(problem) if case.points is not None and case.points.receivers else None
+    begin = time.perf_counter()
+    with while_running(calculation.kernel, problem, watched):
+        if there is not None:
+            found, done = _compute_there(calculation)
+        else:
+            found, done = calculation.compute(watched, targets=targets, deep=levels or record, traces=recorded)
+    seconds = time.perf_counter() - begin
+    if monitor is None and there is None:
+        calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
+    by_field = [
+        tuple(like(values, arrays[problem.program.fields.index(field)]) for values in found[field]) for field in found
+    ]
+    kept = tuple(entry if len(entry) > 1 else entry[0] for entry in by_field)
+    several = kept if levels else tuple(entry[0] for entry in by_field)
+    result = out if out is not None else several[0] if len(several) == 1 else several
+    traces = {} if case.points is None or recorded is None else case.points.done(recorded, done)
+    if not record:
+        return result if recorded is None else (result, traces)
+    kernel = calculation.kernel
+    return Run(
+        state=result,
+        levels=kept,
+        traces=traces,
+        problem=problem,
+        steps_done=done,
+        backend=kernel.plan.target.backend,
+        tiling=kernel.plan.tiling,
+        threads=threads_of(kernel, target.threads),
+        seconds=seconds,
+        predicted_seconds=predicted_seconds(kernel, problem, done),
+    )
+
+
+def _compute_there(calculation: Calculation) -> tuple[dict[str, tuple[Any, ...]], int]:
+    """Run on arrays of a device, where the time levels of the updated fields stay."""
+    kernel, problem = calculation.kernel, calculation.problem
+    if not isinstance(kernel, GpuKernel):
+        raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
+    session = kernel.start(problem, calculation.inputs, 1)
+    try:
+        session.advance(problem.steps)
+        return {field: session.take(field) for field in problem.program.updated}, session.steps
+    finally:
+        session.close()
+
+
+def _targets(problem: Problem, out: Any, *, levels: bool) -> tuple[dict[str, Array], ...]:  # noqa: ANN401
+    """Check the arrays to write into, and return them by age: the newest level's first."""
+    program = problem.program
+    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(given) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
+    ages = max(program.history(field) for field in program.updated) if levels else 1
+    targets: tuple[dict[str, Array], ...] = tuple({} for _ in range(ages))
+    for field, entry in zip(program.updated, given, strict=True):
+        history = program.history(field) if levels else 1
+        versions = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(versions) != history:
+            raise UsageError(
+                f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(versions)}",
+                "give them in the form of the result: a tuple of a field's levels, newest first",
+            )
+        for age, target in enumerate(versions):
+            targets[age][field] = _target(problem, target)
+    return targets
+
+
+def _target(problem: Problem, given: Any) -> Array:  # noqa: ANN401
+    target: Array = given if isinstance(given, np.ndarray) else as_array(given, "out")
+    if target.shape != problem.shape:
+        raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
+    if not is_number(target.dtype) or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
+        raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
+    if not target.flags.writeable:
+        raise ArrayError("out is read-only", "pass an array that may be written")
+    return target

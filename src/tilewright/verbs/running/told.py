@@ -1,0 +1,83 @@
+"""What a run says of itself: the tiling that was chosen, through ``logging``, and how far it is."""
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.problem import Problem
+from tilewright.report.waiting import waiting
+from tilewright.runtime.kernels import Kernel
+from tilewright.runtime.simulation import Monitoring, Simulation
+from tilewright.verbs.running.record import predicted_seconds, threads_of
+
+LOGGER = logging.getLogger("tilewright")
+"""Level INFO has what was chosen for every run."""
+_SHORT = 2e7
+"""Cell updates of a run that takes no two seconds, whoever computes it."""
+_WHY = {
+    "asked": "as asked for",
+    "measured": "as measured",
+    "wisdom": "which tuning measured before",
+    "model": "the cost model's choice",
+}
+
+
+def log_choice(kernel: Kernel, problem: Problem, threads: int) -> None:
+    """Log how a problem is computed, at level INFO."""
+    if not LOGGER.isEnabledFor(logging.INFO):
+        return
+    plan = kernel.plan
+    LOGGER.info(
+        "%s %s, %d steps, %s: %s on %s, threads %d, %s", problem.program.name, format_shape(problem.shape),
+        problem.steps, problem.dtype, plan.tiling, plan.target.backend, threads_of(kernel, threads),
+        _WHY.get(plan.evidence, plan.evidence),
+    )  # fmt: skip
+
+
+class Watched:
+    """A monitor that also knows how far its run is.
+
+    Attributes:
+        done: Steps done at the last look.
+    """
+
+    def __init__(self, monitor: Monitoring) -> None:
+        self._monitor, self.done = monitor, 0
+
+    @property
+    def every(self) -> int:
+        """Steps between two looks."""
+        return self._monitor.every
+
+    def of(self, run: Simulation) -> Callable[[], bool]:
+        """Return what looks at a run, and notes its step."""
+        look = self._monitor.of(run)
+
+        def looked() -> bool:
+            self.done = run.done
+            return look()
+
+        return looked
+
+
+def while_running(kernel: Kernel, problem: Problem, watched: Watched | None = None) -> AbstractContextManager[None]:
+    """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks.
+
+    Args:
+        kernel: What computes.
+        problem: The problem.
+        watched: What looks at the run, or None: then the time is told that the model expects.
+    """
+    if problem.cells * problem.steps < _SHORT:
+        return nullcontext()
+    expected: list[float | None] = []
+
+    def progress() -> tuple[float, float | None]:
+        if watched is not None and watched.done:
+            return watched.done / problem.steps, None
+        if not expected:
+            expected.append(predicted_seconds(kernel, problem, problem.steps))
+        return -1.0, expected[0]
+
+    return waiting(f"{problem.program.name} {format_shape(problem.shape)}", progress)

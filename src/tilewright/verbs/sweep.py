@@ -1,0 +1,142 @@
+"""The points of a what-if sweep, and a machine with one of its quantities multiplied."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.energy.constants import at_clock
+from tilewright.costs.time import Costs
+from tilewright.machines.machine import Machine, Quantity
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning import energy as choices
+
+VARIED = ("size", "steps", "sms", "lanes", "shared", "bandwidth", "launch", "clock")
+"""What can be varied, each by factors of what there is."""
+_FIELDS = {
+    "sms": ("sm_count",),
+    "lanes": ("vector_width",),
+    "shared": ("shared_bytes", "block_shared_bytes"),
+    "bandwidth": ("dram_bandwidth", "peak_dram_bandwidth", "core_bandwidth"),
+    "launch": ("launch_seconds",),
+}
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_CLOCKS = (0.4, 0.6, 0.8, 1.0, 1.2)
+DROP = 0.9
+"""Efficiency below this share of the best one of a sweep counts as a drop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One point of a sweep.
+
+    Attributes:
+        factor: What the varied quantity was multiplied by.
+        amount: What that is, such as 4096x4096 or 26 multiprocessors.
+        tiling: The best tiling there.
+        costs: Its costs.
+        efficiency: The ideal time (8.3) over the predicted one.
+        reuse_loss: By which share the metric is worse with the best tiling of factor 1; None where it does not fit.
+    """
+
+    factor: float
+    amount: str
+    tiling: Tiling
+    costs: Costs
+    efficiency: float
+    reuse_loss: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A sweep.
+
+    Attributes:
+        program: Name of the program.
+        machine: Name of the machine.
+        vary: What was varied.
+        metric: What the best tiling is best by.
+        rows: The points.
+        largest: Largest extents of the same proportions that fit the machine's memory, or None where that is unknown.
+    """
+
+    program: str
+    machine: str
+    vary: str
+    metric: str
+    rows: tuple[Row, ...]
+    largest: tuple[int, ...] | None
+
+    @property
+    def drops_at(self) -> tuple[str, ...]:
+        """The amounts at which the efficiency is below 0.9 of the best one of the sweep."""
+        best = max(row.efficiency for row in self.rows)
+        return tuple(row.amount for row in self.rows if row.efficiency < DROP * best)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the sweep as plain data."""
+        rows = [
+            {
+                "factor": row.factor,
+                "amount": row.amount,
+                "tiling": str(row.tiling),
+                "seconds": row.costs.seconds,
+                "joules": row.costs.joules,
+                "watts": row.costs.energy.watts if row.costs.energy else None,
+                "gcells_per_second": row.costs.gcells_per_second,
+                "efficiency": row.efficiency,
+                "bound_by": row.costs.bound_by,
+                "reuse_loss": row.reuse_loss,
+            }
+            for row in self.rows
+        ]
+        return {
+            "program": self.program,
+            "machine": self.machine,
+            "vary": self.vary,
+            "metric": self.metric,
+            "rows": rows,
+            "drops_at": list(self.drops_at),
+            "largest_shape": None if self.largest is None else list(self.largest),
+        }
+
+
+def factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float, ...]:
+    """Return the factors of a sweep in increasing order, 1 among them.
+
+    Raises:
+        UsageError: If the quantity or the metric is unknown, or a factor is out of range.
+    """
+    if vary not in VARIED:
+        raise UsageError(f"what is varied is one of {', '.join(VARIED)}, got {vary!r}")
+    if metric not in choices.METRICS:
+        raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
+    if any(not (np.isfinite(factor) and factor > 0) for factor in factors):
+        raise UsageError(f"a quantity is varied by factors above 0, got {list(factors)!r}")
+    return tuple(sorted({1.0, *(factors or (_CLOCKS if vary == "clock" else FACTORS))}))
+
+
+def larger(shape: tuple[int, ...], factor: float) -> tuple[int, ...]:
+    """Return extents multiplied by a factor, at least 1 each."""
+    return tuple(max(1, round(extent * factor)) for extent in shape)
+
+
+def varied_machine(machine: Machine, vary: str, factor: float) -> tuple[Machine, str]:
+    """Return a machine with a quantity multiplied, and what that is then."""
+    if vary == "clock":
+        changed = at_clock(machine, factor)
+        return changed, f"{changed.clock.value / 1e6:.0f} MHz"
+    values = {name: _scaled(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
+    changed = dataclasses.replace(machine, **values)  # type: ignore[arg-type]
+    first = values[_FIELDS[vary][0]]
+    return changed, f"{first.value:g}" if first.unit == "1" else f"{first.value:.4g} {first.unit}"
+
+
+def _scaled(quantity: Quantity, factor: float) -> Quantity:
+    """Scale a quantity; counts and bytes stay whole and at least 1."""
+    value = factor * quantity.value
+    if quantity.unit in {"1", "B"}:
+        value = max(1, round(value))
+    return dataclasses.replace(quantity, value=value, low=None, high=None)

@@ -1,0 +1,1 @@
+"""Verbs over tables and alignments."""

@@ -1,0 +1,49 @@
+"""The terms of a prediction with thread blocks: what a GPU's time is made of and which part binds."""
+
+from tilewright.base.errors import UsageError
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import models_threads, thread_terms
+from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.stencil import ProgramLike, as_program
+
+
+def explain(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike,
+    tiling: Tiling | str,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+) -> dict[str, object]:
+    """Return the terms of the exact model for one hybrid tiling with threads.
+
+    Args:
+        program: A stencil, a program, or the name of a built-in one.
+        shape: Extents of the grid.
+        steps: Time steps.
+        machine: A GPU.
+        tiling: A hybrid tiling with ``threads=…``.
+        dtype: Element type.
+        boundary: Boundaries.
+
+    Returns:
+        Seconds by part, resident blocks, registers, spills, the loss of partial waves and of boundary tiles, and the
+        part that binds.
+
+    Raises:
+        UsageError: If the tiling has no threads or is not hybrid, or the machine is no GPU.
+
+    >>> explain("j2d5pt", shape=(16384, 16384), steps=120, machine="v100",
+    ...         tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]
+    'issue'
+    """
+    chosen = parse(tiling) if isinstance(tiling, str) else tiling
+    problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
+    if not chosen.threads or not models_threads(chosen, problem.program.rank):
+        raise UsageError(f"the terms are those of a hybrid tile with threads, got {str(chosen)!r}", "add threads=1x64")
+    terms = thread_terms(problem, chosen, where, make_setting(problem, where))
+    return terms.to_dict(0)

@@ -1,0 +1,1 @@
+"""Tuning: candidates, trials, and the plan that comes out."""

@@ -1,0 +1,225 @@
+"""GPU candidates screened before they run: compiled for the machine's architecture, judged by their machine code.
+
+The model chooses sizes, the thread-block terms choose threads, the compiler says registers, spills, stack and memory on
+chip. What spills or does not fit is dropped. The rest is ranked anew: by the bound of its machine code where there is
+one (:mod:`tilewright.costs.machine_code`), else by the model with the registers that the code really has. No GPU takes
+part.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.records import Outcome, Resources
+from tilewright.codegen.gpu.emit import SCHEDULES, emit_device
+from tilewright.costs import time as time_model
+from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound
+from tilewright.costs.machine_code.listing import OLDEST, read
+from tilewright.costs.machine_code.tiles import round_updates, work
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.devices import nvdisasm
+from tilewright.runtime.host import available_cpus
+from tilewright.runtime.workers.pool import pool
+from tilewright.schedules.streaming import block as stream_block
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+
+LIMIT_SECONDS = 60.0
+"""What compiling one candidate may take."""
+MARGIN = 1.05
+"""What a candidate must win by whose code leaves a thread next to no registers."""
+_MOST_WORKERS = 4
+_INNER = (32, 64, 128, 256)
+_OUTER = (1, 2, 4, 8)
+_THREADS = (64, 512)
+"""Fewest and most threads of a group that are considered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screened:
+    """A candidate and what its code needs.
+
+    Attributes:
+        tiling: The candidate, with its threads.
+        predicted_seconds: Its predicted time, with the resources where they are known.
+        resources: What the compiler says, or None where it could not.
+        bound: The bound by its machine code, or None where there is none.
+        bound_seconds: The least time of all steps by that bound, launches included; None where there is none.
+        outcome: None if it may be run, else why it is dropped.
+        detail: One sentence about that.
+    """
+
+    tiling: Tiling
+    predicted_seconds: float
+    resources: Resources | None = None
+    bound: Bound | None = None
+    bound_seconds: float | None = None
+    outcome: Outcome | None = None
+    detail: str = ""
+
+    @property
+    def expected_seconds(self) -> float:
+        """What candidates are ranked by: the bound, with a margin where another compiler might spill."""
+        if self.bound_seconds is None:
+            return self.predicted_seconds
+        registers = 0 if self.resources is None else self.resources.registers or 0
+        return self.bound_seconds * (MARGIN if registers > stream_block.MOST_REGISTERS else 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What a worker process finds out about a candidate.
+
+    Attributes:
+        resources: What the compiler says.
+        steady: What its machine code says, or None without a disassembler, and for families whose steady loop nobody
+            knows.
+    """
+
+    resources: Resources
+    steady: Steady | None = None
+
+
+def architecture(machine: Machine) -> str:
+    """Return what the compiler is told for a machine.
+
+    Raises:
+        UsageError: If the machine file does not say.
+    """
+    if machine.compute_capability is None:
+        raise UsageError(
+            f"the machine {machine.name!r} has no compute_capability, so its code cannot be screened",
+            "add it to the machine file, such as 9.0",
+        )
+    return f"sm_{round(10 * machine.compute_capability.value)}"
+
+
+def with_threads(problem: Problem, tiling: Tiling, machine: Machine) -> Tiling:
+    """Return a tiling with the thread shape that the model of thread blocks prefers; others as they are."""
+    if tiling.threads or not time_model.models_threads(tiling, problem.program.rank):
+        return tiling
+    best, lowest = tiling, float("inf")
+    for threads in _shapes(tiling):
+        candidate = replace(tiling, threads=threads)
+        try:
+            seconds = time_model.predict(problem, candidate, machine).seconds
+        except TilewrightError:
+            continue
+        if seconds < lowest:
+            best, lowest = candidate, seconds
+    return best
+
+
+def _shapes(tiling: Tiling) -> Iterator[tuple[int, ...]]:
+    outer = [tuple(n for n in _OUTER if n <= size) or (1,) for size in tiling.space[1:-1]]
+    inner = tuple(n for n in _INNER if n <= tiling.space[-1]) or (32,)
+    for shape in itertools.product((1, 2), *outer, inner):
+        count = 1
+        for each in shape:
+            count *= each
+        if _THREADS[0] <= count <= _THREADS[1]:
+            yield shape
+
+
+def screen(
+    problem: Problem, tilings: Sequence[Tiling], machine: Machine, *, strict: bool = False
+) -> tuple[Screened, ...]:
+    """Compile candidates for a machine in worker processes, and rank them by what the model makes of the result.
+
+    Args:
+        problem: The problem.
+        tilings: The candidates; hybrid ones without threads get those that the model prefers.
+        machine: A GPU.
+        strict: Keep the order of operations exactly.
+
+    Returns:
+        The candidates that may be run, best first, then those that are dropped.
+
+    Raises:
+        UsageError: If the machine file does not give its compute capability.
+    """
+    architecture(machine)  # the error that it raises is worth no worker
+    candidates = list(dict.fromkeys(with_threads(problem, each, machine) for each in tilings))
+    compilable = [each for each in candidates if each.family in SCHEDULES]
+    like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
+    with pool(min(available_cpus(), _MOST_WORKERS)) as processes:
+        calls = [(like, tiling, machine, strict) for tiling in compilable]
+        replies = processes.map(compile_candidate, calls, LIMIT_SECONDS)
+    found = [
+        _judged(problem, machine, tiling, reply.value, reply.outcome, reply.detail)
+        for tiling, reply in zip(compilable, replies, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda each: (each.outcome is not None, each.expected_seconds)))
+
+
+def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict: bool) -> Built:
+    """Compile one candidate for a machine and read its machine code; what a worker process does.
+
+    Raises:
+        ToolchainError: If it does not compile.
+        UsageError: If there is no kernel for it.
+    """
+    from tilewright.runtime.devices.nvrtc import compile_cuda
+
+    schedule = gpu_schedule(problem, tiling)
+    source = emit_device(problem, schedule, "cuda", strict=strict)
+    code = compile_cuda(source.text, architecture(machine), strict=strict)
+    needs = replace(code.resources, shared_bytes=source.shared_bytes)
+    updates = round_updates(problem, schedule)
+    capability = 0.0 if machine.compute_capability is None else machine.compute_capability.value
+    if updates is None or needs.registers is None or capability < OLDEST or not nvdisasm.available():
+        return Built(resources=needs)
+    kernel = source.kernels[0]
+    block = Needs(threads=kernel.threads, registers=needs.registers, shared_bytes=source.shared_bytes)
+    listed = read(nvdisasm.disassemble(code.cubin))
+    return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine))
+
+
+def _judged(
+    problem: Problem, machine: Machine, tiling: Tiling, built: Built | None, outcome: Outcome, detail: str
+) -> Screened:
+    if built is None:
+        return Screened(tiling=tiling, predicted_seconds=float("inf"), outcome=outcome, detail=detail)
+    needs = built.resources
+    try:
+        seconds = time_model.predict(problem, tiling, machine, resources=needs).seconds
+    except TilewrightError as error:
+        return Screened(
+            tiling=tiling,
+            predicted_seconds=float("inf"),
+            resources=needs,
+            outcome=Outcome.LAUNCH,
+            detail=error.message,
+        )
+    result = _bounded(problem, machine, built, Screened(tiling=tiling, predicted_seconds=seconds, resources=needs))
+    limit = int((machine.block_shared_bytes or machine.shared_bytes).value)
+    if (needs.shared_bytes or 0) > limit:
+        said = f"a group needs {needs.shared_bytes} bytes on chip, {machine.name} has {limit}"
+        return replace(result, outcome=Outcome.LAUNCH, detail=said)
+    if needs.spill_bytes or needs.stack_bytes:
+        said = f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes"
+        return replace(result, outcome=Outcome.SPILLS, detail=said)
+    return result
+
+
+def _bounded(problem: Problem, machine: Machine, built: Built, found: Screened) -> Screened:
+    """Add the bound by machine code."""
+    asked = work(problem, gpu_schedule(problem, found.tiling))
+    if built.steady is None or asked is None or not built.steady.blocks:
+        return found
+    limit = bound(built.steady, asked, machine)
+    started = -(-problem.steps // max(1, found.tiling.time)) * machine.launch_seconds.value
+    seconds = started + math.prod(problem.shape) * problem.steps / limit.updates
+    return replace(found, bound=limit, bound_seconds=seconds)
+
+
+def said(limit: Bound) -> str:
+    """Say what a bound by machine code is made of."""
+    return (
+        f"{limit.instructions:.3g} instructions per useful update, {limit.branches:.2g} of them branches, "
+        f"{limit.steady.warps} resident warps; {limit.updates / 1e9:.4g} GCells/s by {limit.binding}, "
+        f"{limit.useful:.0%} of the updates useful, {limit.waves:.0%} of the waves full"
+    )

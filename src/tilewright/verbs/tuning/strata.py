@@ -1,0 +1,79 @@
+"""The search space of a problem on a machine: one stratum per tiling family, with the predicted cost of every point."""
+
+from collections.abc import Callable
+
+from tilewright.costs.arrays import Sizes
+from tilewright.costs.run import run_seconds
+from tilewright.costs.setting import make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.periodic import extend, wrapped_axes
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.choice import choose_blocks, evaluated
+from tilewright.tuning.energy import DEGREE
+from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning.shortlist import Stratum
+from tilewright.tuning.spaces import space
+from tilewright.verbs.tuning.screen import with_threads
+
+_BLOCK_STEPS = 16
+"""Steps of a block where the model expects no block to pay."""
+
+
+def strata(
+    problem: Problem, machine: Machine, model: str = "exact", metric: str = "time", *, every: bool = True
+) -> tuple[Stratum, ...]:
+    """Return the spaces of the families that can cut a problem, with the predicted cost of every point.
+
+    A problem that wraps is cut in blocks of steps on an extended grid: its tiled families are those of one block of
+    the length that the model prefers, their costs those of all blocks.
+
+    Args:
+        problem: The problem.
+        machine: The machine.
+        model: ``exact`` or ``published``.
+        metric: What a point costs.
+        every: Every legal family, to be measured; else those whose models were validated, see
+            :func:`tilewright.tuning.spaces.space.families`.
+    """
+    found = _strata_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
+    block = _block(problem, machine)
+    if block is not None:
+        share = problem.steps / block.steps
+        blocks = _strata_of(block, machine, (model, metric), share, every=every and model == "exact")
+        found += [each for each in blocks if not tilings.traits(each.family).untiled]
+    return tuple(found)
+
+
+def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: float, *, every: bool) -> list[Stratum]:
+    (model, metric), setting = how, make_setting(problem, machine)
+    found = []
+    for family in space.families(problem, cpu=setting.cpu, every=every):
+        sizes, result = evaluated(setting, family, model)
+        cost = share ** DEGREE[metric] * metric_cost(result, metric)
+        expected = run_seconds(family, cost, setting) if metric == "time" else cost
+        make = _maker(problem, machine, family, sizes)
+        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=make, expected=expected))
+    return found
+
+
+def _block(problem: Problem, machine: Machine) -> Problem | None:
+    """Return one block of a problem that wraps, or None where nothing wraps or blocks are impossible."""
+    if problem.steps < 2 or not wrapped_axes(problem):
+        return None
+    blocks = choose_blocks(problem, machine)
+    extended = extend(problem, min(_BLOCK_STEPS, problem.steps)) if blocks is None else blocks.extended
+    return None if extended is None else extended.problem
+
+
+def _maker(problem: Problem, machine: Machine, family: str, sizes: Sizes) -> Callable[[int], Tiling]:
+    """Return what makes the complete tiling of a point; on a GPU hybrid ones get the threads that the model prefers."""
+
+    def make(index: int) -> Tiling:
+        if tilings.traits(family).untiled:
+            return NONE
+        tiling = tilings.complete(problem, space.tiling_at(family, sizes, index))
+        return tiling if machine.kind == "cpu" else with_threads(problem, tiling, machine)
+
+    return make

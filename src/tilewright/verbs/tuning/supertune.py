@@ -1,0 +1,271 @@
+"""``tw.supertune``: every legal family and size of a program, the winner, and why it wins (thesis, section 2.3.2)."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_bytes
+from tilewright.costs import bottleneck
+from tilewright.costs import time as time_model
+from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.time import Costs
+from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.schedules.families import streaming
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning import energy as choices
+from tilewright.tuning import select as selection
+from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning.spaces import space
+from tilewright.tuning.supertune import FeasibleSet, feasible_sets, union
+from tilewright.verbs.arrays import costed
+from tilewright.verbs.dispatch import stencil_of
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.stencil import ProgramLike
+
+_How = tuple[str, str]
+"""Model and metric."""
+_MOST_POINTS = 2**18
+"""Larger spaces are compared on their coarse grids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """The best tiling of one family.
+
+    Attributes:
+        tiling: The tiling.
+        value: The metric, in its unit.
+        costs: All costs.
+        points: Feasible sizes.
+        parts: What the metric is made of, by name: seconds for time, joules for energy, power and their products.
+        loss: By which share the metric is worse than the winner's.
+    """
+
+    tiling: Tiling
+    value: float
+    costs: Costs
+    points: int
+    parts: tuple[tuple[str, float], ...]
+    loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supertuning:
+    """The strategies of a problem on a machine, compared by one metric.
+
+    Attributes:
+        program: Name of the program.
+        machine: Name of the machine.
+        metric: The metric.
+        entries: The best of every family, the winner first.
+        sets: The sizes by the families that are feasible there; ``none`` has no sizes and is in no set.
+        best_of_sets: Per set, the tiling of the least cost.
+    """
+
+    program: str
+    machine: str
+    metric: str
+    entries: tuple[Entry, ...]
+    sets: tuple[FeasibleSet, ...]
+    best_of_sets: tuple[Tiling, ...]
+
+    @property
+    def winner(self) -> Entry:
+        """The best of all."""
+        return self.entries[0]
+
+    def reasons(self) -> tuple[str, ...]:
+        """Say, per family that lost, by how much and what it pays more for."""
+        return tuple(self._reason(entry) for entry in self.entries[1:])
+
+    def _reason(self, entry: Entry) -> str:
+        mine = dict(self.winner.parts)
+        more = {name: value - mine[name] for name, value in entry.parts}
+        worst = max(more, key=lambda name: more[name])
+        text = f"{self.winner.tiling.family} beats {entry.tiling.family} by {100 * entry.loss:.1f} %"
+        if entry.loss <= 0 or more[worst] <= 0:
+            return f"{entry.tiling.family} costs the same as {self.winner.tiling.family}"
+        unit = {"time": "s", "traffic": "B"}.get(self.metric, "J")
+        there = dict(entry.parts)[worst]
+        text += f": {worst} {there:.3g} {unit} against {mine[worst]:.3g} {unit}"
+        if self.metric == "time":
+            text += f" ({_facts(entry.costs)}, against {_facts(self.winner.costs)})"
+        return text
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+        families = [
+            {
+                "family": entry.tiling.family,
+                "tiling": str(entry.tiling),
+                "value": entry.value,
+                "loss": entry.loss,
+                "points": entry.points,
+                "parts": dict(entry.parts),
+            }
+            for entry in self.entries
+        ]
+        sets = [
+            {
+                "families": list(each.families),
+                "points": each.points,
+                "winner": each.winner,
+                "tiling": str(tiling),
+                "value": each.cost,
+                "wins": dict(zip(each.families, each.wins, strict=True)),
+            }
+            for each, tiling in zip(self.sets, self.best_of_sets, strict=True)
+        ]
+        return {
+            "program": self.program,
+            "machine": self.machine,
+            "metric": self.metric,
+            "winner": str(self.winner.tiling),
+            "families": families,
+            "feasible_sets": sets,
+            "reasons": list(self.reasons()),
+        }
+
+
+def supertune(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    metric: str = "time",
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    model: str = "exact",
+    scope: str | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> Supertuning:
+    """Compare every legal tiling family over every size, by the models alone.
+
+    Every family is evaluated at the sizes of all families' spaces; the winner is the least of all. Beside it, the
+    problems of the thesis' section 2.3.2: which families are feasible at which sizes, and what is best in every
+    intersection and difference. On GPUs streaming tiles stand outside these sets: their sizes come with thread blocks.
+
+    Args:
+        program: As for :func:`tilewright.predict`; so are shape, steps, machine, dtype, boundary, model and scope.
+        shape: Extents.
+        steps: Time steps.
+        machine: The machine.
+        metric: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``.
+        dtype: Element type.
+        boundary: Boundaries.
+        model: ``exact``, or ``published``, which only hexagonal and hybrid tiles have.
+        scope: Who shares the bandwidth.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit, or no tiling fits the machine.
+
+    Examples:
+        >>> found = supertune("heat2d", shape=(4096, 4096), steps=256, machine="gtx980")
+        >>> found.entries[0].value == min(entry.value for entry in found.entries)
+        True
+    """
+    if metric not in choices.METRICS:
+        raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
+    known, _ = costed(stencil_of(program, "supertune"), scalars, dtype)
+    problem, where = make_problem(known, shape, steps, dtype, boundary), as_machine(machine)
+    setting = make_setting(problem, where, scope)
+    families = families_of(problem, setting, model)
+    tiled = [family for family in families if family not in _own_points(setting)]
+    sizes = _points(setting, tiled, (model, metric)) if tiled else None
+    found = [_best(family, sizes, setting, (model, metric)) for family in families]
+    entries = sorted((each for each in found if each is not None), key=lambda each: each.value)
+    if not entries:
+        raise UsageError(f"no tiling of {problem.program.name} fits {where.name}")
+    least = entries[0].value
+    sets: tuple[FeasibleSet, ...] = ()
+    tilings: tuple[Tiling, ...] = ()
+    if sizes is not None:
+        sets = feasible_sets(tiled, [_everywhere(f, sizes, setting, (model, metric)) for f in tiled])
+        tilings = tuple(space.tiling_at(each.winner, sizes, each.index) for each in sets)
+    return Supertuning(
+        program=problem.program.name,
+        machine=where.name,
+        metric=metric,
+        entries=tuple(dataclasses.replace(e, loss=e.value / least - 1.0 if least > 0 else 0.0) for e in entries),
+        sets=sets,
+        best_of_sets=tilings,
+    )
+
+
+def _facts(costs: Costs) -> str:
+    moved = format_bytes(costs.dram_bytes)
+    return f"{moved} off chip, {costs.wavefronts:,} wavefronts of {costs.tiles_per_wavefront:,} tiles"
+
+
+def _own_points(setting: Setting) -> tuple[str, ...]:
+    """Name the families whose sizes are no tile sizes of others: streaming tiles of GPUs come with thread blocks."""
+    return ("none",) if setting.cpu else ("none", streaming.NAME)
+
+
+def _best(family: str, sizes: Sizes | None, setting: Setting, how: _How) -> Entry | None:
+    if family in _own_points(setting) or sizes is None:
+        sizes, result = evaluated(setting, family, how[0])
+    else:
+        sizes = sizes.take(np.flatnonzero(space.possible(family, sizes, setting)))
+        result = time_model.evaluate(family, sizes, setting, how[0])
+    cost = metric_cost(result, how[1])
+    index = selection.best(cost, sizes)
+    if index is None:
+        return None
+    costs = time_model.costs_at(result, index, setting)
+    return Entry(
+        tiling=space.tiling_at(family, sizes, index),
+        value=float(cost[index]),
+        costs=costs,
+        points=int(np.isfinite(cost).sum()),
+        parts=_parts(result, index, setting, (family, how[1])),
+        loss=0.0,
+    )
+
+
+def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[str, str]) -> tuple[tuple[str, float], ...]:
+    """Return what a metric is made of for one tiling of a family."""
+    family, metric = what
+    if metric == "time":
+        return bottleneck.parts_of_time(result, index, setting, family)
+    if metric == "traffic":
+        return (("traffic", float(result.dram_bytes[index])),)
+    costs = time_model.costs_at(result, index, setting).energy
+    assert costs is not None  # noqa: S101  (every setting of a machine has an energy model)
+    return tuple(
+        (name.replace("_", "-") + " energy", float(getattr(costs, name)))
+        for name in ("static", "off_chip", "on_chip", "arithmetic")
+    )
+
+
+def _points(setting: Setting, families: list[str], how: _How) -> Sizes:
+    """Return the sizes of all families' spaces; where there are too many, coarse grids and the best of every family."""
+    spaces = [space.feasible(setting, family=family) for family in families]
+    if sum(len(each.time) for each in spaces) > _MOST_POINTS:
+        best = []
+        for family, sizes in zip(families, spaces, strict=True):
+            index = selection.best(metric_cost(time_model.evaluate(family, sizes, setting, how[0]), how[1]), sizes)
+            best += [] if index is None else [sizes.take(np.array([index]))]
+        spaces = [*best, *(space.feasible(setting, coarse=True, family=family) for family in families)]
+    return union(spaces)
+
+
+def _everywhere(family: str, sizes: Sizes, setting: Setting, how: _How) -> Floats:
+    """Return a family's cost at sizes of any family, infinite where it is not feasible."""
+    inside: Ints = np.flatnonzero(space.possible(family, sizes, setting))
+    cost = np.full(len(sizes.time), np.inf)
+    if len(inside):
+        result = time_model.evaluate(family, sizes.take(inside), setting, how[0])
+        cost[inside] = metric_cost(result, how[1])
+    return cost

@@ -1,0 +1,236 @@
+"""What a worker process does with one candidate: compile it, check it, time it, compare it.
+
+Every function takes a plan, which is plain data, and either returns plain data or raises an error whose class says what
+went wrong.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.base.dtypes import limits
+from tilewright.base.errors import SpillsError, WrongResultError
+from tilewright.base.records import Resources
+from tilewright.driver import make
+from tilewright.plan import Plan
+from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime import measure
+from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel
+from tilewright.runtime.memory import Workspace
+from tilewright.runtime.session import Inputs, Session
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs.arrays import Array, Given
+from tilewright.verbs.data import random_arrays
+
+CHECK_OPERATIONS = 3e7
+"""Operations that the check on a small problem may cost the reference."""
+_SEED = 20
+_SMALLEST = 7
+_NO_SIZE = 37
+"""Extent of the small problem along an axis that the tiling does not cut."""
+_SAFETY = 16.0
+
+
+Scalars = tuple[tuple[str, complex], ...]
+"""Names and values of a program's scalars."""
+
+
+def build(plan: Plan) -> Resources | None:
+    """Compile a candidate; the kernel stays in the cache.
+
+    Returns:
+        What its code needs, where the compiler says.
+
+    Raises:
+        SpillsError: If its values do not fit into registers.
+        ToolchainError: If it does not compile or load.
+    """
+    needs = _kernel(plan).resources
+    if needs is not None and (needs.spill_bytes or needs.stack_bytes):
+        raise SpillsError(f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes")
+    return needs
+
+
+def check(plan: Plan, scalars: Scalars) -> None:
+    """Compare a candidate with the NumPy reference on a small problem that has whole and cut tiles.
+
+    Args:
+        plan: The candidate, planned for that problem; see :func:`small_problem`.
+        scalars: The scalars.
+
+    Raises:
+        WrongResultError: If a cell is beyond its rounding bound.
+    """
+    problem = plan.problem
+    results = _kernel(plan).run(problem, _given(problem, scalars).inputs(_blank(problem)), plan.target.threads)
+    exact, allowed = _reference(problem, scalars)
+    for field, result in results.items():
+        error, good = rounding.worst_excess(result, exact[field], allowed[field])
+        if not good:
+            raise WrongResultError(
+                f"{str(plan.tiling)!r} is off by up to {error:.3g} in {field!r} on a small problem, "
+                "more than rounding explains"
+            )
+
+
+def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
+    """Take one sample of a candidate's time on the user's problem, after a warm-up.
+
+    Returns:
+        Seconds for so many steps. If these are all, then of a whole run, as a user waits for it, with arrays
+        copied in and out where a kernel needs that; else, and on a GPU, without copies, which have no part in the
+        further steps.
+    """
+    kernel, inputs, threads = _kernel(plan), _data(plan, scalars).inputs(), plan.target.threads
+    warm_up = min(steps, 2 * plan.tiling.time)
+    if isinstance(kernel, GpuKernel):
+        return _device_sample(kernel, inputs, warm_up, steps)
+
+    def make(count: int) -> Callable[[], object]:
+        if steps == plan.problem.steps:
+            return lambda: kernel.run(replace(plan.problem, steps=count), inputs, threads)
+        if not isinstance(kernel, CpuKernel):
+            raise WrongResultError("a candidate without a kernel cannot be timed")
+        return functools.partial(_advanced, kernel.start(plan.problem, inputs, threads, _workspace), count)
+
+    make(warm_up)()
+    return measure.sample(lambda: make(steps))
+
+
+def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
+    """Compare a candidate's result on the user's problem with that of a second schedule.
+
+    The two may differ by rounding alone: by 4 eps per operation and step of the largest value, times what the program
+    makes of a change of one rounding in its data.
+
+    Raises:
+        WrongResultError: If they differ by more.
+    """
+    problem, given = plan.problem, _data(plan, scalars)
+    kernel = _kernel(second)
+    expected = kernel.run(problem, given.inputs(), second.target.threads)
+    allowed = _tolerances(kernel, plan, given, expected)
+    results = _kernel(plan).run(problem, given.inputs(_blank(problem)), plan.target.threads)
+    for field, result in results.items():
+        with np.errstate(all="ignore"):
+            bad = ~((np.abs(result - expected[field]) <= allowed[field]) | ~np.isfinite(expected[field]))
+        if bad.any():
+            where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
+            raise WrongResultError(
+                f"{str(plan.tiling)!r} and {str(second.tiling)!r} differ in {int(bad.sum())} cells of {field!r}, "
+                f"first at ({where}), by more than rounding explains"
+            )
+
+
+def small_problem(problem: Problem, tiling: Tiling) -> Problem:
+    """Return a small problem that a tiling cuts into several tiles where the reference can afford it.
+
+    Per axis two tiles and a rest, one and a half tiles in time, none more than the user's problem has; then the
+    longest extent shrinks until the reference is quick.
+    """
+    program = problem.program
+    sizes = tiling.space or (_NO_SIZE,) * program.rank
+    steps = min(problem.steps, tiling.time + tiling.time // 2 + 3)
+    reaches = [max(pair) for pair in program.reach]
+    least = [2 * reach + _SMALLEST for reach in reaches]
+    wanted = [
+        max(low, 2 * size + 2 * reach * tiling.time + 5) for low, size, reach in zip(least, sizes, reaches, strict=True)
+    ]
+    extents = [min(want, extent) for want, extent in zip(wanted, problem.shape, strict=True)]
+    afford = CHECK_OPERATIONS / max(1, steps * (program.flops + program.loads))
+    while float(np.prod([float(extent) for extent in extents])) > afford:
+        axis = max(range(len(extents)), key=lambda i: extents[i] / least[i])
+        if extents[axis] <= least[axis]:
+            break
+        extents[axis] = max(least[axis], extents[axis] * 4 // 5)
+    return replace(problem, shape=tuple(extents), steps=steps)
+
+
+@functools.lru_cache(maxsize=2)
+def _given(problem: Problem, scalars: Scalars) -> Given:
+    arrays = random_arrays(problem.program, problem.shape, problem.dtype, _SEED)
+    return Given(
+        program=problem.program,
+        versions={field: (array,) for field, array in zip(problem.program.fields, arrays, strict=True)},
+        scalars=dict(scalars),
+        shape=problem.shape,
+        dtype=problem.dtype,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], dict[str, Array]]:
+    given = _given(problem, scalars)
+    return rounding.bound(problem, given.versions, given.scalars)
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel(plan: Plan) -> Kernel:
+    return make(plan)
+
+
+def _data(plan: Plan, scalars: Scalars) -> Given:
+    """The data of the user's problem: the same whatever the number of steps."""
+    return _given(replace(plan.problem, steps=0), scalars)
+
+
+def _device_sample(kernel: GpuKernel, inputs: Inputs, warm_up: int, steps: int) -> float:
+    """A sample by the device's events, after a warm-up; its memory is handed back."""
+    session = kernel.start(kernel.plan.problem, inputs, 1)
+    try:
+        session.advance(warm_up)
+        return session.timed(steps)
+    finally:
+        session.close()
+
+
+_workspace = Workspace()
+
+
+def _advanced(session: Session, steps: int) -> None:
+    """One timed run; its memory goes back to the workspace when it is over."""
+    try:
+        session.advance(steps)
+    finally:
+        session.close()
+
+
+def _blank(problem: Problem) -> dict[str, Array]:
+    """Make arrays for the results of a candidate: memory of earlier runs may hold the right ones already."""
+    dtype = np.dtype(problem.dtype)
+    value = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan
+    return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
+
+
+def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
+    """How far two schedules of the user's problem may lie apart, per field."""
+    problem = plan.problem
+    if not problem.rounds:
+        return dict.fromkeys(expected, 0.0)
+    eps = float(limits(problem.dtype).eps)
+    nudged = {
+        field: tuple(_nudge(array, eps) for array in versions) if field in problem.program.updated else versions
+        for field, versions in given.versions.items()
+    }
+    moved = kernel.run(problem, replace(given, versions=nudged).inputs(), plan.target.threads)
+    largest = max(float(np.max(np.abs(versions[0]))) for versions in given.versions.values())
+    per_step = rounding.FACTOR * eps * (problem.program.flops + problem.program.loads)
+    allowed: dict[str, float | Array] = {}
+    for field, value in expected.items():
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(value) & np.isfinite(moved[field])
+            change = float(np.max(np.abs(moved[field] - value), where=finite, initial=0.0))
+            size = max(largest, float(np.max(np.abs(value), where=finite, initial=0.0)))
+        growth = max(1.0, change / (eps * largest))
+        allowed[field] = per_step * problem.steps * size + _SAFETY * per_step * growth * largest
+    return allowed
+
+
+def _nudge(array: Array, eps: float) -> Array:
+    """Change every value by about one rounding, up and down in turn."""
+    signs = np.where(np.arange(array.size) % 2, 1 + eps, 1 - eps).reshape(array.shape)
+    moved: Array = (array * signs).astype(array.dtype)
+    return moved

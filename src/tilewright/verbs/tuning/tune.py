@@ -1,0 +1,347 @@
+"""``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.records import Resources
+from tilewright.costs.interval import interval
+from tilewright.plan import Plan as Decision
+from tilewright.plan import Target, read_target
+from tilewright.planner import plans
+from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.report.progress import bar
+from tilewright.runtime.devices.found import circumstances as device_circumstances
+from tilewright.runtime.devices.found import device_machine, open_device
+from tilewright.runtime.devices.nvrtc import available as nvrtc_available
+from tilewright.runtime.host import available_cpus, thread_count
+from tilewright.runtime.memory import check_memory
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.store import wisdom
+from tilewright.runtime.warn import warn_once
+from tilewright.runtime.workers.pool import pool
+from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
+from tilewright.tuning.shortlist import effort_level, ranked, shortlist
+from tilewright.verbs import predict as model_api
+from tilewright.verbs.arrays import costed
+from tilewright.verbs.dispatch import stencil_of
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.verbs.stencil import ProgramLike
+from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history
+from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
+from tilewright.verbs.tuning.screen import said, screen
+from tilewright.verbs.tuning.strata import strata
+from tilewright.verbs.tuning.task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
+from tilewright.verbs.tuning.trial import Scalars
+from tilewright.verbs.unstable import warn_if_unstable
+
+Needs = dict[Tiling, Resources]
+_DEFAULT_SCALAR = 0.1
+_MOST_WORKERS = 4
+_SPARE_BYTES = 8 * 2**30
+_SPARE_BYTES_PER_CPU = 2**28
+"""Address space, not memory: stacks and heaps of threads reserve far more than they touch."""
+
+
+def tune(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    backend: str = "auto",
+    metric: str = "time",
+    effort: str = "quick",
+    seconds: float | None = None,
+    candidates: int | None = None,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    threads: int | None = None,
+    strict: bool = False,
+    model: str = "exact",
+    resume: bool = True,
+    progress: bool | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> Plan:
+    """Find the best tiling of a program for a problem by measuring the model's candidates.
+
+    Every candidate is compiled and run in a worker process with a time limit, and compared with the NumPy reference
+    on a small problem before it may win; the winner is compared with a second schedule on the whole problem. What is
+    measured goes to a log at once: a tuning that was cut is continued by the next one. The winner goes to the wisdom
+    store, where ``run`` finds it. Ctrl-C ends the tuning and keeps the best so far.
+
+    Args:
+        program: A stencil, a program, or the name of a built-in one.
+        shape: Extents of the grid, outermost first.
+        steps: Time steps.
+        machine: Whose model ranks; by default this machine's processor, or the GPU that the backend names, as it was
+            calibrated. Candidates are measured on this machine only.
+        backend: ``auto``, ``c``, ``opencl`` or ``cuda``; a GPU backend takes a device: ``opencl:name``. Candidates for
+            ``cuda`` whose code spills are dropped before they run.
+        metric: What is to be small: ``time``, ``traffic``, ``energy``, ``power``, ``edp`` or ``ed2p``; by all but time
+            the lowest prediction among the candidates that are right wins.
+        effort: ``none`` runs nothing and returns the model's choice (with ``cuda``, candidates are compiled for the
+            machine, dropped where they spill or ask for more than it has, and ranked by the bound of their machine
+            code, which is no measurement); ``quick``, ``full`` and ``exhaustive`` try more
+            and more.
+        seconds: Time after which nothing new is begun; the effort's own by default.
+        candidates: Most candidates that are tried; the effort's own by default.
+        dtype: Element type.
+        boundary: Boundaries, as ``run`` takes them.
+        threads: Threads; every CPU that the process may use by default.
+        strict: Keep the order of operations exactly.
+        model: ``exact`` or ``published``.
+        resume: Whether to go on from what an earlier tuning of the same problem has measured.
+        progress: Whether to show a progress bar; by default where standard error is a terminal.
+        **scalars: Scalars of the program, for the plan's ``run``; an array makes one a coefficient field. What is
+            measured has their values, too; one without a value or a default is measured as 0.1.
+
+    Returns:
+        The plan.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit, or the machine cannot be measured.
+        ToolchainError: If no candidate compiles.
+        KeyboardInterrupt: If tuning is stopped before anything was measured.
+
+    Examples:
+        >>> plan = tune("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980", effort="none")
+        >>> plan.winner.measured_seconds is None, plan.tiling.family
+        (True, 'hybrid')
+    """
+    level = effort_level(effort, seconds, candidates)
+    asked = _check(backend, metric, effort)
+    known = stencil_of(program, "tune")
+    full, numbers = costed(known, scalars, dtype)
+    problem = make_problem(full, shape, steps, dtype, boundary)
+    if effort != "none" and problem.steps == 0:
+        raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
+    warn_if_unstable(problem, numbers)
+    device = open_device(asked) if asked.on_device and effort != "none" else None
+    count = thread_count(threads) if device is None else 1
+    target = replace(asked, threads=count) if asked.on_device else read_target("auto", count)
+    where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
+    tuning = Tuning(
+        program=known,
+        problem=problem,
+        machine=where,
+        strata=strata(problem, where, model, metric, every=effort != "none"),
+        effort=level,
+        level=effort,
+        target=target,
+        metric=metric,
+        model=model,
+        device=device,
+        strict=strict,
+        boundary=boundary,
+        scalars=dict(scalars),
+    )
+    if effort == "none":
+        return _planned(tuning)
+    if where.kind != "cpu" and device is None:
+        raise UsageError(
+            f"only this machine's CPU can be measured, got the machine {where.name!r}",
+            "leave --machine out, or plan without measuring by --effort none",
+        )
+    return _measured(tuning, resume=resume, progress=progress)
+
+
+def _check(backend: str, metric: str, effort: str) -> Target:
+    if metric not in model_api.METRICS:
+        raise UsageError(
+            f"the metric of tuning is one of {', '.join(model_api.METRICS)}, got {metric!r}",
+            "per_area is a metric of codesign",
+        )
+    asked = read_target(backend)
+    if effort != "none" and asked.backend == "numpy":
+        raise UsageError(f"nothing can be measured with the backend {backend!r}", "use c, or --effort none")
+    return asked
+
+
+def _planned(tuning: Tuning) -> Plan:
+    """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
+    if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu" and nvrtc_available():
+        return _screened(tuning)
+    best = ranked(tuning.strata, tuning.effort.candidates)
+    if not best:
+        raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
+    tried = [
+        Tried(tiling=each.tiling, predicted_seconds=prediction_of(tuning, each.tiling).costs.seconds) for each in best
+    ]
+    if tuning.metric == "time":  # with thread blocks the prediction knows more than the ranking
+        tried.sort(key=lambda each: each.predicted_seconds)
+    return _plan(tuning, tried, 0, None)
+
+
+def _screened(tuning: Tuning) -> Plan:
+    """Return the best by machine code of the model's choices whose code neither spills nor asks for too much."""
+    first = shortlist(tuning.strata, tuning.effort.candidates)
+    if not first:
+        raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
+    found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.strict)
+    if found[0].outcome is not None:
+        raise ToolchainError(f"none of {len(found)} candidates can be run: {found[0].detail}", "try more --candidates")
+    tried = [
+        Tried(
+            tiling=each.tiling,
+            predicted_seconds=each.predicted_seconds,
+            outcome=each.outcome,
+            detail=each.detail,
+            bound_seconds=each.bound_seconds,
+            bound_by="" if each.bound is None else said(each.bound),
+            **_needed(each.resources),
+        )
+        for each in found
+    ]
+    return _plan(tuning, tried, len(tried), None)
+
+
+def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
+    circumstances = wisdom.circumstances() if tuning.device is None else device_circumstances(tuning.device)
+    check_memory(needed_bytes(tuning.problem))
+    steps = sample_steps(tuning)
+    log = log_path(tuning, steps, circumstances)
+    if log is not None and not resume:
+        store.append(log, {"kind": "restart", "when": wisdom.now()})
+    history = read_history(log)
+    numbers = costed(tuning.program, tuning.scalars, tuning.problem.dtype)[1]
+    scalars = tuple((name, _number(numbers.get(name))) for name in tuning.problem.program.scalars)
+    choice, needs = _search(tuning, scalars, steps, log, history, progress)
+    scale = tuning.problem.steps / steps
+    if choice.winner is None:
+        _raise_failure(choice)
+    winner = _tried(tuning, choice.winner, scale, needs)
+    others = [_tried(tuning, trial, scale, needs) for trial in choice.trials if trial is not choice.winner]
+    tried = [winner, *sorted(others, key=_order)]
+    remember(tuning, winner, choice, circumstances)
+    return _plan(tuning, tried, len(tried), choice)
+
+
+def _search(
+    tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History, progress: bool | None
+) -> tuple[Choice, Needs]:
+    """Search with worker processes; they are gone when this returns."""
+    workers = min(available_cpus(), _MOST_WORKERS)
+    # A GPU's driver reserves address space for all memory there is.
+    memory, limits = None, DEVICE_LIMITS
+    if tuning.device is None:
+        memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * available_cpus() + 4 * needed_bytes(tuning.problem)
+        limits = LIMITS
+    title = f"tuning {tuning.problem.program.name}"
+    with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
+        request = Decision(problem=tuning.problem, target=tuning.target, tiling=NONE, strict=tuning.strict)
+        meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
+
+        def report(state: Progress) -> None:
+            best = "" if state.best is None else f", best {state.best:.3g} s"
+            update(state.done, state.total, state.stage + best)
+
+        choice = search(
+            tuning.strata,
+            tuning.effort,
+            meter,
+            recorded=history.measurements,
+            watch=Watch(report=report),
+            by_prediction=tuning.metric != "time",
+        )
+        if choice.interrupted:
+            meter.stopped()
+    if choice.interrupted:
+        if choice.winner is None:
+            warn_once("tuning was stopped before anything was measured; what is compiled already is kept")
+            raise KeyboardInterrupt
+        warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
+    return choice, meter.needs
+
+
+LIMITS = Limits()
+"""Time limits of the worker processes."""
+DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
+"""The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
+
+
+def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Choice | None) -> Plan:
+    """Return the plan of candidates of which the first is the winner."""
+    candidates = tuple(_with_interval(tuning, each) for each in tried)
+    winner = candidates[0]
+    (decision,) = plans(tuning.problem, tuning.target, winner.tiling, strict=tuning.strict)
+    return Plan(
+        program=tuning.program,
+        decision=replace(decision, evidence="model" if winner.measured_seconds is None else "measured"),
+        prediction=prediction_of(tuning, winner.tiling),
+        winner=winner,
+        candidates=candidates,
+        evaluated=evaluated,
+        space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in tuning.strata),
+        effort=tuning.level,
+        metric=tuning.metric,
+        boundary=tuning.boundary,
+        scalars=tuning.scalars,
+        confirmed=choice is not None and choice.confirmed,
+        interrupted=choice is not None and choice.interrupted,
+        exhausted=choice is not None and choice.exhausted and len(choice.trials) < len(choice.shortlist),
+    )
+
+
+def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
+    """Return a candidate with the range in which its time is expected."""
+    found = interval(
+        tried.tiling.family,
+        tried.predicted_seconds,
+        cpu=tuning.machine.kind == "cpu",
+        threads=bool(tried.tiling.threads) and tuning.model == "exact",
+    )
+    return replace(tried, predicted_interval=(found.low, found.high))
+
+
+def _tried(tuning: Tuning, trial: Trial, scale: float, needs: Needs) -> Tried:
+    samples = trial.measurement.seconds if trial.ok else ()
+    return Tried(
+        tiling=trial.candidate.tiling,
+        predicted_seconds=seconds_of(tuning, trial.candidate),
+        measured_seconds=scale * trial.measurement.median if trial.ok else None,
+        outcome=trial.measurement.outcome,
+        detail=trial.measurement.detail,
+        samples=len(samples),
+        spread=trial.spread if len(samples) > 1 else None,
+        unstable=trial.ok and is_unstable(trial),
+        range_seconds=(scale * min(samples), scale * max(samples)) if samples else None,
+        **_needed(needs.get(trial.candidate.tiling)),
+    )
+
+
+def _needed(code: Resources | None) -> dict[str, Any]:
+    """What the compiler says of a candidate's code, by the names of :class:`Tried`."""
+    if code is None:
+        return {}
+    return {
+        "registers": code.registers,
+        "spills": code.spill_bytes,
+        "stack_bytes": code.stack_bytes,
+        "shared_bytes": code.shared_bytes,
+    }
+
+
+def _order(tried: Tried) -> tuple[float, float]:
+    return (math.inf if tried.measured_seconds is None else tried.measured_seconds, tried.predicted_seconds)
+
+
+def _raise_failure(choice: Choice) -> NoReturn:
+    first = choice.trials[0] if choice.trials else None
+    reason = f": {first.measurement.outcome}, {first.measurement.detail}" if first else ""
+    raise ToolchainError(
+        f"none of {len(choice.trials)} candidates could be measured{reason}", "see `tilewright doctor`"
+    )
+
+
+def _number(value: Any) -> complex:  # noqa: ANN401
+    """A scalar's value for measuring, where it matters little."""
+    if value is None:
+        return _DEFAULT_SCALAR
+    return complex(value) if np.iscomplexobj(value) else float(value)

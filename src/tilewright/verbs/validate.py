@@ -1,0 +1,366 @@
+"""``tw.validate``: predicted against measured, on logs of other people's measurements or on this machine."""
+
+import dataclasses
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tilewright.base.constants import STATIC_SHARED
+from tilewright.base.errors import UsageError
+from tilewright.costs import time as time_model
+from tilewright.costs import traffic
+from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.gpu import threads as selector
+from tilewright.costs.gpu.fit import FASTEST, Calibration, Points, calibrate, sample, scale_of
+from tilewright.costs.gpu.terms import Constants
+from tilewright.costs.hardware import Hardware, hardware
+from tilewright.costs.setting import Setting, make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
+from tilewright.runtime.formats.tuner_files import read_tuner_file
+from tilewright.tuning.strategies import Space, Strategy, best_by, compare
+from tilewright.tuning.validation import TOPS, Scores, mean, scores
+from tilewright.verbs.predict import MachineLike, as_machine
+
+POINTS = 10
+"""Calibration points per stencil."""
+_NAMED = 5
+"""Lines that are named at most where people read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StencilValidation:
+    """Predicted against measured times of one stencil.
+
+    Attributes:
+        name: The stencil.
+        scores: The scores, over the points that were not used for calibration.
+        predicted: Predicted seconds of every point; shape (n,).
+        measured: Measured seconds; shape (n,).
+        used: Indices of the points used for calibration.
+        space: The scored points with what the strategies need, or None without tile sizes.
+        resident: Resident blocks of the scored points, or None.
+        scale: The stencil's own factor.
+        strategies: Ways to choose a tile, side by side, over the scored points.
+    """
+
+    name: str
+    scores: Scores
+    predicted: Floats
+    measured: Floats
+    used: Ints
+    space: Space | None = None
+    resident: Ints | None = None
+    scale: float = 1.0
+    strategies: tuple[Strategy, ...] = ()
+
+    @property
+    def best_by_k(self) -> dict[int, tuple[float, int]]:
+        """Share of the best measured speed by the number of resident blocks k, and the number of such points."""
+        return {} if self.resident is None else best_by(self.resident, self.scored[1])
+
+    @property
+    def scored(self) -> tuple[Floats, Floats]:
+        """Predicted and measured seconds of the scored points."""
+        rest = np.setdiff1d(np.arange(len(self.measured)), self.used)
+        return self.predicted[rest], self.measured[rest]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the scores as plain data."""
+        return {"name": self.name, **_plain(self.scores)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """How good a model's predictions and choices are.
+
+    Attributes:
+        machine: The machine's name.
+        model: ``exact`` or ``published``.
+        stencils: One result per stencil.
+        overall: The mean over the stencils.
+        calibration: The constants, or None where the model has none of its own.
+        skipped: Lines of the logs that were cut short and left out, each with its number and the file.
+    """
+
+    machine: str
+    model: str
+    stencils: tuple[StencilValidation, ...]
+    overall: Scores
+    calibration: Calibration | None = None
+    skipped: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the scores as plain data, the JSON document of ``tilewright validate``."""
+        return {
+            "machine": self.machine,
+            "model": self.model,
+            "stencils": [each.to_dict() for each in self.stencils],
+            "overall": _plain(self.overall),
+            "skipped": len(self.skipped),
+            "skipped_lines": list(self.skipped),
+        }
+
+    def left_out(self) -> str:
+        """Say how many lines were left out, and which; nothing where none was."""
+        if not self.skipped:
+            return ""
+        number, more = len(self.skipped), len(self.skipped) - _NAMED
+        which = ", ".join(self.skipped[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return f"{number} {'lines that were' if number > 1 else 'line that was'} cut short left out: {which}"
+
+    def __str__(self) -> str:
+        one, ten = self.overall.fraction_of_best[0], self.overall.fraction_of_best[TOPS.index(10)]
+        return (
+            f"{self.model} model on {self.machine}: {self.overall.points} points of {len(self.stencils)} stencils; the "
+            f"first choice reaches {one:.0%} of the best, the best of ten {ten:.0%}"
+            + (f"; {self.left_out()}" if self.skipped else "")
+        )
+
+
+def validate(
+    logs: Sequence[TuningLog | str | Path],
+    machine: MachineLike,
+    *,
+    model: str = "exact",
+    points: int = POINTS,
+    seed: int = 0,
+    off: Sequence[str] = (),
+    held_out: bool = False,
+) -> Validation:
+    """Compare predictions with measurements of others.
+
+    Args:
+        logs: Logs, or their paths: StencilBench logs, Kernel Tuner caches or T4 results.
+        machine: The GPU that they were measured on.
+        model: ``exact`` (with thread blocks where the log has threads), or ``published``.
+        points: Calibration points per stencil, chosen by the uncalibrated model's ranking and the seed; they are never
+            scored. With 0 nothing is fitted.
+        seed: Seed of that choice.
+        off: Terms of the exact model to switch off, see :data:`tilewright.costs.gpu.terms.TERMS`.
+        held_out: Fit every stencil's constants on the *other* stencils' points only (its own factor still comes from
+            its own points).
+
+    Returns:
+        The scores.
+
+    Raises:
+        UsageError: If a log cannot be read, holds fewer than two measured points, or does not fit the model.
+    """
+    if not logs:
+        raise UsageError("there is nothing to validate: give at least one log")
+    known = [ordered(log if isinstance(log, TuningLog) else read_log(Path(log))) for log in logs]
+    where = as_machine(machine)
+    skipped = tuple(line for log in known for line in log.skipped)
+    if model not in time_model.MODELS:
+        raise UsageError(f"the model is one of {', '.join(time_model.MODELS)}, got {model!r}")
+    measured = [np.array([point.seconds for point in log.measured]) for log in known]
+    for log, seconds in zip(known, measured, strict=True):
+        if len(seconds) < points + 2:
+            raise UsageError(f"a log has at least {points + 2} measured points, {log.program!r} has {len(seconds)}")
+    cases = [case_of(log, where) for log in known]
+    if model == "published":
+        many = [_published(c, s, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
+        return Validation(
+            machine=where.name, model=model, stencils=tuple(many), overall=_overall(many), skipped=skipped
+        )
+    gpu = hardware(where)
+    used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
+    chosen = [Points(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
+    every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
+    results = []
+    for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
+        fitted = every
+        if held_out and points and len(cases) > 1:
+            fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
+        constants = fitted.constants if fitted else Constants()
+        results.append(_scored(case, seconds, used[number], gpu, constants, off))
+    return Validation(
+        machine=where.name,
+        model=model,
+        stencils=tuple(results),
+        overall=_overall(results),
+        calibration=every,
+        skipped=skipped,
+    )
+
+
+def validate_here(
+    program: str, *, shape: tuple[int, ...], steps: int, backend: str = "auto", candidates: int = 40
+) -> Validation:
+    """Measure candidates of one program on this machine and compare them with the model.
+
+    Args:
+        program: Name of the program.
+        shape: Extents of the grid.
+        steps: Time steps.
+        backend: ``auto`` or ``c``.
+        candidates: How many tilings are measured.
+
+    Returns:
+        The scores of everything that was measured.
+
+    Raises:
+        UsageError: If fewer than two candidates ran.
+    """
+    from tilewright.verbs.tuning.tune import tune
+
+    plan = tune(
+        program, shape=shape, steps=steps, backend=backend, effort="full", candidates=candidates, seconds=3600.0
+    )
+    both = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
+    if len(both) < 2:
+        raise UsageError(f"fewer than two tilings of {program!r} ran, so there is nothing to compare")
+    predicted, measured = (np.array(column, dtype=float) for column in zip(*both, strict=True))
+    one = StencilValidation(
+        name=plan.program.name,
+        scores=scores(predicted, measured),
+        predicted=predicted,
+        measured=measured,
+        used=np.zeros(0, dtype=np.int64),
+    )
+    return Validation(machine="host", model="exact", stencils=(one,), overall=one.scores)
+
+
+def read_log(
+    path: Path, program: str | None = None, shape: tuple[int, ...] | None = None, steps: int | None = None
+) -> TuningLog:
+    """Read a log of any known kind: ``.json`` is Kernel Tuner's, anything else StencilBench's.
+
+    Args:
+        path: The file.
+        program: Name of the stencil where the file does not say.
+        shape: Extents where the file does not say.
+        steps: Time steps where the file does not say.
+
+    Returns:
+        The log.
+
+    Raises:
+        UsageError: If it cannot be read.
+    """
+    if path.suffix == ".json":
+        return read_tuner_file(path, program, shape, steps)
+    return read_stencilbench(path, program if program in FLOPS else None)
+
+
+def ordered(log: TuningLog) -> TuningLog:
+    """Return a log's measured points in the order of their tilings: no result depends on the order of its lines."""
+
+    def place(point: LogPoint) -> tuple[object, ...]:
+        tiling = point.tiling
+        return tiling.time, tiling.space, tiling.threads, tiling.k or 0, point.seconds
+
+    return dataclasses.replace(log, points=tuple(sorted(log.measured, key=place)))
+
+
+def _seed(case: selector.Case, seed: int) -> tuple[int, int]:
+    """Return the seed of a stencil's sample: from its name, so that it does not depend on the other logs."""
+    return seed, zlib.crc32(case.program.name.encode())
+
+
+def case_of(log: TuningLog, machine: Machine) -> selector.Case:
+    """Return a log's measured points as the model of thread blocks takes them.
+
+    Raises:
+        UsageError: If a tiling is none of the program's, or the machine is no GPU.
+    """
+    program = catalogue.program(log.program)
+    setting = make_setting(make_problem(program, log.shape, log.steps), machine)
+    tilings = [point.tiling for point in log.measured]
+    rank = program.rank
+    wrong = [t for t in tilings if len(t.space) != rank or len(t.threads) != rank or t.time % 2 or t.time < 2]
+    if wrong:
+        raise UsageError(
+            f"tiles of {program.name!r} have an even height and {rank} sizes and threads, got {str(wrong[0])!r}"
+        )
+    sizes = Sizes(
+        time=np.array([t.time for t in tilings], dtype=np.int64),
+        space=tuple(np.array([t.space[axis] for t in tilings], dtype=np.int64) for axis in range(rank)),
+        k=np.array([t.k or 0 for t in tilings], dtype=np.int64),
+    )
+    threads = tuple(np.array([t.threads[axis] for t in tilings], dtype=np.int64) for axis in range(rank))
+    return selector.make_case(program, sizes, threads, setting)
+
+
+def _scored(
+    case: selector.Case, seconds: Floats, used: Ints, gpu: Hardware, constants: Constants, off: Sequence[str]
+) -> StencilValidation:
+    terms = selector.evaluate(case, gpu, constants, off)
+    scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
+    rest = np.setdiff1d(np.arange(len(seconds)), used)
+    return _result(case, terms.seconds * scale, seconds, used, gpu.shared_limit, (terms.resident[rest], scale))
+
+
+def _published(case: selector.Case, seconds: Floats, points: int, seed: tuple[int, int]) -> StencilValidation:
+    """Score the printed model, C_iter fitted to the sample."""
+    limit = min(case.setting.block_bytes, STATIC_SHARED)
+    setting = dataclasses.replace(case.setting, block_bytes=limit)
+    first = time_model.evaluate("hybrid", case.sizes, setting, "published").seconds
+    used = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
+    best, found = np.inf, first
+    for factor in np.geomspace(1e-2, 1e2, 81) if points else ():
+        trial = _with_iteration(setting, float(factor))
+        predicted = time_model.evaluate("hybrid", case.sizes, trial, "published").seconds
+        inside = used[np.isfinite(predicted[used])]
+        error = float(np.abs(np.log(predicted[inside] / seconds[inside])).mean()) if len(inside) else np.inf
+        if error < best:
+            best, found = error, predicted
+    return _result(case, found, seconds, used, limit, None)
+
+
+def _with_iteration(setting: Setting, factor: float) -> Setting:
+    value = dataclasses.replace(setting.c_iter, value=setting.c_iter.value * factor, low=None, high=None)
+    return dataclasses.replace(setting, c_iter=value)
+
+
+def _result(
+    case: selector.Case,
+    predicted: Floats,
+    seconds: Floats,
+    used: Ints,
+    limit: int,
+    extra: tuple[Ints, float] | None,
+) -> StencilValidation:
+    rest = np.setdiff1d(np.arange(len(seconds)), used)
+    part = case.take(rest)
+    space = Space(
+        sizes=part.sizes,
+        threads=part.threads,
+        predicted=predicted[rest],
+        measured=seconds[rest],
+        footprint=np.asarray(part.work.box_values * case.setting.itemsize, dtype=np.int64),
+        face=traffic.face_points(part.sizes, case.setting),
+        limit=limit,
+    )
+    return StencilValidation(
+        name=case.program.name,
+        scores=scores(predicted[rest], seconds[rest]),
+        predicted=predicted,
+        measured=seconds,
+        used=used,
+        space=space,
+        resident=extra[0] if extra else None,
+        scale=extra[1] if extra else 1.0,
+        strategies=compare(space),
+    )
+
+
+def _overall(many: Sequence[StencilValidation]) -> Scores:
+    return mean(tuple(each.scores for each in many))
+
+
+def _plain(one: Scores) -> dict[str, object]:
+    return {
+        "points": one.points,
+        "rmse_all": one.rmse_all,
+        "rmse_top20": one.rmse_top20,
+        "spearman": one.spearman,
+        "kendall": one.kendall,
+        "fraction_of_best": {str(top): value for top, value in zip(TOPS, one.fraction_of_best, strict=True)},
+    }

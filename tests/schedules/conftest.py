@@ -1,0 +1,153 @@
+"""Random problems and the brute-force oracle: the order of computations is checked read by read."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.programs.stencil.reference import map_index
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import Tiling
+
+BOUNDED = ("fixed", "constant", "nearest", "reflect", "mirror")
+
+
+def make_program(rng, rank, reach):
+    """Up to three updated fields in up to three stages, a coefficient field, up to three time levels."""
+    updated = ["u", "v", "w"][: rng.choice((1, 1, 2, 3))]
+    below = [rng.randint(0, reach) for _ in range(rank)]
+    above = [rng.randint(0, reach) for _ in range(rank)]
+
+    def offset():
+        return tuple(rng.randint(-low, high) for low, high in zip(below, above, strict=True))
+
+    values = {}
+    for i, name in enumerate(updated):
+        value = FieldBuilder(name)[offset()]
+        for _ in range(rng.randint(1, 4)):
+            field = FieldBuilder(rng.choice([*updated, "k"]))
+            earlier = FieldBuilder(updated[rng.randrange(i)]) if i else field
+            level = rng.choice(("now", "now", "now", "prev", "prev2", "new"))
+            if field.name == "k" or level == "now":
+                value = value + field[offset()]
+            elif level == "new":
+                value = value + (earlier.new[offset()] if i else field[offset()])
+            else:
+                value = value + getattr(field, level)[offset()]
+        values[name] = value
+    return stencil(f"random{rank}d", rank, values)
+
+
+def make_random(seed, rank, shapes=((3, 40), (3, 16), (3, 10)), kinds=BOUNDED):
+    """Return a random problem and a random legal tiling of it."""
+    rng = random.Random(seed)  # noqa: S311
+    program = make_program(rng, rank, {1: 3, 2: 2, 3: 1}[rank])
+    shape = tuple(rng.randint(*shapes[rank - 1]) for _ in range(rank))
+
+    def side():
+        return Boundary(kind=rng.choice(kinds), value=1.0)
+
+    boundary = {name: tuple((side(), side()) for _ in range(rank)) for name in program.fields}
+    problem = make_problem(program, shape, rng.choice((0, 1, 3, 5, 7, 9, 12)), boundary=boundary)
+    base = max(1, slopes(problem)[0].widest) + rng.choice((0, 0, 1, 2, 5))
+    space = (base, *(rng.randint(1, 6) for _ in range(rank - 1)))
+    family = "hexagonal" if rank == 1 else "hybrid"
+    return problem, Tiling(family=family, time=rng.choice((2, 4, 6)), space=space)
+
+
+class Order:
+    """When every cell of every logical step is computed: wavefront, tile, turn, part, place; how often."""
+
+    def __init__(self, problem, tiling):
+        self.problem = problem
+        self.stages = analyse(problem.program).stages
+        shape = (problem.steps * len(self.stages), *problem.shape)
+        self.wavefront, self.tile, self.turn, self.part, self.place, self.times = (
+            np.zeros(shape, dtype=int) for _ in range(6)
+        )
+        self.monotone = True
+        last = -1
+        for place, piece in enumerate(catalogue.scan(problem, tiling)):
+            at = (piece.time, *(slice(*span) for span in piece.box))
+            self.wavefront[at], self.tile[at], self.place[at] = piece.wavefront, piece.tile, place
+            self.turn[at], self.part[at] = piece.turn, piece.part
+            self.times[at] += 1
+            self.monotone &= piece.wavefront >= last
+            last = piece.wavefront
+
+    def complaint(self):
+        """Say what is wrong, or return None."""
+        if not (self.times == 1).all():
+            return f"cover: cells are computed {self.times.min()} to {self.times.max()} times"
+        if not self.monotone:
+            return "order: a wavefront starts before an earlier one is done"
+        for i, statement in enumerate(self.problem.program.statements):
+            for step in range(self.problem.steps):
+                for read in statement.reads:
+                    wrong = self._wrong(i, step, read)
+                    if wrong:
+                        return wrong
+        return None
+
+    def _time(self, i, step):
+        return step * len(self.stages) + next(s for s, stage in enumerate(self.stages) if i in stage)
+
+    def _wrong(self, i, step, read):
+        program = self.problem.program
+        if read.field not in program.updated:
+            return None
+        writer = next(j for j, s in enumerate(program.statements) if s.field == read.field)
+        here, there = self._cells(program.statements[i], program.statements[writer], read)
+        now = (self._time(i, step), *here)
+        copies = analyse(program).copies[program.fields.index(read.field)]
+        made = step + read.level - 1
+        if made >= 0 and not self._before((self._time(writer, made), *there), now):
+            return f"flow: {read} of step {step}"
+        over = made + copies
+        in_place = over == step and i == writer
+        if over < self.problem.steps and not self._before(now, (self._time(writer, over), *there), in_place=in_place):
+            return f"memory: {read} of step {step}"
+        return None
+
+    def _cells(self, reader, writer, read):
+        """Cells that the reader updates and the cells they read, where the writer updates these."""
+        ranges = [np.arange(*span) for span in self.problem.update_box(reader)]
+        grid = np.meshgrid(*ranges, indexing="ij")
+        keep = np.ones(grid[0].shape, dtype=bool)
+        sources = []
+        sides = self.problem.sides(read.field)
+        for axis, (cells, extent) in enumerate(zip(grid, self.problem.shape, strict=True)):
+            target = cells + read.offset[axis]
+            for side, outside in zip(sides[axis], (target < 0, target >= extent), strict=True):
+                if side.kind == "constant":
+                    keep &= ~outside
+                elif side.kind != "fixed":
+                    target = np.where(outside, map_index(target, extent, side.kind), target)
+            sources.append(target)
+            low, high = self.problem.update_box(writer)[axis]
+            keep &= (target >= low) & (target < high)
+        return tuple(cells[keep] for cells in grid), tuple(cells[keep] for cells in sources)
+
+    def _before(self, first, second, *, in_place=False):
+        waves = self.wavefront[first], self.wavefront[second]
+        places = self.place[first], self.place[second]
+        same = (waves[0] == waves[1]) & (self.tile[first] == self.tile[second])
+        sequence = places[0] <= places[1] if in_place else places[0] < places[1]
+        turns = self.turn[first], self.turn[second]
+        alone = (turns[0] == turns[1]) & (self.part[first] == self.part[second]) & sequence
+        return bool(((waves[0] < waves[1]) | (same & ((turns[0] < turns[1]) | alone))).all())
+
+
+@pytest.fixture
+def oracle():
+    """``oracle(problem, tiling)`` returns a complaint or None."""
+    return lambda problem, tiling: Order(problem, tiling).complaint()
+
+
+@pytest.fixture
+def random_case():
+    """``random_case(seed, rank)`` returns a random problem and a random legal tiling."""
+    return make_random

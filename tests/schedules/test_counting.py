@@ -1,0 +1,205 @@
+"""Counts of schedule trees by classes of tiles, against a walk over every tile, cut by nothing."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.counting import forms
+from tilewright.schedules.counting.forms import Ambiguous, Atom, Class, Kind, Later, Scope, number
+from tilewright.schedules.counting.spans import spans_of
+from tilewright.schedules.families import streaming, wavefront_diamond
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.pieces import Piece, clip, volume
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of, floor_div, least, most, value
+from tilewright.schedules.tree.order import _Walk
+
+from .test_strategies import tiling_of
+
+
+class Uncut(_Walk):
+    """Yields boxes as the tree states them, cells beyond the grid included."""
+
+    def _cells(self, cells, names, tile):
+        time = value(cells.step, names) * self.stages + value(cells.stage, names)
+        box = tuple((value(low, names), value(high, names)) for low, high in cells.box)
+        yield Piece(wavefront=self.wavefronts, tile=tile, sub=tuple(self.subs), time=time, box=box)
+        self.wavefronts += tile is None
+
+
+def by_hand(problem, tiling, counts):
+    """What a tiling runs, tile by tile."""
+    statements, stages = problem.program.statements, analyse(problem.program).stages
+    tree = catalogue.tree(problem, tiling)
+    sizes = {"steps": problem.steps, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}}
+    every = {}
+    for piece in Uncut(shape=problem.shape, stages=len(stages)).pieces(tree, sizes):
+        every.setdefault((piece.wavefront, piece.tile), {}).setdefault(piece.sub, []).append(piece)
+    cells, blocks, found = 0, [], Counter()
+    for (wave, _), subs in every.items():
+        parts = [[clip(piece.box, problem.shape) for piece in pieces] for pieces in subs.values()]
+        busy = [any(part) for part in parts]
+        cells += sum(volume(box) for part in parts for box in part if box)
+        found[wave] += any(busy)
+        found["subtiles"] += sum(busy)
+        found["longest"] = max(found["longest"], sum(busy))
+        split = list(subs.values())
+        blocks += split if counts.blocks is None else [[piece for pieces in split for piece in pieces]]
+    reads = [[read.offset for i in stage for read in statements[i].reads] for stage in stages]
+    full = 0
+    for block in blocks:
+        whole = any(volume(piece.box) for piece in block)
+        for piece in block:
+            for axis, (low, high) in enumerate(piece.box if volume(piece.box) else ()):
+                offsets = [0, *(offset[axis] for offset in reads[piece.time % len(stages)])]
+                whole &= low + min(offsets) >= 0 and high + max(offsets) <= problem.shape[axis]
+        if counts.computed is None and tiling != NONE:  # the first or the last step may cut these
+            whole &= sum(volume(piece.box) for piece in block) == counts.points
+        full += whole
+    waves = [tiles for wave, tiles in found.items() if isinstance(wave, int) and tiles]
+    return {
+        "wavefronts": len(waves),
+        "tiles": sum(waves),
+        "tiles_per_wavefront": max([0, *waves]),
+        "subtiles": found["subtiles"],
+        "subtiles_per_tile": found["longest"],
+        "full": full,
+        "computed": cells if counts.computed is not None else None,
+        "total_points": cells if counts.computed is None else counts.total_points,
+    }
+
+
+def same(problem, tiling):
+    tiling = catalogue.complete(problem, tiling)
+    counts = catalogue.counts(problem, tiling)
+    expected = by_hand(problem, tiling, counts)
+    assert expected == {name: getattr(counts, name) for name in expected}, (str(tiling), problem)
+    return counts
+
+
+@pytest.mark.parametrize("family", ["none", "prism", "skewed", "diamond", "overlapped", "streaming"])
+@pytest.mark.parametrize(("rank", "seeds"), [(1, 40), (2, 25), (3, 8)])
+def test_random_programs(random_case, family, rank, seeds):
+    full = 0
+    for seed in range(500, 500 + seeds):
+        problem, tiling = random_case(seed, rank)
+        if family == "none":
+            tiling = NONE
+        elif family == "streaming":
+            tiling = parse(f"streaming:t=3,s={'x'.join(['7'] * rank)}")
+            tiling = catalogue.complete(problem, tiling)
+            if not isinstance(catalogue.check(problem, tiling), Legal):
+                continue
+        elif family != "prism":
+            tiling = tiling_of(problem, family, seed)
+        full += same(problem, tiling).full
+    assert full > 0 or rank == 3 or family == "none"
+
+
+@pytest.mark.parametrize("seed", range(500, 506))
+def test_tiles_that_threads_share(random_case, seed):
+    problem, _ = random_case(seed, 3)
+    pitch = wavefront_diamond.least_pitch(problem, 2) + 2 * (seed % 2)
+    same(problem, parse(f"wavefront-diamond:t=2,s={1 + seed % 3}x{pitch}x{2 + seed % 2},team={1 + seed % 3}"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hybrid", "diamond", "overlapped", "skewed", "hybrid:t=6,s=5x9x40", "wavefront-diamond:t=8,s=4x16x200,team=2"],
+)
+@pytest.mark.parametrize("steps", [1, 7, 64])
+def test_bounds_of_loops_are_nearly_the_counts(text, steps):
+    """Bounds know nothing of cells, so only the sub-tiles that a slanted row misses are too many."""
+    problem = make_problem(program("j3d7pt"), (220, 250, 300), steps)
+    counts, spans = catalogue.counts(problem, parse(text)), spans_of(problem, catalogue.tree(problem, parse(text)))
+    assert counts.wavefronts <= spans.wavefronts <= 1.1 * counts.wavefronts
+    assert counts.tiles <= spans.tiles <= 1.25 * counts.tiles
+    assert counts.subtiles_per_tile <= spans.subtiles <= 1.15 * counts.subtiles_per_tile + 2
+
+
+@pytest.mark.parametrize("seed", range(500, 510))
+def test_odd_bands_of_blocks_of_threads(random_case, seed):
+    problem, _ = random_case(seed, 2)
+    same(problem, parse(f"overlapped:t={2 + seed % 4},s={3 + seed % 3}x5,threads=1x4"))
+
+
+def test_bands_of_streams_that_differ_in_their_start_alone_are_counted_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(streaming, "_box", lambda *a, real=streaming._box: made.append(a[2]) or real(*a))
+    problem = make_problem(program("j2d5pt"), (60, 200), 97)
+    counts = same(problem, parse("streaming:t=4,s=20x40,rows=2"))
+    assert counts.wavefronts >= 24
+    assert len(made) < 60
+
+
+def of_atom(atom, v):
+    """The value of an atom where its variable is v."""
+    if atom.kind is Kind.ITSELF:
+        return v
+    stairs, residue = divmod(atom.factor * v, atom.divisor)
+    return stairs if atom.kind is Kind.STAIRS else residue
+
+
+def test_a_class_of_residues_counts_its_numbers():
+    rng = random.Random(3)  # noqa: S311
+    for _ in range(400):
+        k, c = rng.randint(1, 40), rng.randint(2, 40)
+        low = rng.randint(0, 30)
+        first = rng.randrange(c)
+        piece = Class(low, low + rng.randint(0, 60), (k, c), (first, rng.randint(first, c - 1)))
+        numbers = [v for v in range(piece.low, piece.high + 1) if piece.residues[0] <= k * v % c <= piece.residues[1]]
+        assert piece.size == len(numbers)
+        for atom in (Atom(0), Atom(0, Kind.STAIRS, k, c), Atom(0, Kind.RESIDUE, k, c)):
+            least_, most_ = piece.bounds(atom)
+            assert all(least_ <= of_atom(atom, v) <= most_ for v in numbers)
+            if most_ > least_:
+                parts = piece.cut(atom, (rng.randint(least_ + 1, most_),))
+                assert sum(part.size for part in parts) == piece.size
+
+
+def test_an_expression_is_a_form_on_every_class():
+    """Cut until there is a form, then compare it with the number itself, at every number of the class."""
+    rng = random.Random(5)  # noqa: S311
+    v, n = Name("v"), extent_of(0)
+    for _ in range(200):
+        a, b, c = rng.randint(1, 9), rng.randint(1, 30), rng.randint(2, 9)
+        expression = rng.choice(
+            [
+                least(v * a + b, n) - most(v - c, 0),
+                floor_div(n * v, 17) - floor_div(n * (v - 1), 17),
+                ceiling(v * a + b, c) * c - v % c,
+                floor_div(v * -a + b, c) + least(v // c, b),
+            ]
+        )
+        extent, last = rng.randint(5, 60), rng.randint(1, 40)
+        scope, pieces, seen = Scope(), [Class(0, last)], 0
+        while pieces:
+            scope.classes = [pieces.pop()]
+            try:
+                form = scope.value(expression, {"v": scope.variable(), "n0": number(extent)})
+            except Ambiguous as why:
+                pieces += scope.classes[0].cut(why.atom, why.at)
+                continue
+            (k, d), (first, end) = scope.classes[0].stairs, scope.classes[0].residues
+            for at in range(scope.classes[0].low, scope.classes[0].high + 1):
+                if d > 1 and not first <= k * at % d <= end:
+                    continue
+                found = form.constant + sum(factor * of_atom(atom, at) for atom, factor in form.terms.items())
+                assert found == value(expression, {"v": at, "n0": extent})
+                seen += 1
+        assert seen == last + 1
+
+
+def test_what_nobody_asks_for_cuts_nothing():
+    names = {"v": Later(Name("w") % 2, {"w": forms.Form(0, {Atom(0): 1})})}
+    scope = Scope()
+    scope.classes = [Class(0, 9)]
+    assert scope.value(STEPS + 1, {**names, "steps": number(3)}) == number(4)
+    with pytest.raises(Ambiguous):
+        scope.constant(scope.value(Name("v"), names))
+    assert scope.value(Whole(7), names) == number(7)

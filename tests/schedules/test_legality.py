@@ -1,0 +1,194 @@
+"""Verdicts name the broken dependence; the catalogue and the notation refuse what does not apply."""
+
+import dataclasses
+
+import pytest
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.schedules import catalogue, legality, prism
+from tilewright.schedules.legality import Legal, Violation
+from tilewright.schedules.tiling import NONE, Tiling, parse
+
+
+def _problem(name="j2d5pt", shape=(40, 30), steps=10, boundary="fixed"):
+    return make_problem(program(name), shape, steps, boundary=boundary)
+
+
+def test_a_narrow_base_names_the_dependence():
+    verdict = catalogue.check(_problem("star2d3r"), parse("hybrid:t=4,s=2x8"))
+    assert isinstance(verdict, Violation)
+    assert verdict.dependence is not None
+    assert verdict.dependence.time == 1
+    assert abs(verdict.dependence.offset[0]) == 3
+    assert "flow dependence (-1; -3, +0) from u[-3, 0]" in str(verdict)
+    assert verdict.hint == "make the first tile size at least 3"
+
+
+def test_a_memory_dependence_is_named():
+    """Reads to the left only; with two copies in time the new value must wait for the reader to its right."""
+    u = FieldBuilder("u")
+    problem = make_problem(stencil("one_sided", 1, {"u": u[-2] + u[0]}), (50,), 6)
+    hexagon = prism.geometry(problem, parse("hexagonal:t=4,s=2")).hexagon
+    assert legality.broken_by_hexagon(problem, hexagon) is None
+    wide = make_problem(stencil("wide", 2, {"u": u[0, -2] + u[0, 0]}), (50, 50), 6)
+    (skew,) = prism.geometry(wide, parse("hybrid:t=4,s=2x4")).skews
+    assert skew.slope == 2
+    verdict = legality.broken_by_skew(wide, dataclasses.replace(skew, slope=1), 1)
+    assert verdict is not None
+    assert str(verdict.dependence) == "memory dependence (-1; +0, +2) from u[0, -2]"
+
+
+def test_a_slope_too_small_names_the_dependence():
+    problem = _problem("star2d2r")
+    hexagon = prism.geometry(problem, parse("hybrid:t=4,s=4x4")).hexagon
+    verdict = legality.broken_by_hexagon(problem, dataclasses.replace(hexagon, slope=1))
+    assert "grows by 1 cell per logical step, which does not cover the 2 of the flow dependence" in str(verdict)
+
+
+def test_wrap_is_a_long_range_dependence():
+    for boundary in ("wrap", ("wrap", "fixed"), ("fixed", "wrap")):
+        problem = _problem(boundary=boundary)
+        verdict = catalogue.check(problem, parse("hybrid:t=4,s=4x4"))
+        assert isinstance(verdict, Violation)
+        assert "long-range dependence" in verdict.reason
+        assert isinstance(catalogue.check(problem, NONE), Legal)
+
+
+def test_wrap_that_no_read_crosses_is_harmless():
+    u = FieldBuilder("u")
+    problem = make_problem(stencil("rows", 2, {"u": u[-1, 0] + u[1, 0]}), (20, 20), 4, boundary=("fixed", "wrap"))
+    assert isinstance(catalogue.check(problem, parse("hybrid:t=2,s=2x4")), Legal)
+
+
+def test_a_recurrence_is_named():
+    problem = _problem("smith_waterman")
+    verdict = catalogue.check(problem, parse("hybrid"))
+    assert isinstance(verdict, Violation)
+    assert "flow dependence (0; -1, -1) from h.new[-1, -1]" in verdict.reason
+    sequential = catalogue.check(problem, NONE)
+    assert isinstance(sequential, Legal)
+    assert sequential.sequential == verdict.dependence
+
+
+@pytest.mark.parametrize(
+    ("name", "tiling", "expected"),
+    [
+        ("jacobi1d", "hexagonal", "hexagonal:t=32,s=1024"),
+        ("j2d5pt", "hybrid:rows=4", "hybrid:t=16,s=32x512,rows=4"),
+        ("j3d7pt", "hybrid:t=4", "hybrid:t=4,s=8x16x256"),
+        (
+            "j2d5pt",
+            "hybrid:t=8,s=4x64,threads=1x64,k=2,variant=param",
+            "hybrid:t=8,s=4x64,threads=1x64,k=2,variant=param",
+        ),
+        ("j2d5pt", "none", "none"),
+    ],
+)
+def test_defaults(name, tiling, expected):
+    rank = program(name).rank
+    problem = make_problem(program(name), (64,) * rank, 4)
+    completed = catalogue.complete(problem, parse(tiling))
+    assert str(completed) == expected
+    assert catalogue.complete(problem, completed) == completed
+    assert parse(expected) == completed
+
+
+def test_the_default_base_covers_the_slope():
+    u = FieldBuilder("u")
+    far = stencil("far", 2, {"u": u[-60, 0] + u[0, 0]})
+    problem = make_problem(far, (300, 20), 4)
+    assert catalogue.complete(problem, parse("hybrid")).space == (60, 512)
+    assert isinstance(catalogue.check(problem, parse("hybrid")), Legal)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiling", "message"),
+    [
+        ("j2d5pt", "hexagonal", "hexagonal tiles cut 1D programs, 'j2d5pt' is 2D"),
+        ("jacobi1d", "hybrid", "hybrid tiles cut 2D or 3D programs"),
+        ("j2d5pt", "hybrid:t=4,s=8", "has 2 sizes, got s=8"),
+        ("j2d5pt", "hybrid:t=5,s=8x8", "even number from 2 to 4096, got t=5"),
+        ("j2d5pt", "hybrid:s=8x8", "even number from 2 to 4096, got t=1"),
+        ("j2d5pt", "hybrid:t=9998,s=8x8", "got t=9998"),
+        ("j2d5pt", "hybrid:t=4,s=8x8,sub=2x2", "no sub-tiles"),
+        ("j2d5pt", "hybrid:t=4,s=8x8,threads=64", "threads are given per axis"),
+        ("j2d5pt", "none:t=4", "t means nothing"),
+        ("j2d5pt", "none:s=4x4", "s means nothing"),
+        ("j2d5pt", "none:k=2", "k means nothing"),
+        ("j2d5pt", "none:threads=2", "threads are given per axis"),
+        ("j2d5pt", "hybird", "there is no tiling family 'hybird'"),
+    ],
+)
+def test_what_does_not_apply_is_refused(name, tiling, message):
+    problem = make_problem(program(name), (64,) * program(name).rank, 4)
+    for ask in (catalogue.complete, catalogue.check, catalogue.counts, catalogue.scan):
+        with pytest.raises(UsageError) as caught:
+            ask(problem, parse(tiling))
+        assert message in str(caught.value)
+        assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("family", ["hybrid", "skewed", "streaming"])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"space": (0, 8)}, {"space": (8, -1)}, {"sub": (0, 4)}, {"threads": (1, 0)}, {"time": 0}, {"rows": 0}, {"k": 0}],
+)
+def test_every_size_of_a_tile_is_at_least_one(family, wrong):
+    problem = make_problem(program("j2d5pt"), (64, 64), 4)
+    with pytest.raises(UsageError, match="is at least 1"):
+        catalogue.complete(problem, dataclasses.replace(Tiling(family=family, time=4, space=(8, 8)), **wrong))
+
+
+def test_a_rank_that_does_not_fit_is_illegal():
+    with pytest.raises(IllegalTilingError):
+        catalogue.check(_problem(), parse("hexagonal"))
+
+
+def test_close_names_are_offered():
+    with pytest.raises(UsageError, match="did you mean hybrid"):
+        catalogue.family("hybird")
+    with pytest.raises(UsageError, match="the families are none, hexagonal, hybrid"):
+        catalogue.family("zzz")
+    assert [catalogue.family(name).NAME for name in catalogue.names()] == list(catalogue.names())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "none",
+        "hexagonal:t=16,s=64",
+        "hybrid:t=16,s=8x64,threads=1x64,k=2,rows=4,unroll=8,variant=param",
+        "skewed:t=8,s=8x8,sub=2x2",
+    ],
+)
+def test_notation_round_trips(text):
+    assert str(parse(text)) == text
+    assert parse(str(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hybrid:t=0",
+        "hybrid:t=-2",
+        "hybrid:t=1.5",
+        "hybrid:t=",
+        "hybrid:t=4,t=6",
+        "hybrid:t=4,time=6",
+        "hybrid:s=8x",
+        "hybrid:s=0x8",
+        "hybrid:q=1",
+        "hybrid:family=none",
+        "hybrid:variant=other",
+        "hybrid:t=99999999999999999999",
+        "hybrid:t=\u0664",
+        "hybrid:,",
+    ],
+)
+def test_bad_notation_is_one_sentence(text):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,359 @@
+"""Skewed, diamond, overlapped and wavefront-diamond tiles: legality read by read, cover and counts, by brute force."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.programs.stencil.reference import map_index
+from tilewright.schedules import catalogue
+from tilewright.schedules.families import diamond, overlapped, wavefront_diamond
+from tilewright.schedules.geometry import Diamond, Skew
+from tilewright.schedules.legality import Legal, Violation
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tree.affine import least, most
+
+from .test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
+
+
+def tiling_of(problem, family, seed):
+    """A random legal tiling."""
+    rng, rank = random.Random(f"{family}/{seed}"), problem.program.rank  # noqa: S311
+    if family == "wavefront-diamond":
+        time = rng.choice((2, 4, 6))
+        pitch = wavefront_diamond.least_pitch(problem, time) + rng.choice((0, 0, 2, 4))
+        space = (rng.randint(1, 6), pitch, rng.randint(1, 6))
+        return Tiling(family=family, time=time, space=space, team=rng.choice((None, 2, 3)))
+    if family == "diamond":
+        time = rng.choice((2, 4, 6))
+        least = diamond.least_pitch(problem, time)
+        rest = (rng.randint(1, 6) for _ in range(rank - 1))
+        return Tiling(family=family, time=time, space=(least + rng.choice((0, 0, 2, 4)), *rest))
+    sub = tuple(rng.randint(1, 5) for _ in range(rank))
+    space = tuple(part * rng.choice((1, 1, 2, 3)) for part in sub)
+    given = sub if family == "skewed" and rng.random() < 0.7 else ()
+    return Tiling(family=family, time=rng.randint(1, 5), space=space, sub=given)
+
+
+@pytest.mark.parametrize(
+    ("family", "rank", "seeds"),
+    [
+        *((family, *many) for family in ("skewed", "diamond") for many in ((1, 120), (2, 70), (3, 25))),
+        ("wavefront-diamond", 3, 25),
+    ],
+)
+def test_random_programs_keep_every_read_and_are_counted(oracle, random_case, family, rank, seeds):
+    wide = full = 0
+    for seed in range(seeds):
+        problem, _ = random_case(seed, rank)
+        tiling = tiling_of(problem, family, seed)
+        assert isinstance(catalogue.check(problem, tiling), Legal), (seed, str(tiling))
+        assert oracle(problem, tiling) is None, (seed, str(tiling), problem)
+        counts, found = catalogue.counts(problem, tiling), _subtiles(problem, tiling)
+        waves = [wave for wave, _ in found]
+        cells = [_cells(pieces) for subs in found.values() for pieces in subs.values()]
+        blocks = cells
+        if counts.blocks is not None:
+            blocks = [set().union(*map(_cells, subs.values())) for subs in found.values()]
+        by_hand = {
+            "wavefronts": len(set(waves)),
+            "tiles": len(found),
+            "tiles_per_wavefront": max([0, *(waves.count(wave) for wave in set(waves))]),
+            "subtiles": len(cells),
+            "subtiles_per_tile": max([0, *(len(subs) for subs in found.values())]),
+            "full": sum(len(b) == counts.points and _reads_stay_inside(problem, b) for b in blocks),
+            "total_points": sum(map(len, cells)),
+            "partial": len(blocks) - counts.full,
+        }
+        assert by_hand == {name: getattr(counts, name) for name in by_hand}, (seed, str(tiling), problem.shape)
+        wide += counts.tiles >= 4
+        full += counts.full
+    assert wide > seeds // 4
+    assert full > 0 or rank == 3
+
+
+def test_the_longest_tile_where_the_grid_is_shorter_than_a_tile():
+    """Then it may be any tile, neither the first ones nor the one in the middle."""
+    rng, cut = random.Random(7), 0  # noqa: S311
+    for _ in range(60):
+        offsets = [tuple(rng.randint(-2, 3) for _ in range(2)) for _ in range(rng.randint(1, 3))]
+        u = FieldBuilder("u")
+        program_ = stencil("case", 2, {"u": sum((u[offset] for offset in offsets[1:]), u[offsets[0]])})
+        sub, shape = [rng.randint(1, 3) for _ in range(2)], tuple(rng.randint(1, 8) for _ in range(2))
+        space = tuple(size * rng.randint(1, 5) for size in sub)
+        problem = make_problem(program_, shape, rng.randint(1, 12))
+        tiling = Tiling(family="skewed", time=problem.steps, space=space, sub=tuple(sub))
+        longest = max(len(subs) for subs in _subtiles(problem, tiling).values())
+        assert catalogue.counts(problem, tiling).subtiles_per_tile == longest, (offsets, shape, str(tiling))
+        cut += longest < math.prod(space) // math.prod(sub)
+    assert cut > 20
+
+
+def _words_of_a_whole_tile(problem, tiling):
+    """Points, live-in, live-out and footprint of a full skewed tile, from the definitions."""
+    found = _subtiles(problem, tiling)
+    points = catalogue.counts(problem, tiling).points
+    tiles = [set().union(*map(_cells, subs.values())) for subs in found.values()]
+    own = next(tile for tile in tiles if len(tile) == points and _reads_stay_inside(problem, tile))
+    reads, writes, touched = _values(problem.program, own)
+    footprint = 0
+    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+        where = [cell for name, *cell in touched if name == field]
+        size = copies if where else 0
+        for axis in zip(*where, strict=True):
+            size *= max(axis) - min(axis) + 1
+        footprint += size
+    out = sum(_read_outside(problem.program, value, own) for value in writes)
+    return len(own), len(reads - writes), out, footprint
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("rank", [1, 2])
+def test_words_of_random_programs(random_case, rank, seed):
+    small, _ = random_case(seed, rank)
+    tiling = tiling_of(small, "skewed", seed)
+    tiling = Tiling(family="skewed", time=min(3, tiling.time), space=tiling.space)
+    problem = make_problem(small.program, (260, 44)[:rank] if rank == 1 else (44, 40), 2 * tiling.time)
+    counts = catalogue.counts(problem, tiling)
+    assert counts.full > 0
+    assert _words_of_a_whole_tile(problem, tiling) == (
+        counts.points,
+        counts.live_in,
+        counts.live_out,
+        counts.footprint,
+    )
+
+
+@pytest.mark.parametrize("name", ["wave3d", "j3d7pt"])
+def test_words_in_3d(name):
+    problem, tiling = make_problem(program(name), (14, 13, 15), 4), parse("skewed:t=2,s=3x2x4")
+    counts = catalogue.counts(problem, tiling)
+    assert counts.full > 0
+    expected = (counts.points, counts.live_in, counts.live_out, counts.footprint)
+    assert _words_of_a_whole_tile(problem, tiling) == expected
+
+
+@pytest.mark.parametrize(("size", "height"), [(4, 2), (64, 16), (32, 64)])
+def test_the_thesis_words_of_jacobi_1d(size, height):
+    """M_io of the thesis' J1D is 2 (t_S + 2 t_T): exact for what comes in, one row too many for what goes out."""
+    problem = make_problem(program("jacobi1d"), (100_000,), 1000)
+    counts = catalogue.counts(problem, Tiling(family="skewed", time=height, space=(size,)))
+    assert counts.points == size * height
+    assert counts.live_in == size + 2 * height
+    assert counts.live_out == size + 2 * (height - 1)
+    bands, tiles = -(-1000 // height), -(-(100_000 + height - 1) // size)
+    assert counts.wavefronts == (bands - 1) * (1 + -(-height // size)) + tiles
+
+
+def test_counts_of_huge_problems_do_not_walk():
+    problem = make_problem(program("j2d5pt"), (2**22, 2**22), 2**31 - 1)
+    for text in ("skewed:t=4,s=4096x1048576,sub=64x1048576", "diamond:t=4,s=8x1048576", "overlapped:t=4,s=512x4096"):
+        counts = catalogue.counts(problem, parse(text))
+        assert counts.total_points == 2**44 * (2**31 - 1)
+
+
+def test_a_diamond_is_a_hexagon_of_one_cell():
+    problem = make_problem(program("jacobi1d"), (500,), 60)
+    pair = [catalogue.counts(problem, parse(text)) for text in ("diamond:t=8,s=8", "hexagonal:t=8,s=1")]
+    assert pair[0] == pair[1]
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_catalogue_is_tiled_or_says_why_not(oracle, name):
+    built_in = program(name)
+    problem = make_problem(built_in, {1: (60,), 2: (17, 19), 3: (9, 8, 7)}[built_in.rank], 5)
+    for family in ("skewed", "diamond", "overlapped"):
+        tiling = tiling_of(problem, family, 3)
+        verdict = catalogue.check(problem, tiling)
+        if isinstance(verdict, Violation):
+            assert name == "smith_waterman"
+        elif built_in.loads <= 30 and family != "overlapped":
+            assert oracle(problem, tiling) is None
+
+
+def test_illegal_and_impossible():
+    star = make_problem(program("star2d2r"), (60, 60), 6)
+    verdict = catalogue.check(star, parse("diamond:t=4,s=6x8"))
+    assert isinstance(verdict, Violation)
+    assert "steeper than the 2 cells per logical step of the flow dependence (-1; -2, +0) from u[-2, 0]" in str(verdict)
+    assert verdict.hint == "make the first tile size at least 8"
+    wrap = make_problem(program("j2d5pt"), (30, 30), 3, boundary="wrap")
+    for family in ("skewed", "diamond", "overlapped"):
+        assert isinstance(catalogue.check(wrap, parse(family)), Violation)
+        assert isinstance(catalogue.check(star, parse(family)), Legal)
+        complete = catalogue.complete(star, parse(family))
+        assert catalogue.complete(star, parse(str(complete))) == complete
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("skewed:t=4,s=8", "has 2 sizes, got s=8"),
+        ("skewed:t=4,s=9x8,sub=2x8", "multiples of its sub-tiles', got s=9x8 and sub=2x8"),
+        ("skewed:t=4,s=8x8,sub=2", "sub-tiles have 2 sizes here"),
+        ("skewed:t=5000,s=8x8", "from 1 to 4096, got t=5000"),
+        ("diamond:t=3,s=8x8", "even number from 2 to 4096, got t=3"),
+        ("diamond:t=4,s=9x8", "an even number, got s=9"),
+        ("diamond:t=4,s=8x8,sub=2x2", "no sub-tiles"),
+        ("overlapped:t=4,s=8", "has 2 sizes, got s=8"),
+        ("overlapped:t=4,s=8x8,sub=2x2", "has no sub-tiles"),
+        ("overlapped:t=2000,s=8x8", "at most 1024 steps"),
+        ("overlapped:t=2,s=8x8,threads=4", "threads are given per axis"),
+        ("overlapped:t=2,s=8x8,team=2", "threads share no tile of the family overlapped"),
+    ],
+)
+def test_what_does_not_apply_is_refused(text, message):
+    problem = make_problem(program("j2d5pt"), (64, 64), 4)
+    with pytest.raises((UsageError, IllegalTilingError)) as caught:
+        catalogue.check(problem, parse(text))
+    assert message in str(caught.value)
+
+
+def _lean_less(self, index, i):
+    low = index * self.size - max(0, self.slope - 1) * i
+    return low, low + self.size
+
+
+def test_a_parallelogram_that_leans_too_little_is_found(monkeypatch, oracle):
+    problem = make_problem(program("j2d5pt"), (20, 15), 8)
+    assert oracle(problem, parse("skewed:t=4,s=6x4,sub=3x4")) is None
+    monkeypatch.setattr(Skew, "row", _lean_less)
+    assert oracle(problem, parse("skewed:t=4,s=6x4,sub=3x4")) is not None
+
+
+def test_bands_that_follow_too_early_are_found(monkeypatch, oracle):
+    problem = make_problem(program("jacobi1d"), (90,), 16)
+    assert oracle(problem, parse("skewed:t=4,s=3")) is None
+    monkeypatch.setattr(Skew, "delay", lambda self, height, tiles: tiles * 0)
+    assert oracle(problem, parse("skewed:t=4,s=3")).startswith(("flow", "memory"))
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong"),
+    [
+        ("grown", lambda self, i: least(i, self.height - 1 - i)),
+        ("pitch", None),
+        ("time_origin", lambda self, colour, phase: phase * self.height - colour * self.half),
+        ("space_origin", lambda self, colour, index: index * self.pitch + colour * (self.pitch // 2 + 1)),
+    ],
+)
+def test_a_fault_in_the_diamond_is_found(monkeypatch, oracle, method, wrong):
+    problem = make_problem(program("star1d2r"), (70,), 16)
+    tiling = parse("diamond:t=4,s=8")
+    assert oracle(problem, tiling) is None
+    if wrong is None:
+        monkeypatch.setattr(catalogue.FAMILIES["diamond"], "check", lambda *_: Legal())
+        tiling = parse("diamond:t=4,s=6")
+    else:
+        monkeypatch.setattr(Diamond, method, wrong)
+    assert oracle(problem, tiling) is not None
+
+
+class Walk:
+    """Runs an overlapped tiling on sets of cells: per tile, which values it has; notes a read of one that it lacks."""
+
+    def __init__(self, problem, tiling):
+        self.problem, self.program = problem, problem.program
+        self.stages = analyse(self.program).stages
+        shape = overlapped.geometry(problem, catalogue.complete(problem, tiling))
+        starts = [shape.bands.start(band) for band in range(shape.bands.count + 1)] if problem.steps else []
+        cuts = [
+            [(low, min(low + size, cells)) for low in range(0, cells, size)]
+            for cells, size in zip(problem.shape, shape.space, strict=True)
+        ]
+        own = dict(enumerate(itertools.product(*cuts)))
+        self.complaint, self.computed, self.seen, self.full = None, 0, [], 0
+        groups = itertools.groupby(catalogue.scan(problem, tiling), key=lambda piece: (piece.wavefront, piece.tile))
+        for (wavefront, tile), pieces in groups:
+            values = np.zeros((problem.steps * len(self.stages), *problem.shape), dtype=bool)
+            values[: starts[wavefront] * len(self.stages)] = True
+            for piece in pieces:
+                self.run(piece, values)
+            self.seen.append((wavefront, tile))
+            last = starts[wavefront + 1] * len(self.stages)
+            cells = tuple(slice(*span) for span in own[tile])
+            if not values[(slice(last - len(self.stages), last), *cells)].all():
+                self.complaint = f"tile {tile} of band {wavefront} does not finish its own cells"
+
+    def run(self, piece, values):
+        box = tuple(slice(*span) for span in piece.box)
+        step, stage = divmod(piece.time, len(self.stages))
+        for number in self.stages[stage]:
+            for read in self.program.statements[number].reads:
+                if read.field in self.program.updated:
+                    self.check(piece, (step, number), read, values)
+        values[(piece.time, *box)] = True
+        self.computed += math.prod(high - low for low, high in piece.box)
+
+    def check(self, piece, place, read, values):
+        writer = next(i for i, s in enumerate(self.program.statements) if s.field == read.field)
+        made = place[0] + read.level - 1
+        if made < 0:
+            return
+        time = made * len(self.stages) + next(n for n, stage in enumerate(self.stages) if writer in stage)
+        axes, sides = [], self.problem.sides(read.field)
+        limits = self.problem.update_box(self.program.statements[place[1]])
+        for axis, (span, bounds) in enumerate(zip(piece.box, limits, strict=True)):
+            cells = np.arange(max(span[0], bounds[0]), min(span[1], bounds[1])) + read.offset[axis]
+            inside = np.ones(len(cells), dtype=bool)
+            for side, outside in zip(sides[axis], (cells < 0, cells >= self.problem.shape[axis]), strict=True):
+                if side.kind == "constant":
+                    inside &= ~outside
+                else:
+                    cells = np.where(outside, map_index(cells, self.problem.shape[axis], side.kind), cells)
+            axes.append(cells[inside])
+        if all(map(len, axes)) and not values[time][np.ix_(*axes)].all():
+            self.complaint = f"{piece} reads {read}, which its tile has not computed"
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_overlapped_tiles_compute_what_they_read(random_case, rank, seed):
+    problem, _ = random_case(seed, rank, shapes=((3, 40), (3, 16), (3, 9)))
+    tiling = tiling_of(problem, "overlapped", seed)
+    walk, counts = Walk(problem, tiling), catalogue.counts(problem, tiling)
+    assert walk.complaint is None
+    assert counts.computed == walk.computed
+    assert counts.tiles == len(walk.seen)
+    assert counts.wavefronts == len({wavefront for wavefront, _ in walk.seen})
+    assert counts.redundancy == pytest.approx(walk.computed / counts.total_points - 1 if problem.steps else 0.0)
+
+
+def test_a_ghost_zone_one_short_is_found(monkeypatch):
+    problem = make_problem(program("j2d5pt"), (20, 20), 6)
+    assert Walk(problem, parse("overlapped:t=3,s=7x5")).complaint is None
+    original = overlapped.Ghosts.grown
+    monkeypatch.setattr(
+        overlapped.Ghosts, "grown", lambda self, box, left, stage: original(self, box, most(0, left - 1), stage)
+    )
+    assert "has not computed" in Walk(problem, parse("overlapped:t=3,s=7x5")).complaint
+
+
+def test_an_overlapped_tile_far_from_every_edge():
+    problem = make_problem(program("star2d2r"), (400, 600), 6)
+    counts = catalogue.counts(problem, parse("overlapped:t=3,s=40x60"))
+    assert counts.points == sum((40 + 4 * left) * (60 + 4 * left) for left in range(3))
+    assert counts.live_in == (40 + 12) * (60 + 12)
+    assert counts.live_out == 40 * 60
+    assert counts.footprint == 2 * (40 + 12) * (60 + 12)
+    assert counts.full == 2 * 8 * 8
+    assert 0 < counts.redundancy < counts.points / (3 * 40 * 60) - 1
+
+
+@pytest.mark.parametrize("text", ["skewed:t=3,s=9x8", "skewed:t=2,s=8x16,sub=4x8"])
+def test_tiles_are_numbered_from_zero_and_apart(text):
+    problem = make_problem(program("j2d5pt"), (40, 50), 7)
+    tiling = catalogue.complete(problem, parse(text))
+    found: dict[tuple[int, int], set[int]] = {}
+    for piece in catalogue.scan(problem, tiling):
+        found.setdefault((piece.wavefront, piece.tile), set()).add(piece.time // tiling.time)
+    assert min(tile for _, tile in found) == 0
+    assert all(len(bands) == 1 for bands in found.values())
+    assert len(found) == catalogue.counts(problem, tiling).blocks

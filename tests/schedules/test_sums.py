@@ -1,0 +1,147 @@
+"""What the forms of weighted sums take is what their statements hold."""
+
+import itertools
+
+import pytest
+
+from tilewright.codegen import ir
+from tilewright.codegen.passes.block_registers import RegisterBlock, Table
+from tilewright.codegen.passes.write_sums import CANDIDATES as WRITERS
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.weights import columns, weighted_sum
+from tilewright.schedules.bodies import sums
+from tilewright.schedules.bodies.body import FORMS, Sum
+from tilewright.schedules.bodies.sums import Results, Work, work
+
+
+def rank_of(terms):
+    return len(next(iter(terms)).offset)
+
+
+FLOAT = ir.element("float32")
+SUMS = {
+    name: weighted_sum(program(name).statements[0].tape) for name in ("j2d9pt-gol", "box2d2r", "star2d3r", "j3d27pt")
+}
+SUMS |= {name: weighted_sum(program(name).statements[0].tape) for name in ("box3d2r", "star3d2r", "box1d4r")}
+SUMS["ones"] = {Read("u", 0, (y, x)): 1.0 if y == x else 0.1 * y + x for y in (-1, 0, 1) for x in (-2, 0, 1)}
+SUMS["two fields"] = {Read(f, 0, (y, x)): 0.3 + y + 0.1 * x for f in "uv" for y in range(-2, 3) for x in (-1, 0, 1)}
+SUMS["uneven"] = {
+    Read("u", -(z % 2), (z, y, x)): 0.01 * (5 + 7 * z - 3 * y + x)
+    for z, y, x in itertools.product((-2, -1, 0, 1), (-1, 0, 1, 2), range(-2, 3))
+    if (z, y, x) != (-2, -1, 0)
+}
+SHAPES = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 3), (4, 2))
+
+
+class Grid:
+    """Vectors of rows of a grid, by their place in it."""
+
+    dtype = FLOAT
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+
+    def key(self, read, at):
+        offset = list(read.offset)
+        offset[self.axis] += at[0]
+        if at[1]:
+            offset[1] += at[1]
+        return (read.field, read.level, *offset)
+
+    def vector(self, read, at):
+        return ir.Load(ir.Var("p", ir.const_pointer(FLOAT)), ir.Int(hash(self.key(read, at))), ir.vector(FLOAT))
+
+    def along(self, read, at, index):
+        return ir.Load(ir.Var("p", ir.const_pointer(FLOAT)), index, ir.vector(FLOAT))
+
+
+def written(terms, results, form):
+    """The work that the statements of a form hold."""
+    grid = Grid(results.axis)
+    table = (
+        Table(start=ir.Var("w", ir.const_pointer(FLOAT)), load=grid.along)
+        if len(next(iter(terms)).offset) > 2
+        else None
+    )
+    block = RegisterBlock(grid, results.places, axis=results.axis, table=table)
+    values = WRITERS[form.form](block, "s", terms, form)
+    assert set(values) == set(results.places)
+    assert all(isinstance(value, ir.Var) for value in values.values())
+    return counted(block.finish(), 1)
+
+
+def counted(body, times):
+    """Vector operations of statements that are done so many times."""
+    found = {"products": 0, "additions": 0, "fused": 0, "loads": 0, "weights": 0}
+    for stmt in body:
+        if isinstance(stmt, ir.For):
+            inner = counted(stmt.body, times * stmt.high.value)
+        elif isinstance(stmt, ir.Scope):
+            inner = counted(stmt.body, times)
+        else:
+            inner = {key: times * number for key, number in operations(stmt).items()}
+        for key, number in inner.items():
+            found[key] += number
+    return found
+
+
+def operations(stmt):
+    found = {"products": 0, "additions": 0, "fused": 0, "loads": 0, "weights": 0}
+    if isinstance(stmt, ir.Mutable):  # zeros
+        return found
+    for node in ir.walk(stmt.value if isinstance(stmt, ir.Let | ir.Assign) else stmt):
+        vector = isinstance(ir.type_of(node), ir.Vector) if not isinstance(node, ir.Let | ir.Assign) else False
+        if isinstance(node, ir.Op) and vector:
+            found["products"] += node.op is ir.Operator.MUL
+            found["additions"] += node.op in {ir.Operator.ADD, ir.Operator.SUB}
+            fused = (isinstance(arg, ir.Op) and arg.op is ir.Operator.MUL for arg in node.args)
+            found["fused"] += node.op is ir.Operator.ADD and any(fused)
+        found["loads"] += isinstance(node, ir.Load) and vector
+        found["weights"] += isinstance(node, ir.Load) and not vector
+        found["weights"] += isinstance(node, ir.Real) and abs(node.value) != 1.0
+    return found
+
+
+def forms(terms, results):
+    rank = rank_of(terms)
+    yield from (Sum(form="inputs", accumulators=ways) for ways in (1, 2, 4))
+    for ways, weights, loaded in itertools.product((1, 2), (2, 6), (False, True)):
+        yield Sum(form="columns", accumulators=ways, weights=weights, loaded=loaded)
+    if rank == 2:
+        yield Sum(form="winograd")
+    elif rank == 3:
+        yield from (Sum(form="winograd", weights=12, alike=alike) for alike in (False, True) if results.planes == 2)
+        yield from (Sum(form="loop", weights=12, loaded=loaded) for loaded in (False, True))
+
+
+@pytest.mark.parametrize(
+    ("name", "planes", "lines"),
+    [(name, *shape) for name, terms in SUMS.items() for shape in SHAPES if rank_of(terms) > 2 or shape[1] == 1],
+)
+def test_the_work_of_a_form_is_what_its_statements_hold(name, planes, lines):
+    terms = SUMS[name]
+    rank = rank_of(terms)
+    for axis in sorted({0, max(0, rank - 2)} if lines == 1 else {0}):
+        results = Results(axis=axis, planes=planes, lines=lines)
+        for form in forms(terms, results):
+            if not sums.CANDIDATES[form.form].applies(terms, results):
+                continue
+            if form.form in {"winograd", "loop"} and rank == 3 and axis:
+                continue
+            expected = Work(**written(terms, results, form))
+            assert work(terms, results, form) == expected, (form, results)
+
+
+def test_every_form_but_the_programs_own_has_a_candidate_and_a_writer():
+    assert set(sums.CANDIDATES) == set(WRITERS) == set(FORMS) - {"outputs"}
+
+
+def test_pairs_are_for_columns_along_axis_0():
+    column = SUMS["j2d9pt-gol"]
+    pairs = sums.CANDIDATES["winograd"]
+    assert columns(column)
+    assert pairs.applies(column, Results(axis=0, planes=2))
+    assert not pairs.applies(column, Results(axis=0, planes=1))
+    assert not pairs.applies(column, Results(axis=1, planes=2))
+    assert not pairs.applies(SUMS["box1d4r"], Results(axis=0, planes=2))

@@ -1,0 +1,258 @@
+"""What annotated C means: types, counters and conversions are those of the file, and so is what variants are held to.
+
+Every file is compiled as it is, tuned, compiled again, and called on numbers that no specification mentions.
+"""
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.frontends.annotated.file import read_file
+from tilewright.runtime import loops as runtime
+from tilewright.verbs.annotated.annotate import annotate
+from tilewright.verbs.annotated.case import make_case
+
+FILE = """{top}
+#define N 103
+void f(double *a, double *y{more}) {{
+  {before}
+  /*@ begin PerfTuning (
+    def build {{ arg build_command = 'gcc -O1'; }}
+    def performance_params {{ {params} }}
+    def input_params {{ param N[] = [103]; }}
+    def input_vars {{ decl static double a[N] = random; decl static double y[N] = random; {inputs} }}
+    def search {{ arg algorithm = 'Exhaustive'; }}
+  ) @*/
+  /*@ begin Loop(transform {transform} {body}) @*/
+  {body}
+  /*@ end @*/
+  /*@ end @*/
+  {behind}
+}}
+"""
+UNROLL = ("Unroll(ufactor=UF)", "param UF[] = [4];")
+OPENMP = ("Composite(openmp=(P, 'omp parallel for'))", "param P[] = [True];")
+TILE = ("Composite(tile=[('i',T,'it'),('j',T,'jt')])", "param T[] = [5];")
+FORM = {
+    "local int": (UNROLL, "int i; int tmp;", "for (i = 0; i < N; i++) { tmp = a[i]; y[i] = tmp*2.5; }", ""),
+    "local float": (UNROLL, "int i; float t;", "for (i = 0; i < N; i++) { t = a[i]*1e-3; y[i] = t*1e3; }", ""),
+    "counter behind": (UNROLL, "int i;", "for (i = 0; i <= N-3; i++) y[i] = 2*a[i];", "y[0] = i;"),
+    "counters of tiles behind": (
+        TILE,
+        "int i, j;",
+        "for (i = 0; i <= 8; i++) for (j = 2; j <= i+7; j += 3) y[10*i + j] = a[i]*a[j];",
+        "if (i > 0) y[1] = 100*i + j;",
+    ),
+    "counter of a parallel loop behind": (OPENMP, "int i;", "for (i = N-1; i >= 7; i--) y[i] = 2*a[i];", "y[0] = i;"),
+    "counter inside": (
+        UNROLL,
+        "int i, j;",
+        "for (i = 0; i < N; i++) { for (j = i; j <= 50; j += 4) y[i] += a[j]; y[i] += j; }",
+        "",
+    ),
+    "int in a condition": (
+        UNROLL,
+        "int i, k;",
+        "for (i = 0; i < N; i++) { k = a[i]*0.5; if (k > 2) y[i] = 1; else y[i] = k; }",
+        "",
+    ),
+    "int in a subscript": (UNROLL, "int i, k;", "for (i = 0; i < N; i++) { k = i*0.4; y[k] = y[k] + a[i]*k; }", ""),
+    "whole numbers in a double": (
+        UNROLL,
+        "int i; double h;",
+        "for (i = 0; i < N; i++) { h = i; if (h/2 > 10.25) y[i] = h/2; }",
+        "",
+    ),
+    "int accumulator": (OPENMP, "int i, s = 3;", "for (i = 0; i < N; i++) s += a[i]*0.5;", "y[0] = s;"),
+    "int minimum": (OPENMP, "int i, s = 99;", "for (i = 0; i < N; i++) s = fmin(s, a[i]*7.7);", "y[0] = s;"),
+    "started scalar": (OPENMP, "int i; double s = 0;", "for (i = 0; i < N; i++) s += a[i]*y[i];", "y[0] = s;"),
+    "two scalars": (
+        UNROLL,
+        "int i; long k = 5; float q = 1;",
+        "for (i = 0; i < N; i++) { q = 0.5*q + a[i]; k += i; }",
+        "y[0] = q; y[1] = k;",
+    ),
+}
+
+
+def written(form, before, body, behind="", *, top="", inputs="", more=""):
+    transform, params = form
+    return FILE.format(
+        top=f"#include <math.h>\n{top}",
+        before=before,
+        params=params,
+        transform=transform,
+        body=body,
+        behind=behind,
+        inputs=inputs,
+        more=more,
+    )
+
+
+def called(path, seed):
+    """Compile a file and return what it makes of its arrays."""
+    target = path.with_suffix(".so")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-w", "-fopenmp", str(path), "-o", str(target), "-lm"], check=True)
+    rng = np.random.default_rng(seed)
+    a, y = rng.uniform(-9, 9, 103), rng.uniform(-9, 9, 103)
+    ctypes.CDLL(str(target)).f(*(ctypes.c_void_p(each.ctypes.data) for each in (a, y)))
+    return y
+
+
+def tuned(path, text):
+    """Tune a text; return its size's result."""
+    path.write_text(text)
+    result = annotate(path, out=path.with_name("out.c"), runs=1, seconds=100, repeats=1)
+    (size,) = result.to_dict()["regions"][0]["results"]
+    assert size["outcomes"] == {"ok": 1}, size["failures"]
+    return result
+
+
+@pytest.mark.parametrize("name", FORM)
+def test_the_new_file_means_what_the_old_one_does(name, tmp_path):
+    tuned(tmp_path / "a.c", written(*FORM[name]))
+    for seed in range(2):
+        old, new = called(tmp_path / "a.c", seed), called(tmp_path / "out.c", seed)
+        np.testing.assert_allclose(new, old, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize(("ctype", "sums"), [("int", False), ("double", True)])
+def test_an_integer_that_real_terms_are_added_to_is_no_sum(ctype, sums, tmp_path):
+    body = "for (i = 0; i < N; i++) s += a[i]*0.5;"
+    result = tuned(tmp_path / "a.c", written(OPENMP, f"int i; {ctype} s = 3;", body, "y[0] = s;"))
+    notes = " ".join(result.sites[0].sizes[0].notes)
+    assert ("running the loop over 'i' in parallel is illegal" not in notes) is sums
+
+
+def test_static_variables_of_the_file_are_left_as_it_leaves_them(tmp_path):
+    body = "for (i = 0; i < N; i++) { total += a[i]*2; y[i] = total; }"
+    text = written(UNROLL, "int i;", body, "y[3] = total;", top="static long total = 2;")
+    tuned(tmp_path / "a.c", text)
+    np.testing.assert_array_equal(called(tmp_path / "out.c", 1), called(tmp_path / "a.c", 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "more", "message"),
+    [
+        ("int i;", "for (i = 0; i < m; i++) y[i] = a[i];", "", "'m' in the region of line 5 is declared as a number n"),
+        ("int i;", "for (i = 0; i < N; i++) y[i] = a[i]*c;", "", "'c' in the region of line 5 is declared as a number"),
+        (
+            "int i;",
+            "for (i = 0; i < m; i++) y[i] = a[i];",
+            ", int m",
+            "subscripts in the region of line 5 depend on 'm', which has no value",
+        ),
+        (
+            "int i; unsigned char c;",
+            "for (i = 0; i < N; i++) { c = a[i]; y[i] = c; }",
+            "",
+            "'c' in the region of line 5 is declared as a number neither in the file nor",
+        ),
+        (
+            "int i;",
+            "for (i = 0; i < N; i++) y[i] = b[i];",
+            ", double *b",
+            "the array 'b' in the region of line 5 has no extents in the specification",
+        ),
+    ],
+)
+def test_names_without_a_type_or_a_value_are_refused(before, body, more, message, tmp_path):
+    path = tmp_path / "a.c"
+    path.write_text(written(UNROLL, before, body, more=more).replace("#include <math.h>\n", "", 1))
+    with pytest.raises(UsageError, match=message):
+        annotate(path, runs=1, seconds=100, repeats=1)
+
+
+def test_an_extent_that_the_file_sets_is_known(tmp_path):
+    text = written(UNROLL, "int i; const int half = 103/2;", "for (i = 0; i < half; i++) y[i] = 2*a[i];")
+    result = tuned(tmp_path / "a.c", text)
+    assert "i <= half" in result.text
+    np.testing.assert_array_equal(called(tmp_path / "out.c", 1), called(tmp_path / "a.c", 1))
+
+
+def test_a_type_that_file_and_specification_disagree_on_is_refused(tmp_path):
+    path = tmp_path / "a.c"
+    text = written(UNROLL, "int i;", "for (i = 0; i < N; i++) y[i] = 2*a[i];")
+    path.write_text(text.replace("decl static double a", "decl static float a"))
+    with pytest.raises(UsageError, match="the file declares 'a' as double, its specification of line 6 as float"):
+        annotate(path, runs=1, seconds=100, repeats=1)
+
+
+def test_a_counter_that_is_lost_is_refused(tmp_path):
+    path = tmp_path / "a.c"
+    body = "for (i = 0; i < N; i++) { if (a[i] > 1) { for (j = 0; j < i; j++) y[j] += a[i]; } }"
+    path.write_text(written(UNROLL, "int i, j;", body, "y[0] = j;"))
+    with pytest.raises(UsageError, match="the counter 'j' is read behind its loop in the region of line 13"):
+        annotate(path, runs=1, seconds=100, repeats=1)
+
+
+def test_the_reference_is_the_files_own_text(tmp_path, monkeypatch):
+    """A region that is read as something else than its text is refused, whatever its variants agree on."""
+    built = []
+    real = runtime.build
+
+    def wrong(command, text, *rest):
+        built.append((command, text))
+        return real(command, text.replace("2.5 * a[i]", "2.0 * a[i]"), *rest)  # only the printed body has these spaces
+
+    monkeypatch.setattr(runtime, "build", wrong)
+    path = tmp_path / "a.c"
+    path.write_text(written(UNROLL, "int i;", "for (i = 0; i < N; i++) y[i] = 2.5*a[i];"))
+    with pytest.raises(UsageError, match=r"computes something else than its own text: 'y' differs"):
+        annotate(path, runs=1, seconds=100, repeats=1)
+    references = [command for command, text in built if "y[i] = 2.5*a[i];" in text]
+    assert references[0][1:] == ("-O1", "-ffp-contract=off")
+
+
+def test_inputs_are_wide_and_scalars_start_anywhere():
+    """What a variant forgets only shows where inputs differ from what is usual."""
+    inputs = [
+        runtime.Input(name="x", dtype="float64", extents=(40,), wide=True),
+        runtime.Input(name="s", dtype="float64", init=0, wide=True),
+        runtime.Input(name="k", dtype="int32", init=0, wide=True),
+        runtime.Input(name="n", dtype="int32", init=40),
+    ]
+    head = (
+        "#include <stdlib.h>\ndouble tw_run(void **p) {{ double *x = p[0], *s = p[1]; int *k = p[2], n = *(int *)p[3];"
+    )
+    body = " for (int i = 0; i < n; i++) {{ {0} }} return 0.0; }}"
+    objects = {
+        name: runtime.build(("cc", "-O1"), (head + body).format(text))
+        for name, text in {
+            "right": "*s += x[i]; *k += 1;",
+            "forgets s": "*s = (i ? *s : 0) + x[i]; *k += 1;",
+            "forgets k": "*s += x[i]; *k = i + 1;",
+            "misses negative ones": "*s += x[i] < 0 ? -x[i] : x[i]; *k += 1;",
+            "misses large ones": "*s += x[i] > 2 ? 2 : x[i]; *k += 1;",
+        }.items()
+    }
+    right = objects.pop("right")
+    originals = runtime.Originals(timed=right, reference=right, second=right, initial=None)
+    assert runtime.prepare(originals, inputs, 0, 1, 60.0)[1:] == (True, True)
+    assert runtime.trial(right, 1, 1.0)
+    for wrong in objects.values():
+        with pytest.raises(runtime.WrongResultError):
+            runtime.trial(wrong, 1, 1.0)
+
+
+def test_roots_are_compared_on_positive_numbers():
+    text = "#include <math.h>\ndouble tw_run(void **p) { double *x = p[0]; x[0] = sqrt(x[0]); return 0.0; }"
+    data = runtime.build(("cc", "-O1"), text)
+    originals = runtime.Originals(timed=data, reference=data, second=data, initial=None)
+    inputs = [runtime.Input(name="x", dtype="float64", extents=(20,), wide=True)]
+    for seed in range(5):
+        assert runtime.prepare(originals, inputs, seed, 1, 60.0)[1] is True
+
+
+def test_everything_that_chooses_no_elements_is_compared_on_wide_numbers():
+    """Arrays and scalars that begin with 0 among them: a variant that forgets what was there shows."""
+    body = "for (i = 0; i < N; i++) { s += a[i]*t[i] + q; y[k[i] + m] += s; }"
+    arrays = "decl static double t[N] = 0; decl static int k[N] = 0; decl double q = 0; decl int m = 0;"
+    text = written(UNROLL, "int i; double s = 0;", body, "y[0] = s;", inputs=arrays, more=", double q, int m")
+    (site,) = read_file(text.replace("#define N 103\n", ""))
+    case = make_case(site, site.spec, {"N": 103}, None)
+    assert {each.name for each in case.inputs if each.wide} == {"a", "y", "t", "q", "s"}
+    assert {each.name for each in case.inputs if not each.wide} == {"k", "m"}

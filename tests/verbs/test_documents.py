@@ -1,0 +1,147 @@
+"""What README and the documentation show works as it is written there."""
+
+import doctest
+import importlib
+import importlib.util
+import re
+import runpy
+import shlex
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tilewright
+from tilewright.cli.app import app
+from tilewright.cli.settings import KEYS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+WHOLE = ("tilewright.verbs.operators", "tilewright.sparse.krylov", "tilewright.base.errors")
+LINE = r"python3 -m venv \.venv && \.venv/bin/pip install .+"
+
+
+def _blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+DERIVATIONS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "derivations").glob("[!i]*.md"))
+FOLLOWED = ("tutorial", "pipelines", "howto", "points", "waves", "numerics", "sums")
+PAGES = ["README.md", *(f"docs/{name}.md" for name in FOLLOWED), *DERIVATIONS]
+
+
+@pytest.mark.parametrize("document", PAGES)
+def test_the_python_examples_run(document, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = _blocks((ROOT / document).read_text(encoding="utf-8"), "python")
+    assert blocks
+    code = compile("\n".join(blocks), document, "exec")
+    exec(code, {"__name__": "example"})  # noqa: S102  (our own documentation)
+
+
+@pytest.mark.parametrize("page", ["how-it-works"])
+def test_what_the_blocks_of_a_page_print_stands_below_them(page, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    printed, shown, names = "", 0, {"__name__": "example"}
+    for language, block in blocks:
+        if language == "python":
+            assert not printed, "what was printed stands nowhere"
+            exec(compile(block, page, "exec"), names)  # noqa: S102  (our own documentation)
+            printed = "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
+        else:
+            assert doctest.OutputChecker().check_output(block, printed, doctest.ELLIPSIS), printed
+            printed, shown = "", shown + 1
+    assert not printed
+    assert shown
+
+
+def test_readme_has_one_line_that_runs_and_one_that_tests():
+    lines = [block.strip() for block in _blocks(README, "bash") if re.fullmatch(LINE, block.strip())]
+    assert len(lines) == 2
+    assert ".venv/bin/tilewright run heat2d --shape 2048x2048 --steps 256 --check" in lines[0]
+    assert lines[1].endswith(".venv/bin/pytest -n auto --dist worksteal")
+
+
+def test_ci_calls_the_test_line_of_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "grep -m1 -F '.venv/bin/pytest' README.md" in script
+    assert README.count(".venv/bin/pytest") == 1
+
+
+def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    (block,) = [block for block in _blocks(README, "bash") if block.startswith("tilewright run")]
+    lines = [part.strip() for line in block.splitlines() for part in line.partition("#")[0].split(";")]
+    assert len(lines) == 14
+    for line in lines:
+        name, *arguments = shlex.split(line)
+        assert name == "tilewright"
+        with pytest.raises(SystemExit) as ended:
+            app(arguments, prog_name=name)
+        assert not ended.value.code, (line, capsys.readouterr().err)
+    with Image.open("soft.png") as picture:
+        assert picture.size == (320, 240)
+    before, after = np.load("examples/data/u.npy"), np.load("v.npy")
+    assert 0 < after.max() < 0.5 * before.max()
+    assert Path("hybrid.svg").exists()
+
+
+def test_the_settings_page_has_every_setting():
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`--([a-z]+)` \| `TILEWRIGHT", page)) == set(KEYS)
+    assert {name.lower() for name in re.findall(r"\| `TILEWRIGHT_([A-Z]+)`", page)} == set(KEYS)
+
+
+def test_the_reference_has_every_public_name():
+    """As a name of its own, or as a member of a module that is there as a whole."""
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^::: (\S+)", page, flags=re.MULTILINE)
+    for path in shown:
+        module, _, name = path.rpartition(".")
+        found = importlib.util.find_spec(path) if path in WHOLE else getattr(importlib.import_module(module), name)
+        assert found is not None, path
+    homes = {name: f"{module}.{name}" for module, names in tilewright._HOMES.items() for name in names}
+    missing = [n for n, path in homes.items() if path not in shown and path.rpartition(".")[0] not in WHOLE]
+    assert missing == []
+    assert set(tilewright.__all__) - set(homes) == {"chain", "distributed", "image", "sparse", "waves", "__version__"}
+
+
+def _names_something(dotted: str) -> bool:
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        with suppress(ModuleNotFoundError):
+            found = importlib.import_module(".".join(parts[:end]))
+            for name in parts[end:]:
+                found = getattr(found, name, None)
+            return found is not None
+    return False
+
+
+def test_modules_and_paths_that_the_documents_name_exist():
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"^```diff\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)  # what it adds is nowhere else
+        names = {name for name in re.findall(r"\btilewright(?:\.[A-Za-z_]\w*)+", text) if name != "tilewright.toml"}
+        assert not [name for name in sorted(names) if not _names_something(name)], path.name
+        files = re.findall(r"(?<![\w./])(?:src/tilewright|tests|benchmarks|docs|examples)/[\w/-]+\.py\b", text)
+        assert not [name for name in sorted(set(files)) if not (ROOT / name).exists()], path.name
+
+
+def test_links_between_the_documents_exist():
+    """In the repository as well: what only the site has is no link."""
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_the_gallery_shows_the_examples_as_they_are():
+    made = runpy.run_path(str(ROOT / "docs" / "gallery.py"), run_name="gallery")
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](), "python docs/gallery.py writes it anew"
+    pictures = {path.stem for path in (ROOT / "docs" / "images" / "gallery").glob("*.png")}
+    assert pictures == {path.stem for path in made["EXAMPLES"]}

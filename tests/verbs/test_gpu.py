@@ -1,0 +1,235 @@
+"""GPU backends as a user meets them, under Oclgrind and without any GPU."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
+from tilewright.base.records import Outcome, Resources
+from tilewright.driver import prepare
+from tilewright.plan import read_target
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import found as devices
+from tilewright.runtime.devices import nvrtc, opencl
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.spaces.periodic import plan_blocks
+from tilewright.verbs.predict import as_machine
+from tilewright.verbs.tuning import screen as screening
+
+OCLGRIND = "opencl:oclgrind"
+
+
+@pytest.fixture(autouse=True)
+def oclgrind():
+    opencl.prepare_oclgrind()
+
+
+def test_run_gives_what_numpy_gives():
+    u = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+    before = u.copy()
+    out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="hybrid:t=4,s=3x8,threads=1x8")
+    np.testing.assert_allclose(out, tw.run("jacobi2d", u, steps=5, backend="numpy"), rtol=1e-6)
+    assert np.array_equal(u, before)
+
+
+def test_run_on_a_periodic_grid_with_a_callback_and_an_output_array():
+    u = np.random.default_rng(0).random((9, 40))
+    seen = []
+    out = np.zeros_like(u)
+    tw.run(
+        "heat2d",
+        u,
+        steps=6,
+        backend=OCLGRIND,
+        boundary="wrap",
+        tiling="hybrid:t=2,s=2x8,threads=1x8",
+        every=3,
+        callback=lambda step, _: seen.append(step),
+        out=out,
+    )
+    np.testing.assert_allclose(out, tw.run("heat2d", u, steps=6, backend="numpy", boundary="wrap"), rtol=1e-12)
+    assert seen == [3, 6]
+
+
+def test_streaming_tiles_get_their_threads():
+    u = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+    expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
+    out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12")
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+    asked = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, tiling="streaming:t=3,s=8x12,threads=1x5", record=True)
+    np.testing.assert_array_equal(asked.state, out)
+    assert str(asked.tiling) == "streaming:t=3,s=8x12,threads=1x5"
+    with pytest.raises(IllegalTilingError, match="with threads is one for GPUs"):
+        tw.run("jacobi2d", u, steps=5, backend="c", tiling="streaming:t=3,s=8x12,threads=1x8")
+
+
+def test_what_a_gpu_cannot_do_is_said():
+    u = np.ones((20, 30), np.float32)
+    with pytest.raises(UsageError, match="there is no OpenCL device 'cray'"):
+        tw.run("jacobi2d", u, steps=2, backend="opencl:cray")
+    with pytest.raises(UsageError, match="no kernels for 'orthogonal"):
+        tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="orthogonal:t=4,s=8x8")
+    with pytest.raises(ArrayError, match="on chip"):
+        tw.run("jacobi2d", u, steps=2, backend=OCLGRIND, tiling="hybrid:t=64,s=64x512")
+    with pytest.raises(UsageError, match="GPU backends compute in float32"):
+        tw.run("jacobi2d", u.astype(np.complex64), steps=2, backend=OCLGRIND)
+
+
+def test_candidates_are_screened_without_a_gpu():
+    plan = tw.tune(
+        "j2d5pt", shape=(2048, 2048), steps=64, machine="gtx980", backend="cuda", effort="none", candidates=4
+    )
+    document = plan.to_dict()
+    assert document["backend"] == "cuda"
+    assert document["evaluated"] == len(document["candidates"]) == 4
+    for each in document["candidates"]:
+        assert each["registers"] > 0
+        assert each["spills"] == each["stack_bytes"] == 0
+        assert (each["shared_bytes"] > 0) == (each["tiling"]["family"] != "none")
+        assert each["measured_seconds"] is None
+        assert each["predicted_seconds"] > 0
+    assert document["winner"]["outcome"] is None
+    assert "__global__" in plan.source
+    assert "4 compiled" in plan.explain()
+    with pytest.raises(UsageError, match="no C code"):
+        plan.export("kernel.c")
+
+
+def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
+    problem = make_problem(program("j2d5pt"), (2048, 2048), 64)
+    machine = as_machine("v100")
+    needs = {
+        "hybrid:t=8,s=8x64,threads=1x64": nvrtc.Resources(
+            registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=9000
+        ),
+        "hybrid:t=8,s=9x64,threads=1x64": nvrtc.Resources(registers=255, spill_bytes=64, stack_bytes=8, shared_bytes=9),
+        "hybrid:t=8,s=7x64,threads=1x64": nvrtc.Resources(
+            registers=40, spill_bytes=0, stack_bytes=0, shared_bytes=2**20
+        ),
+    }
+    found = [
+        screening._judged(problem, machine, parse(tile), screening.Built(resources=each), Outcome.OK, "")
+        for tile, each in needs.items()
+    ]
+    assert [each.outcome for each in found] == [None, Outcome.SPILLS, Outcome.LAUNCH]
+    assert "64 bytes of spills" in found[1].detail
+
+
+def test_candidates_are_ranked_by_their_bound_and_next_to_no_registers_must_win_by_a_margin():
+    def screened(registers, bound_seconds):
+        needs = Resources(registers=registers)
+        return screening.Screened(
+            tiling=parse("none"), predicted_seconds=9.0, resources=needs, bound_seconds=bound_seconds
+        ).expected_seconds
+
+    assert screened(240, 1.0) == 1.0
+    assert 1.0 < screened(241, 1.0) == screening.MARGIN
+    assert screened(255, None) == 9.0
+
+
+def test_registers_of_the_code_count_in_the_prediction():
+    from tilewright.costs import time as model
+
+    problem, machine = make_problem(program("j2d5pt"), (8192, 8192), 512), as_machine("gtx980")
+    tiling = parse("hybrid:t=8,s=8x64,threads=1x256")
+    few, many = (
+        model.predict(
+            problem,
+            tiling,
+            machine,
+            resources=nvrtc.Resources(registers=count, spill_bytes=0, stack_bytes=0, shared_bytes=4096),
+        )
+        for count in (32, 200)
+    )
+    assert few.tiles_per_sm > many.tiles_per_sm
+    assert few.seconds < many.seconds
+
+
+def test_the_compiler_is_told_the_machine():
+    names = {"gtx980": "sm_52", "v100": "sm_70", "a100": "sm_80", "rtx4090": "sm_89", "h200": "sm_90"}
+    assert {name: screening.architecture(as_machine(name)) for name in names} == names
+
+
+def test_cuda_without_a_driver(monkeypatch):
+    from tilewright.runtime.devices import cuda
+
+    monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
+    cuda._library.cache_clear()
+    with pytest.raises(ToolchainError, match="driver"):
+        tw.run("jacobi2d", np.ones((9, 9), np.float32), steps=1, backend="cuda")
+
+
+def test_families_compete_on_gpus():
+    chosen = tw.select("star3d1r", shape=(512, 512, 512), steps=1000, machine="v100", within=3.0)
+    assert {"none", "hybrid", "streaming"} <= {each.tiling.family for each in chosen}
+    assert chosen[0].tiling.family == tw.predict("star3d1r", shape=(512,) * 3, steps=1000, machine="v100").tiling.family
+    plan = tw.tune(
+        "star3d1r", shape=(256, 256, 256), steps=64, machine="v100", backend="cuda", effort="none", candidates=16
+    )
+    tried = {each.tiling.family for each in plan.candidates}
+    assert {"none", "hybrid", "streaming"} <= tried
+    assert plan.winner.predicted_seconds == min(each.predicted_seconds for each in plan.candidates)
+
+
+def test_an_untuned_run_takes_the_models_choice(monkeypatch):
+    machine = as_machine("h100")
+    monkeypatch.setattr(devices, "device_machine", lambda _: machine)
+    large = make_problem(program("j2d5pt"), (8192, 8192), 64)
+    found = prepare(large, read_target(OCLGRIND))
+    assert found.plan.block is None
+    assert found.plan.tiling == gpu_defaults(large, machine)[0].tiling
+    assert found.plan.tiling.family == "streaming"
+
+
+def test_an_untuned_run_that_wraps_takes_the_models_blocks(monkeypatch):
+    machine = as_machine("h100")
+    monkeypatch.setattr(devices, "device_machine", lambda _: machine)
+    large = make_problem(program("j2d5pt"), (8192, 8192), 64, boundary="wrap")
+    found = prepare(large, read_target(OCLGRIND))
+    blocks = plan_blocks(large, machine, lambda block: gpu_defaults(block, machine)[0].tiling)
+    assert found.plan.block == blocks.extended
+    assert found.plan.tiling == blocks.tiling
+
+
+@pytest.mark.parametrize("fault", ["spills", "shared", "threads"])
+def test_an_untuned_run_takes_the_next_best_where_the_first_does_not_fit(monkeypatch, fault):
+    from tilewright import driver
+    from tilewright.runtime.devices import gpu
+
+    machine = as_machine("h100")
+    large = make_problem(program("star2d2r"), (8192, 8192), 64)
+    ways = [each.tiling for each in gpu_defaults(large, machine)]
+    load = gpu.load
+
+    def spoilt(device, artifact, schedule):
+        first = schedule.tiling.family == ways[0].family
+        if first and fault == "shared":
+            raise ArrayError("a group needs more on chip")
+        found = load(device, artifact, schedule)
+        if first and fault == "spills":
+            return replace(found, resources=Resources(registers=255, spill_bytes=8, stack_bytes=0, shared_bytes=0))
+        if first and fault == "threads":
+            kernels = tuple(replace(each, threads=2048) for each in found.source.kernels)
+            return replace(found, source=replace(found.source, kernels=kernels))
+        return found
+
+    monkeypatch.setattr(devices, "device_machine", lambda _: machine)
+    monkeypatch.setattr(gpu, "load", spoilt)
+    driver._loaded.cache_clear()
+    try:
+        found = prepare(large, read_target(OCLGRIND))
+    finally:
+        driver._loaded.cache_clear()
+    assert found.plan.tiling == next(each for each in ways if each.family != ways[0].family)
+
+
+def test_what_an_untuned_run_on_a_small_simulated_device_gives():
+    u = np.random.default_rng(0).random((20, 30), dtype=np.float32)
+    for boundary in ("fixed", "wrap"):
+        out = tw.run("jacobi2d", u, steps=5, backend=OCLGRIND, boundary=boundary)
+        expected = tw.run("jacobi2d", u, steps=5, backend="numpy", boundary=boundary)
+        np.testing.assert_allclose(out, expected, rtol=1e-6)

@@ -1,0 +1,239 @@
+"""tw.pipeline, tw.fuse and tw.image."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import ndimage
+
+import tilewright as tw
+from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
+from tilewright.runtime.warn import forget_warnings
+
+MODES = ("reflect", "nearest", "mirror", "wrap", "constant:0.3")
+
+
+@pytest.mark.parametrize("border", MODES)
+def test_blur_is_scipys(border):
+    mode, _, value = border.partition(":")
+    image = np.random.default_rng(0).random((61, 83))
+    for sigma, shape in ((0.6, (61, 83)), (2.0, (61, 83)), (3.0, (7, 83))):
+        part = image[: shape[0]]
+        expected = ndimage.gaussian_filter(part, sigma, mode=mode, cval=float(value or 0))
+        for dtype in (np.float32, np.float64):
+            assert np.abs(tw.image.blur(part.astype(dtype), sigma, boundary=border) - expected).max() < 1e-5
+        np.testing.assert_allclose(tw.image.blur(part, sigma, boundary=border), expected, atol=1e-13)
+
+
+def test_sobel_is_scikit_images():
+    from skimage import filters
+
+    image = np.random.default_rng(0).random((40, 50))
+    np.testing.assert_allclose(tw.image.sobel(image), filters.sobel(image), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["camera.png", "coins.png", "chessboard_GRAY.png", "coffee.png"])
+def test_canny_is_scikit_images(name):
+    import skimage
+    from skimage import color, feature, io, util
+
+    image = util.img_as_float(io.imread(f"{skimage.__path__[0]}/data/{name}"))
+    image = (color.rgb2gray(image[..., :3]) if image.ndim == 3 else image)[:256, :300]
+    for sigma, low, high, mode in ((1.4, 0.1, 0.2, None), (2.0, 0.05, 0.1, "reflect")):
+        options = {} if mode is None else {"mode": mode}
+        expected = feature.canny(image, sigma, low_threshold=low, high_threshold=high, **options)
+        found = tw.image.canny(image, sigma, low, high, boundary=mode)
+        assert set(np.unique(found)) <= {0, 255}
+        both = np.count_nonzero(expected & (found > 0))
+        assert 2 * both >= 0.99 * (np.count_nonzero(expected) + np.count_nonzero(found))
+
+
+def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
+    from tilewright.runtime.pipelines import hysteresis as module
+
+    values = ndimage.gaussian_filter(np.random.default_rng(3).random((60, 70)), 1.0)
+    low, high = np.quantile(values, [0.6, 0.97])
+    quick = module.hysteresis(values, low, high)
+    np.testing.assert_array_equal(quick, module._with_numpy(values, low, high))
+    assert 0 < np.count_nonzero(quick) < np.count_nonzero(values >= low)
+
+    def failing(*_):
+        raise ToolchainError("there is no C compiler on this machine")
+
+    monkeypatch.setattr(module, "functions", failing)
+    forget_warnings()
+    with pytest.warns(TilewrightWarning, match="running with NumPy, which is many times slower: there is no C comp"):
+        np.testing.assert_array_equal(module.hysteresis(values, low, high), quick)
+    forget_warnings()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_value_equal_to_a_threshold_reaches_it(dtype):
+    from tilewright.runtime.pipelines import hysteresis as module
+
+    values = np.array([[0.5, 0.25, 0.125, 0.25], [0.0, 0.0, 0.0, 0.0], [0.25, 0.0, 0.0, 0.5]], dtype)
+    for low, high, edges in ((0.25, 0.5, [(0, 0), (0, 1), (2, 3)]), (0.5, 0.5, [(0, 0), (2, 3)])):
+        for compute in (module.hysteresis, module._with_numpy):
+            assert [tuple(map(int, cell)) for cell in np.argwhere(compute(values, low, high) == 255)] == edges
+
+
+def test_inputs_of_any_layout_are_only_read():
+    image = np.random.default_rng(0).random((50, 90)).astype(np.float32)
+    blur = tw.pipeline("blur", radius=2)
+    expected = blur(image)
+    for view in (image[::-1][::-1], np.asfortranarray(image), np.ascontiguousarray(image.T).T):
+        view.flags.writeable = False
+        np.testing.assert_array_equal(blur(view), expected)
+    np.testing.assert_array_equal(blur(image[:, ::-1].copy()[:, ::-1]), expected)
+    out = np.empty_like(image)
+    assert blur(image, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(blur(image, out=image.copy()), expected)
+
+
+def test_in_place_through_out():
+    image = np.random.default_rng(0).random((40, 41)).astype(np.float32)
+    expected = tw.pipeline("blur", radius=3)(image)
+    tw.pipeline("blur", radius=3)(image, out=image)
+    np.testing.assert_array_equal(image, expected)
+
+
+def test_iterations_apply_the_pipeline_again():
+    image = np.random.default_rng(0).random((30, 40))
+    blur = tw.pipeline("blur", radius=1)
+    np.testing.assert_array_equal(blur(image, iterations=3), blur(blur(blur(image))))
+    with pytest.raises(UsageError, match="cannot be iterated"):
+        tw.pipeline(lambda u: u.astype("float32"), name="turn")(image, iterations=2)
+
+
+def test_mistakes_are_one_sentence():
+    image = np.zeros((8, 8), np.float32)
+    blur = tw.pipeline("blur")
+    for call, message in (
+        (lambda: tw.pipeline("blurr"), "did you mean blur"),
+        (lambda: tw.pipeline("blur", sigmas=1), "takes no option 'sigmas'"),
+        (lambda: tw.pipeline("blur", sigma=-1.0), "sigma is a positive number"),
+        (lambda: tw.pipeline("blur", sigma=100.0), "0 to 64"),
+        (lambda: blur(image, image), "takes 1 array"),
+        (lambda: blur(image, amount=2), "has no scalar 'amount'"),
+        (lambda: blur(image, boundary="fixed"), "the boundary of a grid"),
+        (lambda: blur(image, fusion="S3"), "every stencil"),
+        (lambda: blur(image, backend="cuda"), "backend"),
+        (lambda: blur(image, iterations=0), "iterations"),
+        (lambda: tw.pipeline(3), "a pipeline is a function"),
+        (lambda: tw.image.canny(image, low=0.5, high=0.1), "low <= high"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            call()
+    for call, message in (
+        (lambda: blur(np.zeros((2, 2, 2), np.float32)), "2 dimensions"),
+        (lambda: blur(np.zeros((0, 3), np.float32)), "at least 1 cell"),
+        (lambda: blur(np.zeros((3, 3), np.uint16)), "uint16"),
+        (lambda: blur(image, out=np.zeros((2, 2), np.float32)), "out="),
+        (lambda: tw.image.blur(np.zeros((3, 3), np.int32)), "image / 255"),
+        (lambda: tw.image.sobel(np.zeros((3, 3, 2), np.uint8)), "3 or 4 channels last"),
+    ):
+        with pytest.raises(ArrayError, match=message):
+            call()
+
+
+def test_nan_and_infinity_stay_where_they_reach():
+    image = np.zeros((40, 60), np.float32)
+    image[20, 30] = np.nan
+    result = tw.pipeline("blur", radius=2)(image)
+    assert np.isnan(result[18:23, 28:33]).all()
+    assert np.count_nonzero(np.isnan(result)) == 25
+
+
+def test_fuse_ranks_every_fusion_of_canny():
+    plan = tw.fuse("canny", shape=(4096, 4096), machine="gtx780", top=400)
+    document = plan.to_dict()
+    assert document["full_fusion_halos"]["G1"] == [7, 7]
+    assert len(document["candidates"]) == 304 - _impossible(plan)
+    seconds = [c["seconds"] for c in document["candidates"]]
+    assert seconds == sorted(seconds)
+    assert all(sum(g["seconds"] for g in c["groups"]) == pytest.approx(c["seconds"]) for c in document["candidates"])
+    assert plan.explored.configurations > plan.explored.feasible > plan.explored.relevant > 0
+
+
+def _impossible(plan):
+    """Fusions with a group that fits no block."""
+    from tilewright.schedules.pipelines import fusion as fusions
+
+    shown = {candidate.fusion for candidate in plan.candidates}
+    missing = [f for f in fusions.fusions(plan.problem.pipeline) if f not in shown]
+    for fusion in missing:
+        with pytest.raises(UsageError):
+            tw.fuse("canny", shape=(4096, 4096), machine="gtx780", fusion=fusions.text(fusion))
+    return len(missing)
+
+
+def test_the_published_model_is_kept_by_name():
+    exact = tw.fuse("blur", shape=(4096, 4096), machine="gtx590", fusion="full", radius=7)
+    printed = tw.fuse("blur", shape=(4096, 4096), machine="gtx590", fusion="full", radius=7, model="published")
+    assert printed.best.seconds != exact.best.seconds
+    with pytest.raises(UsageError, match="model"):
+        tw.fuse("blur", shape=(64, 64), machine="gtx590", model="best")
+
+
+def test_a_plan_for_this_cpu_prefers_fused_canny():
+    plan = tw.fuse("canny", shape=(4096, 4096), machine="host", sigma=1.0)
+    assert plan.to_dict()["candidates"][0]["fusion"] == "(S1, S2, S3, S4, S5, S6, S7, S8)"
+
+
+@pytest.fixture
+def photo():
+    y, x = np.mgrid[:40, :50]
+    return np.stack([5 * x, 6 * y, 255 * ((x - 25) ** 2 + (y - 20) ** 2 < 100)], axis=-1).astype(np.uint8)
+
+
+def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo, tmp_path):
+    from tilewright.verbs.pipelines.image import process
+
+    Image.fromarray(photo).save(tmp_path / "in.png")
+    for operation, found in (
+        ("blur", tw.image.blur(photo, 1.5)),
+        ("sobel", np.rint(255 * np.clip(tw.image.sobel(photo), 0, 1)).astype(np.uint8)),
+        ("canny", tw.image.canny(photo, 1.5)),
+    ):
+        process(operation, tmp_path / "in.png", tmp_path / "out.png", sigma=1.5)
+        np.testing.assert_array_equal(found, np.asarray(Image.open(tmp_path / "out.png")))
+    assert tw.image.blur(photo).shape == photo.shape
+    assert np.count_nonzero(tw.image.canny(photo, 1.5)) >= 50
+    deep = tw.image.blur(257 * photo[..., 0].astype(np.uint16), 2.0)
+    np.testing.assert_allclose(deep / 65535, tw.image.blur(photo[..., 0] / np.float32(255), 2.0), atol=1e-5)
+
+
+def test_the_old_name_of_boundaries_warns_and_computes_the_same(photo):
+    grey = photo[..., 0] / np.float32(255)
+    blur = tw.pipeline("blur")
+    for old, new in (
+        (lambda: blur(grey, border="wrap"), blur(grey, boundary="wrap")),
+        (lambda: blur.reference(grey, border="wrap")["G3"], blur.reference(grey, boundary="wrap")["G3"]),
+        (lambda: tw.image.sobel(grey, border="mirror"), tw.image.sobel(grey, boundary="mirror")),
+        (lambda: tw.image.canny(grey, border="nearest"), tw.image.canny(grey, boundary="nearest")),
+    ):
+        with pytest.warns(tw.TilewrightWarning, match="is now called boundary=") as caught:
+            found = old()
+        assert [str(each.filename) for each in caught] == [__file__]
+        np.testing.assert_array_equal(found, new)
+    with pytest.warns(tw.TilewrightWarning, match="boundary="):
+        assert (
+            tw.fuse("blur", shape=(64, 64), border="wrap").problem
+            == tw.fuse("blur", shape=(64, 64), boundary="wrap").problem
+        )
+    with pytest.raises(UsageError, match="got both"):
+        blur(grey, border="wrap", boundary="wrap")
+
+
+def test_this_machine_is_the_default_of_every_model():
+    size = {"shape": (256, 256), "steps": 8}
+    assert tw.predict("heat2d", **size).machine == "host"
+    assert tw.select("heat2d", top=1, **size)[0].machine == "host"
+    assert tw.fuse("blur", shape=(64, 64)).machine == "host"
+    assert tw.supertune("heat2d", **size).winner.tiling is not None
+    one = tw.choose_tiling("heat2d", **size)
+    assert one == tw.choose_tiling(tw.predict("heat2d", **size).problem)
+    with pytest.raises(UsageError, match="none is given"):
+        tw.choose_tiling("heat2d")
+    with pytest.raises(UsageError, match="tiles of one family"):
+        tw.choose_tiling("edit_distance", shape=(64, 64))

@@ -1,0 +1,260 @@
+"""Runs in portions: callbacks, residuals, values that are not finite, masks and sources."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilewright as tw
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.reference import run as reference
+from tilewright.runtime import simulation
+from tilewright.runtime.warn import forget_warnings
+
+BACKENDS = ("c", "numpy")
+
+
+def field(shape, seed=3):
+    return np.random.default_rng(seed).random(shape)
+
+
+def exact(name, arrays, steps, boundary="fixed"):
+    problem = make_problem(program(name), arrays[0].shape, steps, "float64", boundary)
+    fields = {f: [a] for f, a in zip(problem.program.fields, arrays, strict=True)}
+    result = reference(problem, fields, {})
+    return result[problem.program.updated[0]]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
+@pytest.mark.parametrize("name", ["heat2d", "wave2d", "jacobi1d"])
+def test_a_callback_sees_every_kth_state(name, boundary, backend):
+    u0 = field((40,) * program(name).rank)
+    before, seen = u0.copy(), []
+    start = (u0,) * program(name).history("u")
+
+    def look(step, view):
+        assert not view.flags.writeable
+        seen.append((step, view.copy()))
+
+    out = tw.run(name, start, steps=23, every=7, callback=look, backend=backend, boundary=boundary, strict=True)
+    assert [step for step, _ in seen] == [7, 14, 21, 23]
+    for step, state in seen:
+        np.testing.assert_array_equal(state, exact(name, [u0], step, boundary))
+    np.testing.assert_array_equal(out, exact(name, [u0], 23, boundary))
+    np.testing.assert_array_equal(u0, before)
+
+
+def test_a_callback_ends_the_run_and_sees_all_fields():
+    arrays = [field((20, 20), seed) for seed in range(3)]
+    steps = []
+
+    def look(step, views):
+        assert len(views) == 3
+        steps.append(step)
+        return step >= 6
+
+    outs = tw.run("fdtd2d", *arrays, steps=100, every=3, callback=look)
+    assert steps == [3, 6]
+    for got, wanted in zip(outs, tw.run("fdtd2d", *arrays, steps=6), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def test_an_array_to_write_into():
+    u0 = field((20, 20))
+    out = np.empty_like(u0)
+    assert tw.run("heat2d", u0, steps=9, every=4, callback=lambda s, v: None, out=out) is out
+    np.testing.assert_allclose(out, exact("heat2d", [u0], 9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_until_ends_when_nothing_changes_any_more(backend):
+    u0 = field((12, 12))
+    steps = []
+    out = tw.run(
+        "heat2d", u0, steps=10_000, every=10, until=1e-9, callback=lambda s, v: steps.append(s), backend=backend
+    )
+    assert 20 < steps[-1] < 1000
+    last = exact("heat2d", [u0], steps[-1])
+    np.testing.assert_allclose(out, last, rtol=1e-12)
+    assert np.abs(last - exact("heat2d", [u0], steps[-1] - 10)).max() <= 10 * 1e-9
+    earlier = exact("heat2d", [u0], steps[-2])
+    assert np.abs(earlier - exact("heat2d", [u0], steps[-2] - 10)).max() > 10 * 1e-9
+
+
+def test_what_does_not_settle_is_said():
+    with pytest.warns(tw.TilewrightWarning, match="still changes by .* after 8 steps"):
+        tw.run("heat2d", field((12, 12)), steps=8, until=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("every", [1, 5, 64])
+def test_the_step_at_which_values_stop_being_finite(backend, every):
+    @tw.stencil
+    def doubling(u):
+        return u[0] * 1024.0 + 0.0 * u[-1]
+
+    u0 = np.full(50, 1.0, dtype=np.float32)
+    # 1024^12 = 2^120 is finite in float32, 1024^13 is not.
+    with pytest.warns(tw.TilewrightWarning, match="not finite from step 13 on, so the run ended at step"):
+        out = tw.run(doubling, u0, steps=200, every=every, backend=backend, boundary="nearest")
+    assert not np.isfinite(out).all()
+
+
+def test_data_that_are_not_finite_to_begin_with_are_no_news():
+    u0 = field((12, 12))
+    u0[5, 5] = np.nan
+    out = tw.run("heat2d", u0, steps=4, every=2)
+    assert np.isnan(out).sum() == 81
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("tiling", [None, "none", "hybrid:t=4,s=4x16"])
+@pytest.mark.parametrize("boundary", ["fixed", "wrap", "mirror"])
+def test_a_mask_keeps_cells(backend, tiling, boundary):
+    u0, mask = field((30, 40)), field((30, 40), 9) > 0.3
+    out = tw.run("heat2d", u0, steps=11, where=mask, backend=backend, tiling=tiling, boundary=boundary, strict=True)
+    state = u0
+    for _ in range(11):
+        state = np.where(mask, exact("heat2d", [state], 1, boundary), state)
+    np.testing.assert_array_equal(out, state)
+
+
+@pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")  # some are held
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 19), st.integers(0, 24), st.booleans()), min_size=1, max_size=3),
+    st.sampled_from(["fixed", "wrap", "nearest"]),
+    st.sampled_from(BACKENDS),
+)
+def test_sources_are_added_step_by_step(cells, boundary, backend):
+    steps, u0 = 12, field((20, 25))
+    pulse = np.where(np.arange(steps) < 4, np.sin(np.arange(steps)), 0.0)
+    sources = [((y, x), pulse if varies else 0.25) for y, x, varies in cells]
+    out = tw.run("heat2d", u0, steps=steps, sources=sources, boundary=boundary, backend=backend, strict=True)
+    state = u0
+    for t in range(steps):
+        new = exact("heat2d", [state], 1, boundary)
+        for y, x, varies in cells:
+            inside = boundary != "fixed" or (0 < y < 19 and 0 < x < 24)
+            new[y, x] += (pulse[t] if varies else 0.25) if inside else 0.0
+        state = new
+    np.testing.assert_allclose(out, state, rtol=1e-13, atol=1e-15)
+
+
+def test_sources_by_field_with_a_mask_and_a_callback():
+    ey, ex, hz = (field((16, 16), seed) for seed in range(3))
+    mask = np.ones((16, 16), dtype=bool)
+    mask[4:6] = False
+    wave = np.cos(np.arange(9.0))
+    given = {"where": mask, "sources": {"hz": [((8, 8), wave)]}}
+    plain = tw.run("fdtd2d", ey, ex, hz, steps=9, **given)
+    seen = []
+    watched = tw.run(
+        "fdtd2d", ey, ex, hz, steps=9, **given, every=2, callback=lambda s, v: seen.append(v[2][8, 8].item())
+    )
+    assert len(seen) == 5
+    for a, b, start in zip(plain, watched, (ey, ex, hz), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(a[4:6], start[4:6])
+    without = tw.run("fdtd2d", ey, ex, hz, steps=9, where=mask)
+    assert abs(without[2] - plain[2]).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"callback": print}, "how often"),
+        ({"every": 0}, "every is a whole number"),
+        ({"every": 1.5}, "every is a whole number"),
+        ({"until": -1.0}, "until is a change per step"),
+        ({"until": float("nan")}, "until is a change per step"),
+        ({"where": np.ones((3, 3))}, "must have the shape 8x8"),
+        ({"where": np.ones((8, 8), dtype=complex)}, "truth values"),
+        ({"sources": [((8, 0), 1.0)]}, "not on the grid 8x8"),
+        ({"sources": [((1,), 1.0)]}, "not on the grid"),
+        ({"sources": [1.0]}, "pair of a cell"),
+        ({"sources": [((1, 1), np.ones(3))]}, "one per step"),
+        ({"sources": [((1, 1), 1j)]}, "no source values of type"),
+        ({"sources": {"w": []}}, "does not update 'w'"),
+        ({"sources": [((1, 1), 1.0)], "steps": 1.5}, "steps is a whole number"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(tw.TilewrightError, match=message):
+        tw.run("heat2d", np.ones((8, 8)), **{"steps": 4, **options})
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_a_source_on_a_cell_that_is_held_is_warned_of(backend):
+    u = field((8, 9))
+    sources = [((0, 5), 1.0), ((4, 4), 1.0), ((7, 0), 2.0)]
+    said = (
+        r"the source of 'u' at the cell \(0, 5\) and 1 more adds nothing: the boundary 'fixed' holds that cell "
+        r"\(hint: cells of \[1, 7\) x \[1, 8\) are updated"
+    )
+    with pytest.warns(tw.TilewrightWarning, match=said):
+        held = tw.run("heat2d", u, steps=3, sources=sources, backend=backend)
+    assert np.array_equal(held, tw.run("heat2d", u, steps=3, sources=sources[1:2], backend=backend))
+    tw.run("heat2d", u, steps=3, sources=sources, boundary="wrap", backend=backend)
+    tw.run("heat2d", u, steps=0, sources=sources, backend=backend)
+    mixed = ("fixed", "nearest")
+    tw.run("heat2d", u, steps=3, sources=[((4, 0), 1.0)], boundary=mixed, backend=backend)
+    with pytest.warns(tw.TilewrightWarning, match=r"at the cell \(0, 0\) adds nothing"):
+        tw.run("heat2d", u, steps=3, sources={"u": [((0, 0), 1.0)]}, boundary=mixed, backend=backend)
+
+
+@pytest.mark.parametrize("sources", [[(0, 1.0)], [(np.int64(0), 1.0)], [([0], 1.0)], zip([0], [1.0], strict=True)])
+def test_a_source_in_one_dimension_that_is_held_is_warned_of(sources):
+    """However its cell is written, and where the list can be read only once."""
+    with pytest.warns(tw.TilewrightWarning, match=r"'u' at the cell \(0,\) adds nothing"):
+        tw.run("jacobi1d", field((9,)), steps=3, sources=sources)
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize("shape", [(40, 50), (300, 400)])
+def test_a_plain_run_that_blows_up_says_so(backend, shape):
+    unstable = tw.stencil(lambda u: u[0, 0] + 5.0 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4.0 * u[0, 0]))
+    u = field(shape)
+    forget_warnings()
+    with pytest.warns(tw.TilewrightWarning) as caught:
+        tw.run(unstable, u, steps=300, backend=backend)
+    texts = [str(each.message) for each in caught]
+    assert len(texts) == 2
+    assert "past its stability limit: a wave of 2 x 2 cells grows 39 times" in texts[0]
+    (step,) = re.findall(r"not finite after 300 steps of 'stencil', from step (\d+) on", texts[1])
+    for steps, finite in ((int(step) - 1, True), (int(step), False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tw.TilewrightWarning)
+            assert np.isfinite(tw.run(unstable, u, steps=steps, backend=backend)).all() == finite
+    u[3, 4] = np.inf
+    tw.run(unstable, u, steps=300, backend=backend)  # was not finite to begin with: no news
+
+
+def test_a_run_that_is_too_long_to_repeat_says_how_the_step_is_found(monkeypatch):
+    monkeypatch.setattr(simulation, "_REPEATED", 100)
+    square = tw.stencil(lambda u: 3.0 * u[0, 0] * u[0, 0])
+    with pytest.warns(tw.TilewrightWarning, match=r"not finite after 40 steps of .*; every=… names the step"):
+        tw.run(square, 2.0 + field((40, 50)), steps=40)
+
+
+def test_a_portions_tiling_is_chosen_without_the_copies_of_a_whole_run(monkeypatch):
+    """Arrays are copied in and out once, however many portions there are."""
+    from tilewright import planner
+
+    asked = []
+    choose = planner.choose_tiling
+
+    def heard(problem, machine, *, copies=True):
+        asked.append((problem.steps, copies))
+        return choose(problem, machine, copies=copies)
+
+    monkeypatch.setattr(planner, "choose_tiling", heard)
+    u = np.ones((33, 45), np.float32)
+    tw.run("heat2d", u, steps=12, every=4, callback=lambda *_: None)
+    tw.run("heat2d", u, steps=12)
+    assert asked == [(4, False), (12, True)]
