@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.tuning.codesign.design import Options
 from tilewright.costs.pipelines.separable import Form
 from tilewright.report.codesign_plots import draw_needs
+from tilewright.tuning.codesign.design import Options
 from tilewright.verbs.codesign.codesign import Codesign, codesign
 from tilewright.verbs.codesign.workload import IN_2D, IN_3D, NAMED
 

@@ -15,7 +15,7 @@ from tests.distributed.cases import boundary_of, draw, flat, levels_of
 import tilewright as tw
 from tilewright.distributed import compute, measure, ranks, windows
 from tilewright.plan import read_target
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 
 COMM = MPI.COMM_WORLD
 warnings.simplefilter("ignore", tw.TilewrightWarning)
@@ -190,7 +190,7 @@ def dies(instant: str) -> None:
     compute.Computer.run = run
     target = read_target("numpy", 1)
     computer = compute.Computer(target=target, threads=1, tiling=None, strict=False, scalars={})
-    problem = tw.programs.problem.make_problem(tw.program("heat2d"), (200, 200), 400)
+    problem = make_problem(tw.program("heat2d"), (200, 200), 400)
     from tilewright.runtime.store.hosts import host
 
     ranks.run(problem, {"u": (array,)}, host(), computer, 4)

@@ -155,14 +155,14 @@ def test_a_diamond_too_steep_makes_the_law_fail(monkeypatch):
 
 def test_a_wavefront_diamond_too_steep_makes_the_law_fail(monkeypatch):
     cases = []
-    for case in _few(wavefront_diamond.NAME):
+    for case in _few(wavefront_diamond.NAME)[: FEW // 3]:
         planes, _, cells = case.tiling.space
         least = wavefront_diamond.least_pitch(case.problem, case.tiling.time)
         cases.append(replace(case, tiling=replace(case.tiling, space=(planes, least, cells))))
-    assert len(cases) == FEW
+    assert len(cases) == FEW // 3
     assert not any(run_all(cases))
     monkeypatch.setattr(wavefront_diamond, "Diamond", _narrow)
-    assert sum(map(bool, run_all(cases))) >= FEW // 2
+    assert sum(map(bool, run_all(cases))) >= len(cases) // 2
 
 
 def test_a_ghost_zone_one_short_makes_the_law_fail(monkeypatch):

@@ -253,7 +253,7 @@ def test_headless_chromium_shows_the_plots(written, tmp_path):
     shot = tmp_path / "shot.png"
     command = [
         browser, "--headless", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={tmp_path / 'profile'}",
-        "--window-size=1200,1400", f"--screenshot={shot}", path.as_uri(),
+        "--window-size=1200,4000", f"--screenshot={shot}", path.as_uri(),
     ]  # fmt: skip
     command += ["--no-sandbox"] if os.geteuid() == 0 else []  # root has no other way; the page is our own
     done = subprocess.run(command, capture_output=True, timeout=120, check=False)

@@ -66,7 +66,7 @@ def names() -> tuple[str, ...]:
     """Names of the families.
 
     >>> names()
-    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped', 'orthogonal')
+    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped', 'orthogonal', 'wavefront-diamond')
     """
     return tuple(FAMILIES)
 

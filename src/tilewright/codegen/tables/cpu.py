@@ -71,7 +71,8 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
         UsageError: If the recurrence cannot be cut into orthogonal tiles, or a constant does not fit its type.
     """
     offsets = [offset for many in program.reads.values() for offset in many]
-    if dtype not in C_ELEMENTS or any(o[1] > 0 for o in offsets):
+    paired = dtype in C_ELEMENTS and (element_of(dtype).is_complex or element_of(dtype).is_narrow)
+    if dtype not in C_ELEMENTS or paired or any(o[1] > 0 for o in offsets):
         raise UsageError(f"{program.name!r} has no kernel of orthogonal tiles in {dtype}", "use backend='numpy'")
     key = fingerprint("table", program, dtype, floating, kept, _VERSION)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"
