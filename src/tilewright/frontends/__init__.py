@@ -1,1 +1,1 @@
-"""What a user writes -> programs: traced Python functions."""
+"""What a user writes -> programs: traced Python functions, recurrences, pipelines and annotated C."""

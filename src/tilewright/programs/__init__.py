@@ -1,1 +1,1 @@
-"""What is computed: stencils as flat expressions, problems with boundaries, dependences, and the NumPy reference."""
+"""What is computed, without how: stencils, tables, pipelines, chains of matrices and loops of annotated C."""

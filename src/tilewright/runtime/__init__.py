@@ -1,1 +1,1 @@
-"""The world: compilers, caches, processors, files. The only room with side effects."""
+"""The world: compilers, devices, caches, workers, files. The only layer with side effects."""

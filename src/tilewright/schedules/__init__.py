@@ -1,1 +1,1 @@
-"""How a program is cut: one file per tiling family, exact counts and legality. No machine is needed here."""
+"""How a program is cut: a file per tiling family, the trees that they return, and their interpreters."""

@@ -1,1 +1,1 @@
-"""Which tiling to pick: search spaces, feasibility on a machine, ranking and selection."""
+"""Which schedule to pick: spaces of candidates, ranking, search and selection."""

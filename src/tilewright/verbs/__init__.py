@@ -1,1 +1,1 @@
-"""The public verbs, one file per verb group: the only place where the rooms are wired together."""
+"""The public verbs: runs, predictions, tuning, reports; a sub-package per subject."""
