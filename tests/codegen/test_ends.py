@@ -108,6 +108,23 @@ def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):
                 np.testing.assert_array_equal(values, exact[field])
 
 
+@pytest.mark.parametrize(("dtype", "lanes"), [("float32", 16), ("float64", 8), ("int64", 8), ("complex64", 8)])
+@pytest.mark.parametrize("far", [-1, 0])
+def test_neighbours_a_whole_vector_away_are_put_together(dtype, lanes, far):
+    """A whole vector of 64 bytes away, or a cell less."""
+    away = lanes + far
+    field = FieldBuilder("u")
+    total = field[0] + 2 * field[-away] + 3 * field[away] + field[-1] + 5 * field[1]
+    far_reads = stencil("far_reads", 1, {"u": total if dtype == "int64" else 0.1 * total})
+    given = (100 * np.random.default_rng(4).random((400,))).astype(dtype)
+    problem = make_problem(far_reads, given.shape, 3, dtype, "fixed")
+    exact = reference.run(problem, {"u": [given]}, {})["u"]
+    for neighbours in ("shuffles", "loads"):
+        tiling = f"none:neighbours={neighbours}"
+        found = tw.run(far_reads, given, steps=3, backend="c", tiling=tiling, strict=True)
+        np.testing.assert_array_equal(found, exact)
+
+
 def test_only_ends_that_are_updated_and_read_outside_are_vectors():
     def asked(name, boundary):
         problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.print.c_numbers import TAKEN, complex_function, narrow_functions, twice_macros, with_used
@@ -344,10 +345,11 @@ def _define_mixed(name: str, dtype: str, s: str) -> str:
     word = "if"
     kind = ir.element(dtype)
     size = kind.register_bytes
-    if name.startswith("beside_") and size in _ALIGNED:
-        # gcc would take an instruction that overwrites an operand and needs an index
-        distance = int(name.rpartition("_")[2])
-        order = f"a, b, {64 // size - distance}" if "_low_" in name else f"b, a, {distance}"
+    distance = int(name.rpartition("_")[2])
+    if name.startswith("beside_") and size in _ALIGNED and distance < CACHE_LINE // size:
+        # gcc would take an instruction that overwrites an operand and needs an index; the instruction takes its number
+        # modulo the lanes, so that a whole vector further on is left to the compiler
+        order = f"a, b, {CACHE_LINE // size - distance}" if "_low_" in name else f"b, a, {distance}"
         lines += ["#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});"]
         word = "elif"
     for width in (64, 32, 16):
