@@ -30,6 +30,10 @@ class Asked:
     """What a run is asked for besides its arrays.
 
     Attributes:
+        target: Where it is computed; on ranks, by every one of them.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type, or None for that of the arrays.
         out: What it writes into.
         memory: Bytes that it may use, or None for half of what is free.
         resume: Whether it goes on from the last complete pass.
@@ -39,6 +43,10 @@ class Asked:
         threads: Threads that the caller named, or None.
     """
 
+    target: Target
+    steps: int
+    boundary: BoundarySpec
+    dtype: Any
     out: Any
     memory: int | str | None
     resume: bool
@@ -51,18 +59,7 @@ class Asked:
 class Runs(Protocol):
     """What runs a program on large arrays of one kind."""
 
-    def __call__(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        scalars: Mapping[str, Any],
-        target: Target,
-        spec: Asked,
-        *,
-        steps: int,
-        boundary: BoundarySpec,
-        dtype: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+    def __call__(self, program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
         """Run it."""
 
 
@@ -124,44 +121,22 @@ def stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noq
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
-def checked(
-    program: Program,
-    arrays: Sequence[Any],
-    scalars: Mapping[str, Any],
-    *,
-    steps: int,
-    boundary: BoundarySpec,
-    dtype: Any,  # noqa: ANN401
-) -> tuple[Given, Problem]:
+def checked(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> tuple[Given, Problem]:
     """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
-    given = gather(program, arrays, scalars, dtype)
-    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    given = gather(program, arrays, scalars, asked.dtype)
+    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary)
     warn_if_unstable(problem, given.scalars)
     return given, problem
 
 
-def run_out_of_core(
-    program: Program,
-    arrays: Sequence[Any],
-    scalars: Mapping[str, Any],
-    target: Target,
-    spec: Asked,
-    *,
-    steps: int,
-    boundary: BoundarySpec,
-    dtype: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
     """Run a program from disk to disk.
 
     Args:
         program: The program.
         arrays: One per field, or a tuple of its levels: memmaps, zarr arrays, paths, or arrays in memory.
         scalars: By name; arrays among them make coefficient fields.
-        target: Where it is computed.
-        spec: What else was asked for.
-        steps: Time steps.
-        boundary: Boundaries.
-        dtype: Element type.
+        asked: What else it is asked for.
 
     Returns:
         What ``out`` is, paths opened.
@@ -172,12 +147,12 @@ def run_out_of_core(
     """
     from tilewright.distributed import disk, out_of_core
 
-    if spec.out is None:
+    if asked.out is None:
         raise UsageError(
             "a run out of core writes its result to disk, and got no out=",
             "pass out= a memmap, a zarr array or a path; memory= and resume= are for such runs only",
         )
-    memory = (available_bytes() or 2**32) // 2 if spec.memory is None else parse_bytes(spec.memory)
+    memory = (available_bytes() or 2**32) // 2 if asked.memory is None else parse_bytes(asked.memory)
     with ExitStack() as stack:
 
         def opened(value: Any, name: str) -> "tuple[Rows, ...]":  # noqa: ANN401
@@ -192,29 +167,27 @@ def run_out_of_core(
         coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value)}
         stands = [tuple(stand_in(rows.shape, rows.dtype) for rows in each) for each in fields.values()]
         others = {name: stand_in(each[0].shape, each[0].dtype) for name, each in coefficients.items()}
-        given, problem = checked(
-            program, stands, {**scalars, **others}, steps=steps, boundary=boundary, dtype=dtype
-        )  # fmt: skip
+        given, problem = checked(program, stands, {**scalars, **others}, asked)
         job = out_of_core.Job(
             problem=problem,
             given={**fields, **coefficients},
-            targets=_targets(problem, spec.out, levels=spec.levels),
+            targets=_targets(problem, asked.out, levels=asked.levels),
             memory=memory,
-            resume=spec.resume,
+            resume=asked.resume,
         )
-        computer = _computer(given, target, target.threads, spec)
+        computer = _computer(given, asked.target.threads, asked)
         out_of_core.run(job, memo.host(), computer)
-    return _opened(spec.out)
+    return _opened(asked.out)
 
 
-def _computer(given: Given, target: Target, threads: int, spec: Asked) -> "Computer":
+def _computer(given: Given, threads: int, asked: Asked) -> "Computer":
     from tilewright.distributed.compute import Computer
 
     return Computer(
-        target=target,
+        target=asked.target,
         threads=threads,
-        tiling=spec.tiling,
-        strict=spec.strict,
+        tiling=asked.tiling,
+        strict=asked.strict,
         scalars=given.scalars,
         make=memo.prepared,
     )
@@ -251,28 +224,14 @@ def _opened(out: Any) -> Any:  # noqa: ANN401
     return disk.open_array(out) if isinstance(out, str | os.PathLike) else out
 
 
-def run_on_ranks(
-    program: Program,
-    arrays: Sequence[Any],
-    scalars: Mapping[str, Any],
-    target: Target,
-    spec: Asked,
-    *,
-    steps: int,
-    boundary: BoundarySpec,
-    dtype: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
     """Run a program on distributed arrays; every rank of their communicator calls this.
 
     Args:
         program: The program.
         arrays: One per field, or a tuple of its levels, all of one communicator and topology.
         scalars: By name; distributed arrays among them make coefficient fields.
-        target: Where it is computed, by every rank.
-        spec: What else was asked for.
-        steps: Time steps.
-        boundary: Boundaries.
-        dtype: Element type.
+        asked: What else it is asked for.
 
     Returns:
         New arrays of the updated fields, with ``levels`` every level that a next run needs.
@@ -287,50 +246,35 @@ def run_on_ranks(
     found: list[tuple[Given, Problem]] = []
 
     def check() -> None:
-        if spec.out is not None or spec.memory is not None or spec.resume:
+        if asked.out is not None or asked.memory is not None or asked.resume:
             raise UsageError("a run on distributed arrays takes no out, memory and resume")
         if not all(_is_distributed(each) for each in _flat(arrays)):
             raise UsageError("some arrays of a run are distributed over ranks, and some are not")
         stands = [tuple(stand_in(each.shape, each.dtype) for each in _flat((array,))) for array in arrays]
         others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
-        numbers = {**scalars, **others}
-        found.append(checked(program, stands, numbers, steps=steps, boundary=boundary, dtype=dtype))
+        found.append(checked(program, stands, {**scalars, **others}, asked))
 
     ranks.together(comm, check)
     given, problem = found[0]
-    threads = target.threads
-    if spec.threads is None:
+    threads = asked.target.threads
+    if asked.threads is None:
         threads = ranks.threads_per_rank(comm, threads)
-    computer = _computer(given, target, threads, spec)
+    computer = _computer(given, threads, asked)
     levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
     levels |= {name: (value,) for name, value in values.items()}
     results = ranks.run(problem, levels, memo.host(), computer)
-    entries = [each if spec.levels and len(each) > 1 else each[0] for each in results.values()]
+    entries = [each if asked.levels and len(each) > 1 else each[0] for each in results.values()]
     return entries[0] if len(entries) == 1 else tuple(entries)
 
 
-def run_lazily(
-    program: Program,
-    arrays: Sequence[Any],
-    scalars: Mapping[str, Any],
-    target: Target,
-    spec: Asked,
-    *,
-    steps: int,
-    boundary: BoundarySpec,
-    dtype: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
     """Describe a run on Dask arrays, or on xarray's over them; it is computed when its result is.
 
     Args:
         program: The program.
         arrays: One per field, or a tuple of its levels; arrays in memory among them are cut as the first Dask array is.
         scalars: By name; arrays among them make coefficient fields.
-        target: Where it is computed.
-        spec: What else was asked for.
-        steps: Time steps.
-        boundary: Boundaries.
-        dtype: Element type.
+        asked: What else it is asked for.
 
     Returns:
         Arrays of the kinds of the updated fields, with ``levels`` every level that a next run needs.
@@ -342,7 +286,7 @@ def run_lazily(
 
     from tilewright.distributed import chunks
 
-    if spec.out is not None:
+    if asked.out is not None:
         raise UsageError("a run on Dask arrays is lazy and takes no out", "store its result with to_zarr or da.store")
 
     def lazy(value: Any) -> Any:  # noqa: ANN401
@@ -355,16 +299,14 @@ def run_lazily(
         raise UsageError("a Dask array of a run has a known shape", "compute_chunk_sizes() finds it")
     stands = [tuple(stand_in(each.shape, each.dtype) for each in levels) for levels in fields]
     others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
-    given, problem = checked(
-        program, stands, {**scalars, **others}, steps=steps, boundary=boundary, dtype=dtype
-    )  # fmt: skip
+    given, problem = checked(program, stands, {**scalars, **others}, asked)
     levels = {**dict(zip(program.fields, fields, strict=True)), **{name: (value,) for name, value in values.items()}}
     first = next(each for array in arrays for each in _flat((array,)) if _is_lazy(each))
-    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, target, 1, spec))
+    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, 1, asked))
 
     def returned(field: str) -> Any:  # noqa: ANN401
         original = _flat((arrays[program.fields.index(field)],))[0]
-        found = results[field] if spec.levels else results[field][:1]
+        found = results[field] if asked.levels else results[field][:1]
         if _module(original) == "xarray":
             found = tuple(original.copy(deep=False, data=each) for each in found)
         return found if len(found) > 1 else found[0]

@@ -129,10 +129,11 @@ def run(
     if kind is not None:
         if monitor or record or any(each is not None for each in (where, sources, receivers)):
             raise UsageError(f"{kind.name} takes no every, callback, until, where, sources, receivers and record")
-        spec = Asked(
-            out=out, levels=levels, memory=memory, resume=resume, strict=strict, tiling=tiling, threads=threads
-        )
-        return kind.run(chosen, arrays, scalars, target, spec, steps=steps, boundary=boundary, dtype=dtype)
+        asked = Asked(
+            target=target, steps=steps, boundary=boundary, dtype=dtype, out=out, levels=levels, memory=memory,
+            resume=resume, strict=strict, tiling=tiling, threads=threads,
+        )  # fmt: skip
+        return kind.run(chosen, arrays, scalars, asked)
     case = make_case(
         chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where,
         sources=sources, receivers=receivers, every=every, stops=target.on_device,
