@@ -9,6 +9,7 @@ with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.counting.block import Block, block_of
-from tilewright.schedules.counting.spans import Spans, spans_of
 from tilewright.schedules.tiling import Tiling
+
+if TYPE_CHECKING:
+    from tilewright.schedules.counting.block import Block
+    from tilewright.schedules.counting.spans import Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,8 +272,11 @@ def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
 
 
 @functools.lru_cache(maxsize=4096)
-def _work(problem: Problem, tiling: Tiling) -> tuple[Block, Spans]:
+def _work(problem: Problem, tiling: Tiling) -> "tuple[Block, Spans]":
     """A tiling's block and spans; they are asked for again where energy is counted, and for every size of a team."""
+    from tilewright.schedules.counting.block import block_of
+    from tilewright.schedules.counting.spans import spans_of
+
     tree = catalogue.tree(problem, tiling)
     return block_of(problem, tree), spans_of(problem, tree)
 

@@ -1,13 +1,11 @@
 """The tiling families by name, and what can be asked of any tiling."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.counting import counts_of
-from tilewright.schedules.counting.counts import Counts
 from tilewright.schedules.families import (
     diamond,
     hexagonal,
@@ -25,6 +23,9 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
 from tilewright.schedules.tree.nodes import Node
 from tilewright.schedules.tree.order import order
+
+if TYPE_CHECKING:  # runs count nothing
+    from tilewright.schedules.counting.counts import Counts
 
 
 class Family(Protocol):
@@ -133,12 +134,14 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     return family(tiling.family).check(problem, complete(problem, tiling))
 
 
-def counts(problem: Problem, tiling: Tiling) -> Counts:
+def counts(problem: Problem, tiling: Tiling) -> "Counts":
     """Count exactly what a tiling runs and moves.
 
     Raises:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
     """
+    from tilewright.schedules.counting import counts_of
+
     return counts_of(problem, tree(problem, tiling))
 
 

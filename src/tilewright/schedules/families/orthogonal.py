@@ -9,18 +9,20 @@ with all its sub-tiles: what passes between these stays on chip.
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import Dependence, analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.tables.table import Recurrence
-from tilewright.schedules.counting import Grid, run_of
-from tilewright.schedules.counting.counts import Counts
 from tilewright.schedules.legality import Legal, Verdict, Violation, require
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
+
+if TYPE_CHECKING:
+    from tilewright.schedules.counting.counts import Counts
 
 NAME = "orthogonal"
 RANKS: tuple[int, ...] = (2,)
@@ -174,7 +176,7 @@ def _check(sweep: Sweep, tiling: Tiling) -> Verdict:
     return Legal()
 
 
-def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) -> Counts:
+def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) -> "Counts":
     """Count exactly what the tiles of a table run and move.
 
     Args:
@@ -186,6 +188,8 @@ def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) ->
         The counts. Points, words in and out and footprint are those of a whole tile far from every edge; an input's
         value is one word; matrices, which stay on chip, are not counted.
     """
+    from tilewright.schedules.counting import Grid, run_of
+
     sweep, t, s = sweep_of(program), tiling.time, tiling.space[0]
     up, left = sweep.reach
     live_in, live_out = live(sweep, t, s)

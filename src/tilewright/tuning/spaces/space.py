@@ -15,7 +15,6 @@ from tilewright.schedules.families import overlapped, streaming
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces import strategies as strategy_space
-from tilewright.tuning.spaces import stream_block as stream_block_space
 from tilewright.tuning.spaces import streaming as streaming_space
 from tilewright.tuning.spaces.enumeration import pieces
 
@@ -71,7 +70,12 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
 def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
     if family and traits(family).streams:
-        yield streaming_space.points(setting) if setting.cpu else stream_block_space.points(setting)
+        if setting.cpu:
+            yield streaming_space.points(setting)
+            return
+        from tilewright.tuning.spaces import stream_block as stream_block_space
+
+        yield stream_block_space.points(setting)
     elif family in strategies.FAMILIES:
         yield strategy_space.points(family, setting)
     elif setting.cpu:
