@@ -47,7 +47,7 @@ def shot(
 
     Example: tilewright shot v.npy --spacing 10 --source 20,1500 --receiver-depth 20 --time 0.5 -o traces.npz
     """
-    from tilewright.waves import job
+    from tilewright.cli.jobs import shot as job
 
     asked = job.ShotJob(
         model=model,
