@@ -1,6 +1,6 @@
 """What a workload offers: a problem of some kind on a machine, and what verbs ask of it.
 
-Verbs such as ``predict``, ``energy`` and ``whatif`` are written once, over :class:`Workload`; ``api/dispatch.py`` says
+Verbs such as ``predict``, ``energy`` and ``whatif`` are written once, over :class:`Workload`; ``verbs/dispatch.py`` says
 which workload serves a program.
 """
 
