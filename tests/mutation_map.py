@@ -13,7 +13,7 @@ import coverage
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "tilewright"
-ROOMS = ("schedules", "codegen")
+LAYERS = ("schedules", "codegen")
 SHARED = "*"
 IMPORTED = ""
 
@@ -28,7 +28,7 @@ class Recorder:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE / room}/*" for room in ROOMS])
+        self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE / layer}/*" for layer in LAYERS])
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.coverage.start()

@@ -28,12 +28,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from mutants import CLASSES, Site, mutate, sites
-from mutation_map import IMPORTED, ROOMS, SHARED
+from mutation_map import IMPORTED, LAYERS, SHARED
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tilewright"
 TESTS = (
-    "schedules/test_*", "codegen/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
+    "schedules/test_*", "codegen/**/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
     "runtime/test_gpu*", "runtime/test_widths", "runtime/test_calibrate", "runtime/test_cuda",
     "runtime/test_device_arrays", "runtime/test_energy_micro", "runtime/test_energy_gpu", "verbs/test_pipelines",
     "verbs/test_align", "verbs/test_table", "verbs/test_annotate*", "verbs/test_wrap", "verbs/test_stencil",
@@ -42,7 +42,7 @@ TESTS = (
     "costs/test_streaming_gpu", "costs/test_strategies", "costs/test_counts", "costs/test_orthogonal",
     "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip
-"""Files of tests that reach the two rooms."""
+"""Files of tests that reach the two layers."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
 QUICK = 15.0
@@ -124,10 +124,15 @@ def compares_texts(test: str) -> bool:
 
 def importers(file: str) -> list[str]:
     """The files that take names from a file."""
-    room, _, name = file.removesuffix(".py").partition("/")
-    taken = re.compile(rf"^from tilewright\.{room}(?:\.{name} import|\simport .*\b{name}\b)", re.MULTILINE)
-    paths = [path for each in ROOMS for path in sorted((PACKAGE / each).glob("*.py"))]
-    return [str(path.relative_to(PACKAGE)) for path in paths if taken.search(path.read_text(encoding="utf-8"))]
+    package, _, name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".").rpartition(".")
+    package = f"tilewright.{package}".removesuffix(".").replace(".", r"\.")
+    taken = re.compile(rf"^from {package}(?:\.{name} import|\simport .*\b{name}\b)", re.MULTILINE)
+    return [str(path.relative_to(PACKAGE)) for path in modules() if taken.search(path.read_text(encoding="utf-8"))]
+
+
+def modules() -> list[Path]:
+    """The files that get errors."""
+    return [path for layer in LAYERS for path in sorted((PACKAGE / layer).rglob("*.py"))]
 
 
 class Copy:
@@ -221,7 +226,7 @@ def learn(folder: Path, processes: int) -> Known:
 def every_site() -> dict[str, Site]:
     """Every place where an error can be put in, by a name that other lines of its file do not change."""
     found: dict[str, Site] = {}
-    for path in [path for room in ROOMS for path in sorted((PACKAGE / room).glob("*.py"))]:
+    for path in modules():
         file = str(path.relative_to(PACKAGE))
         lines = path.read_text(encoding="utf-8").splitlines()
         for site in sites(PACKAGE, file):

@@ -37,6 +37,14 @@ def test_the_index_and_the_site_list_every_record_once():
     assert re.findall(r"decisions/(\d{4}-[a-z-]+\.md)", site) == names
 
 
+def test_links_to_records_show_their_numbers():
+    for page in (ROOT / "docs").rglob("*.md"):
+        links = re.findall(
+            r"\[(?:[Dd]ecision )?(\d{4})[^\]]*\]\([^)]*?(\d{4})-[a-z-]+\.md", page.read_text(encoding="utf-8")
+        )
+        assert all(shown == number for shown, number in links), page
+
+
 def test_records_that_the_code_names_exist():
     numbers = {path.name[:4] for path in RECORDS}
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:

@@ -1,4 +1,4 @@
-"""Counts of hexagonal tiles, against the scalar geometry, the tiling room's exact counts and brute force."""
+"""Counts of hexagonal tiles, against the scalar geometry, exact counts of `tilewright.schedules` and brute force."""
 
 import itertools
 

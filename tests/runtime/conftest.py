@@ -1,4 +1,4 @@
-"""Every test of this room gets a kernel cache of its own."""
+"""Every test of this layer gets a kernel cache of its own."""
 
 import pytest
 

@@ -287,3 +287,17 @@ def test_no_steps_record_nothing():
     state, traces = tw.run("heat2d", u, steps=0, receivers=tw.Points([(4, 4)]), sources=tw.Points([(4, 4)], values=1.0))
     assert np.array_equal(state, u)
     assert traces["u"].shape == (0, 1)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "int8", "int64"])
+def test_fields_of_whole_numbers_take_those_that_they_hold(dtype):
+    body = tw.stencil(lambda u: u[-1] + u[1], name="sides")
+    u = np.zeros(8, dtype)
+    for source in (tw.Points([3], values=30), ((3,), 30), ((3,), [30, 30])):
+        found = tw.run(body, u, steps=2, sources=[source])
+        assert found.dtype == dtype
+        assert found.tolist() == [0, 0, 30, 30, 30, 0, 0, 0]
+    if dtype.startswith("u"):
+        for source in (tw.Points([3], values=-1), ((3,), -1)):
+            with pytest.raises(tw.UsageError, match=f"{dtype} fields take no source values of type int64.*from 0 to"):
+                tw.run(body, u, steps=2, sources=[source])

@@ -174,6 +174,8 @@ def test_the_longest_step_is_the_longest(order, parts):
         ({"layers": (waves.Sponge(3),)}, r"one entry per axis \(2\)"),
         ({"layers": (3, None)}, "one layer or two"),
         ({"interpolation": "cubic"}, "linear, sinc"),
+        ({"boundary": "wrap"}, "a shot sets boundary by itself"),
+        ({"record": True}, "a shot sets record by itself"),
     ],
 )
 def test_bad_shots_are_refused_in_a_sentence(given, told):
@@ -181,6 +183,12 @@ def test_bad_shots_are_refused_in_a_sentence(given, told):
     source, receivers = asked.pop("source", (50.0, 50.0)), asked.pop("receivers", [(50.0, 60.0)])
     with pytest.raises(tw.TilewrightError, match=told):
         waves.shot(even((20, 24), 10.0), source, receivers, **asked)
+
+
+def test_times_are_those_of_the_records_where_a_run_ends_early():
+    made = waves.shot(even((20, 24), 10.0), (50.0, 50.0), [(50.0, 60.0)], time=0.6, frequency=20.0, until=1e30, every=3)
+    assert 0 < len(made.times) == len(made.traces["u"]) < made.run.problem.steps // 3
+    assert made.times[0] == pytest.approx(3 * made.time_step)
 
 
 @pytest.mark.parametrize(

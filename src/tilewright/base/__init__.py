@@ -1,1 +1,1 @@
-"""Units, exact integer helpers, fingerprints, errors and records: what every other room may use."""
+"""Units, exact integer helpers, fingerprints, errors and records: what every other layer may use."""

@@ -1,4 +1,4 @@
-"""Records that several rooms exchange: what a compiler and a clock say about one kernel."""
+"""Records that several layers exchange: what a compiler and a clock say about one kernel."""
 
 import enum
 from dataclasses import dataclass

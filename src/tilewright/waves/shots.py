@@ -23,6 +23,9 @@ Wavelet = Callable[[Floats], Floats]
 _SHARE = 0.5
 """Time step over the longest stable one: the error of second order in time is then below that in space."""
 
+_OWN = ("steps", "boundary", "sources", "record")
+"""Options of a run that a shot sets."""
+
 
 def ricker(frequency: float, peak: float | None = None) -> Wavelet:
     """Return the second derivative of a Gaussian, as a function of time.
@@ -124,7 +127,7 @@ def shot(  # noqa: PLR0913  (a public verb)
         interpolation: ``linear`` or ``sinc``, of source and receivers.
         every: Record every so many steps.
         dtype: Element type.
-        **options: Further options of :func:`tilewright.run`, such as ``threads`` or ``tiling``.
+        **options: Further options of :func:`tilewright.run`, such as ``threads``, ``tiling`` or ``until``.
 
     Returns:
         The shot.
@@ -138,6 +141,9 @@ def shot(  # noqa: PLR0913  (a public verb)
         >>> shot(model, (100.0, 400.0), [(20.0, 100.0), (20.0, 300.0)], time=0.2, frequency=20.0).traces["u"].shape
         (145, 2)
     """
+    taken = [name for name in _OWN if name in options]
+    if taken:
+        raise UsageError(f"a shot sets {taken[0]} by itself, so it is no option of one", "options are those of tw.run")
     if not 0 <= time < math.inf:
         raise UsageError(f"the time of a shot is not negative, got {time!r}")
     longest = longest_step(model, space_order)
@@ -165,7 +171,8 @@ def shot(  # noqa: PLR0913  (a public verb)
         scheme.program, *scheme.arrays(), steps=steps, boundary=scheme.boundary(), dtype=dtype, sources=sources,
         receivers=recorders, record=True, **options,
     )  # fmt: skip
-    times = step * every * np.arange(1, steps // every + 1, dtype=np.float64)
+    records = len(next(iter(done.traces.values())))  # fewer where an option ended the run
+    times = step * every * np.arange(1, records + 1, dtype=np.float64)
     return Shot(traces=done.traces, times=times, time_step=step, model=model, run=done, around=scheme.around)
 
 

@@ -48,7 +48,7 @@ class Points:
         interpolation: ``linear`` or ``sinc``.
         scale: What the weights of sources are multiplied by: None, a number, an array of the grid's shape, or the name
             of a field that no statement updates.
-        every: Receivers record every so many steps; None for every step.
+        every: Receivers record every so many steps; None: as often as the run's ``every`` says, else after every step.
 
     Examples:
         >>> Points([(2.5, 3.0)], values=[1.0, 0.5])
@@ -77,7 +77,7 @@ class Points:
             interpolation: ``linear`` or ``sinc``.
             spacing: Distance of neighbouring cells in units of the coordinates: a number, or one per axis.
             scale: What the weights of sources are multiplied by, cell by cell.
-            every: For receivers: record every so many steps; every step by default.
+            every: For receivers: record every so many steps; by default the run's ``every``, else every step.
 
         Raises:
             ArrayError: If an array is none of numbers, or not of such a shape.

@@ -134,12 +134,21 @@ def _values(problem: Problem, points: Points) -> Array:
         raise UsageError(
             f"values of sources have one row per step ({steps}), got {len(values)}", f"pass values[:{steps}] or so"
         )
-    if not np.can_cast(values.dtype, problem.dtype, "same_kind"):
-        raise UsageError(f"{problem.dtype} fields take no source values of type {values.dtype}")
+    _check_kind(values, problem.dtype)
     if np.dtype(problem.dtype).kind in "iu":
         values = values.astype(problem.dtype)
     rows = values[:, np.newaxis] if values.ndim == 1 else values
     return np.broadcast_to(rows, (steps, count))
+
+
+def _check_kind(values: Array, dtype: str) -> None:
+    """Check the type of sources: one that NumPy casts within its kind, or whole numbers that the field's type holds."""
+    if np.can_cast(values.dtype, dtype, "same_kind"):
+        return
+    whole = values.dtype.kind in "iu" and np.dtype(dtype).kind in "iu"
+    if not whole or (values.astype(dtype) != values).any():
+        hint = f"they take whole numbers from {np.iinfo(dtype).min} to {np.iinfo(dtype).max}" if whole else ""
+        raise UsageError(f"{dtype} fields take no source values of type {values.dtype}", hint)
 
 
 def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> Weights:
@@ -230,6 +239,5 @@ def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa
         numbers = np.full(steps, numbers[()])
     if numbers.shape != (steps,):
         raise UsageError(f"a source has one value, or one per step ({steps}), got {len(numbers)} at the cell {place}")
-    if not np.can_cast(numbers.dtype, given.dtype, "same_kind"):
-        raise UsageError(f"{given.dtype} fields take no source values of type {numbers.dtype}")
+    _check_kind(numbers, given.dtype)
     return place, numbers.astype(given.dtype)
