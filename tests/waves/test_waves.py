@@ -202,6 +202,23 @@ def test_bad_models_are_refused_in_a_sentence(make, told):
         make()
 
 
+def test_a_wavelet_that_the_grid_does_not_carry_gives_a_warning():
+    asked = {"time": 0.01, "layers": None, "space_order": 2}
+    places = (50.0, 50.0), [(50.0, 60.0)]
+    with pytest.warns(tw.TilewrightWarning, match=r"2 cells: .* at most 50 Hz, or cells of at most 5 m"):
+        waves.shot(even((20, 24), 10.0), *places, frequency=100.0, **asked)
+    waves.shot(even((20, 24), 10.0), *places, frequency=50.0, **asked)
+    with pytest.warns(tw.TilewrightWarning, match=r"slowest \(1000 m/s\)"):
+        waves.shot(even((20, 24), 10.0, shear=1000.0, density=2000.0), *places, frequency=50.0, **asked)
+
+
+def test_a_shot_that_ends_early_has_the_times_of_its_records():
+    asked = {"time": 2.0, "frequency": 20.0, "layers": waves.Sponge(10), "every": 5}
+    made = waves.shot(even((20, 24), 10.0), (50.0, 50.0), [(50.0, 60.0)], until=1e3, **asked)
+    assert made.run.steps_done < made.run.problem.steps
+    assert made.times.shape == (made.run.steps_done // 5,) == made.traces["u"][:, 0].shape
+
+
 def test_programs_of_every_order_and_rank():
     for spacing in ((10.0,), (10.0, 5.0), (10.0, 5.0, 4.0)):
         for order in (2, 6, 16):

@@ -12,6 +12,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.program import Program
+from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
 from tilewright.waves.layers import Layers, Side, Sponge, sides_of, taper_of
@@ -22,6 +23,9 @@ Array = npt.NDArray[Any]
 Wavelet = Callable[[Floats], Floats]
 _SHARE = 0.5
 """Time step over the longest stable one: the error of second order in time is then below that in space."""
+
+_SHORTEST = 4
+"""Cells per wave of a Ricker wavelet's frequency below which the grid does not hold its shorter waves."""
 
 
 def ricker(frequency: float, peak: float | None = None) -> Wavelet:
@@ -116,8 +120,8 @@ def shot(  # noqa: PLR0913  (a public verb)
             cell; shape (rank,) or (n, rank); m.
         receivers: Coordinates of the receivers; shape (n, rank); m.
         time: Time to compute; s.
-        frequency: That of a Ricker wavelet; Hz.
-        wavelet: A function of times in place of it.
+        frequency: That of a Ricker wavelet; Hz. One whose waves are shorter than four cells anywhere gives a warning.
+        wavelet: A function of times in place of it, which is not looked at.
         time_step: Time step; half of the longest stable one by default; s.
         space_order: Order of the differences in space: 2 to 16.
         layers: Absorbing layers: one for all sides, or per axis one or a pair. Beyond sides without one values are 0.
@@ -152,6 +156,8 @@ def shot(  # noqa: PLR0913  (a public verb)
         raise UsageError("a shot has a frequency or a wavelet", "write frequency=15.0")
     form = ricker(frequency) if frequency is not None else wavelet
     assert form is not None  # noqa: S101
+    if frequency is not None:
+        _warn_if_short(model, frequency)
     steps = math.ceil(time / step - 1e-9)
     scheme = _Scheme(
         model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=space_order, dtype=dtype
@@ -165,8 +171,25 @@ def shot(  # noqa: PLR0913  (a public verb)
         scheme.program, *scheme.arrays(), steps=steps, boundary=scheme.boundary(), dtype=dtype, sources=sources,
         receivers=recorders, record=True, **options,
     )  # fmt: skip
-    times = step * every * np.arange(1, steps // every + 1, dtype=np.float64)
+    times = step * every * np.arange(1, done.steps_done // every + 1, dtype=np.float64)
     return Shot(traces=done.traces, times=times, time_step=step, model=model, run=done, around=scheme.around)
+
+
+def _warn_if_short(model: Model, frequency: float) -> None:
+    """Warn of a Ricker wavelet whose waves are too short for the grid somewhere.
+
+    99 % of its energy, of density f^4 exp(-2 (f / frequency)^2), lies below 1.94 times its frequency, and a grid holds
+    no waves shorter than two cells.
+    """
+    slowest = model.velocity if model.shear is None else np.where(model.shear > 0, model.shear, model.velocity)
+    speed, cell = float(slowest.min()), max(model.spacing)
+    length = speed / frequency
+    if length < _SHORTEST * cell:
+        warn(
+            f"waves of {frequency:g} Hz are {length:.3g} m long where they are slowest ({speed:g} m/s), which is "
+            f"{length / cell:.2g} cells: the grid does not carry them (hint: take a frequency of at most "
+            f"{speed / (_SHORTEST * cell):.3g} Hz, or cells of at most {length / _SHORTEST:.3g} m)"
+        )
 
 
 def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
