@@ -212,6 +212,13 @@ def test_a_wavelet_that_the_grid_does_not_carry_gives_a_warning():
         waves.shot(even((20, 24), 10.0, shear=1000.0, density=2000.0), *places, frequency=50.0, **asked)
 
 
+def test_places_in_1d_are_one_number_each():
+    asked = {"time": 0.05, "frequency": 20.0, "layers": waves.Sponge(8)}
+    found, wanted = (waves.shot(even((60,), 10.0), [100.0], p, **asked) for p in ([200.0, 300.0], [[200.0], [300.0]]))
+    assert wanted.traces["u"].any()
+    np.testing.assert_array_equal(found.traces["u"], wanted.traces["u"])
+
+
 def test_a_shot_that_ends_early_has_the_times_of_its_records():
     asked = {"time": 2.0, "frequency": 20.0, "layers": waves.Sponge(10), "every": 5}
     made = waves.shot(even((20, 24), 10.0), (50.0, 50.0), [(50.0, 60.0)], until=1e3, **asked)

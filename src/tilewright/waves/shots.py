@@ -199,7 +199,8 @@ def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
         places = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         places = np.empty(0)
-    places = places[np.newaxis] if places.ndim == 1 and len(places) == rank else places
+    if places.ndim == 1 and rank in {1, len(places)}:
+        places = places.reshape(-1, rank)
     if places.ndim != 2 or places.shape[1] != rank or not len(places):
         raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
     if not np.isfinite(places).all():
