@@ -174,6 +174,8 @@ def test_the_longest_step_is_the_longest(order, parts):
         ({"layers": (waves.Sponge(3),)}, r"one entry per axis \(2\)"),
         ({"layers": (3, None)}, "one layer or two"),
         ({"interpolation": "cubic"}, "linear, sinc"),
+        ({"dtype": "int32"}, "such as float32 or float64, got 'int32'"),
+        ({"dtype": "granite"}, "got 'granite'"),
     ],
 )
 def test_bad_shots_are_refused_in_a_sentence(given, told):
@@ -257,3 +259,8 @@ def test_a_shot_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert np.allclose(traces["u"], wanted.traces["u"], atol=1e-6 * np.abs(wanted.traces["u"]).max())
     bad = CliRunner().invoke(app, [*line.split(), "-o", "t.npz"])
     assert bad.exit_code != 0
+    np.save("line.npy", np.full(30, SPEED))
+    line = "shot line.npy --spacing 10 --source 50,60 --time 0.1 --frequency 25 --receiver-depth 20"
+    bad = CliRunner().invoke(app, line.split())
+    assert bad.exit_code != 0
+    assert "coordinates have the shape (n, 1)" in bad.output + bad.stderr

@@ -107,7 +107,7 @@ def perform(job: ShotJob) -> ShotReport:
         raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
     made = shot(
         model,
-        _numbers(job.source, "source"),
+        [_numbers(job.source, "source")],
         _receivers(job, model),
         time=job.time,
         frequency=job.frequency,

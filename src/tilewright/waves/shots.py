@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
@@ -127,7 +129,7 @@ def shot(  # noqa: PLR0913  (a public verb)
         layers: Absorbing layers: one for all sides, or per axis one or a pair. Beyond sides without one values are 0.
         interpolation: ``linear`` or ``sinc``, of source and receivers.
         every: Record every so many steps.
-        dtype: Element type.
+        dtype: Element type, as text: one of a floating point.
         **options: Further options of :func:`tilewright.run`, such as ``threads`` or ``tiling``.
 
     Returns:
@@ -144,6 +146,8 @@ def shot(  # noqa: PLR0913  (a public verb)
     """
     if not 0 <= time < math.inf:
         raise UsageError(f"the time of a shot is not negative, got {time!r}")
+    if dtype not in DTYPES or not is_rounded(dtype):
+        raise UsageError(f"a shot computes in a floating-point type, such as float32 or float64, got {dtype!r:.60}")
     longest = longest_step(model, space_order)
     step = _SHARE * longest if time_step is None else float(time_step)
     if not 0 < step <= longest:
@@ -252,7 +256,7 @@ class _Scheme:
         model, dt = self.model, self.step
         speed = self.padded(model.velocity)
         rank, names = speed.ndim, AXES[speed.ndim]
-        rest = np.zeros(speed.shape, self.dtype)
+        rest = np.zeros(speed.shape, numpy_type(self.dtype))
         taper = [taper_of(self.sides, speed.shape)] if self.damped else []
         if model.shear is None and model.density is None:
             return [(rest, rest), *self._typed([(speed * dt) ** 2, *taper])]
@@ -270,7 +274,7 @@ class _Scheme:
         return [*[rest] * len(updated), *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
 
     def _typed(self, arrays: Sequence[Floats]) -> list[Array]:
-        return [array.astype(self.dtype) for array in arrays]
+        return [array.astype(numpy_type(self.dtype)) for array in arrays]
 
     def _shifted(self, places: Floats, field: str = "") -> Floats:
         """Places in cells of the padded grid, as a field counts them."""
