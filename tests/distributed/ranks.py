@@ -144,7 +144,9 @@ def mistakes(folder: str) -> None:
     """Check that a mistake, also of a single rank, is an error on all ranks."""
     rank, size = COMM.Get_rank(), COMM.Get_size()
     array = tw.distributed.Array((12, 12), comm=COMM)
+    problem = make_problem(tw.program("heat2d"), (12, 12), 3)
     cases = {
+        "exchanges": lambda: with_steps(problem, [(array,)], {}, "numpy", 1 + rank),
         "differs": lambda: tw.run("heat2d", array, steps=3 + (rank == 1), threads=1),
         "failed on one": lambda: tw.run("heat2d", array, steps=-1 if rank == 1 else 3, threads=1),
         "no such file": lambda: array.read(Path(folder) / "nothing.npy"),

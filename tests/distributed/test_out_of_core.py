@@ -275,6 +275,16 @@ def test_types_are_converted_and_coefficients_may_be_anywhere(tmp_path):
         np.testing.assert_array_equal(found[:], right)
 
 
+@pytest.mark.parametrize("other", ["in.zarr", "./in.zarr", "link.zarr"])
+def test_an_input_is_known_by_whatever_path_it_is_given_as_out(other, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    array = zarr.create_array(store="in.zarr", shape=(40, 30), dtype="f8", chunks=(10, 30))
+    array[:] = 1.0
+    (tmp_path / "link.zarr").symlink_to(tmp_path / "in.zarr")
+    with pytest.raises(tw.UsageError, match="out is one of the inputs"):
+        tw.run("heat2d", tmp_path / "in.zarr", out=other, steps=3, memory="1MiB")
+
+
 def test_a_mapped_array_alone_is_an_array_like_any_other(tmp_path):
     np.save(tmp_path / "u.npy", np.ones((9, 9)))
     mapped = np.load(tmp_path / "u.npy", mmap_mode="r")

@@ -79,6 +79,7 @@ def test_a_mistake_of_one_rank_is_an_error_on_all(works, tmp_path):
     found = job(2, "mistakes", tmp_path)
     said = dict(line.split(": ", 1) for line in found.stdout.splitlines())
     expected = {
+        "exchanges": "rank 1 has other arguments than rank 0",
         "differs": "rank 1 has other arguments than rank 0",
         "failed on one": "steps",
         "no such file": "nothing.npy",

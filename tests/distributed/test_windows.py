@@ -1,8 +1,12 @@
 """How far from a cut values are wrong."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import tilewright as tw
+from tilewright.distributed import windows
 from tilewright.distributed.windows import depths, window
 from tilewright.programs.stencil.problem import make_problem
 
@@ -30,6 +34,22 @@ def test_values_are_wrong_as_far_as_reads_carry_them(program, boundary, expected
     problem = make_problem(program.program, (100,), 1, boundary=boundary)
     assert [depths(problem, steps)[0] for steps in (1, 2, 3)] == expected
     assert depths(problem, 0) == ((0, 0),)
+
+
+def test_threads_that_ask_at_once_are_told_the_same():
+    problem = make_problem(far.program, (4000,), 1, boundary="mirror")
+    wanted = depths(problem, 400)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            windows._creep.cache_clear()
+            depths(problem, 0)
+            with ThreadPoolExecutor(8) as pool:
+                found = list(pool.map(lambda steps: depths(problem, steps), [400] * 8))
+            assert set(found) == {wanted}
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_window_has_the_grid_s_boundary_where_the_grid_ends():

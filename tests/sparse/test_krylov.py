@@ -121,7 +121,19 @@ def test_fused_kernels_share_what_is_named():
 
 @pytest.mark.parametrize(
     "text",
-    ["y = exp(x)", "y = x / y", "q = x", "y = x; exit(1)", "y = z", "y =", "y = x ** y[0]", "system + x", "y = 'a'"],
+    [
+        "y = exp(x)",
+        "y = x / y",
+        "q = x",
+        "y = x; exit(1)",
+        "y = z",
+        "y =",
+        "y = x ** y[0]",
+        "system + x",
+        "y = 'a'",
+        "y = (x",
+        "y = x y",
+    ],
 )
 def test_formulas_are_sums_and_products_of_their_names(text):
     with pytest.raises(UsageError, match="is no operation on"):

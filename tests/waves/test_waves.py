@@ -176,6 +176,8 @@ def test_the_longest_step_is_the_longest(order, parts):
         ({"interpolation": "cubic"}, "linear, sinc"),
         ({"boundary": "wrap"}, "a shot sets boundary by itself"),
         ({"record": True}, "a shot sets record by itself"),
+        ({"dtype": "int32"}, "such as float32 or float64, got 'int32'"),
+        ({"dtype": "granite"}, "got 'granite'"),
     ],
 )
 def test_bad_shots_are_refused_in_a_sentence(given, told):
@@ -210,6 +212,30 @@ def test_bad_models_are_refused_in_a_sentence(make, told):
         make()
 
 
+def test_a_wavelet_that_the_grid_does_not_carry_gives_a_warning():
+    asked = {"time": 0.01, "layers": None, "space_order": 2}
+    places = (50.0, 50.0), [(50.0, 60.0)]
+    with pytest.warns(tw.TilewrightWarning, match=r"2 cells: .* at most 50 Hz, or cells of at most 5 m"):
+        waves.shot(even((20, 24), 10.0), *places, frequency=100.0, **asked)
+    waves.shot(even((20, 24), 10.0), *places, frequency=50.0, **asked)
+    with pytest.warns(tw.TilewrightWarning, match=r"slowest \(1000 m/s\)"):
+        waves.shot(even((20, 24), 10.0, shear=1000.0, density=2000.0), *places, frequency=50.0, **asked)
+
+
+def test_places_in_1d_are_one_number_each():
+    asked = {"time": 0.05, "frequency": 20.0, "layers": waves.Sponge(8)}
+    found, wanted = (waves.shot(even((60,), 10.0), [100.0], p, **asked) for p in ([200.0, 300.0], [[200.0], [300.0]]))
+    assert wanted.traces["u"].any()
+    np.testing.assert_array_equal(found.traces["u"], wanted.traces["u"])
+
+
+def test_a_shot_that_ends_early_has_the_times_of_its_records():
+    asked = {"time": 2.0, "frequency": 20.0, "layers": waves.Sponge(10), "every": 5}
+    made = waves.shot(even((20, 24), 10.0), (50.0, 50.0), [(50.0, 60.0)], until=1e3, **asked)
+    assert made.run.steps_done < made.run.problem.steps
+    assert made.times.shape == (made.run.steps_done // 5,) == made.traces["u"][:, 0].shape
+
+
 def test_programs_of_every_order_and_rank():
     for spacing in ((10.0,), (10.0, 5.0), (10.0, 5.0, 4.0)):
         for order in (2, 6, 16):
@@ -241,3 +267,8 @@ def test_a_shot_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert np.allclose(traces["u"], wanted.traces["u"], atol=1e-6 * np.abs(wanted.traces["u"]).max())
     bad = CliRunner().invoke(app, [*line.split(), "-o", "t.npz"])
     assert bad.exit_code != 0
+    np.save("line.npy", np.full(30, SPEED))
+    line = "shot line.npy --spacing 10 --source 50,60 --time 0.1 --frequency 25 --receiver-depth 20"
+    bad = CliRunner().invoke(app, line.split())
+    assert bad.exit_code != 0
+    assert "coordinates have the shape (n, 1)" in bad.output + bad.stderr

@@ -187,7 +187,8 @@ class ZarrRows:
         self.array = array
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.dtype: np.dtype[Any] = np.dtype(array.dtype)
-        self.place = f"zarr:{array.store}:{array.path}@0"
+        root = getattr(array.store, "root", None)
+        self.place = f"zarr:{array.store if root is None else Path(str(root)).resolve()}:{array.path}@0"
         self._unit = int((getattr(array, "shards", None) or array.chunks)[0])
 
     def transfer_bytes(self, dtype: str) -> int:

@@ -302,7 +302,7 @@ def run(
     """
     first = next(iter(arrays.values()))[0]
     comm, layout = first.comm, first.layout
-    _agree(problem, arrays, computer)
+    _agree(problem, arrays, computer, steps)
     check_cut(problem, tuple(axis for axis, ranks in enumerate(layout.topology) if ranks > 1))
     network = machine.network_latency.value, machine.network_bandwidth.value
     if steps is None:
@@ -319,12 +319,12 @@ def run(
         raise
 
 
-def _agree(problem: Problem, arrays: Mapping[str, Sequence[Array]], computer: Computer) -> None:
+def _agree(problem: Problem, arrays: Mapping[str, Sequence[Array]], computer: Computer, steps: int | None) -> None:
     first = next(iter(arrays.values()))[0]
     every = [each for levels in arrays.values() for each in levels]
     same = all(each.layout == first.layout and each.comm == first.comm for each in every)
     numbers = {name: complex(value) for name, value in computer.scalars.items()}
-    told = first.comm.allgather(fingerprint(problem, numbers, computer.strict) if same else None)
+    told = first.comm.allgather(fingerprint(problem, numbers, computer.strict, steps) if same else None)
     if None in told:
         raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
     if len(set(told)) > 1:

@@ -7,6 +7,7 @@ inwards by the reach per step, and stops short of the box.
 """
 
 import functools
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -105,11 +106,13 @@ class _Creep:
         }
         self._wrong = {field: [0, *[held] * (problem.program.history(field) - 1)] for field, held in self._held.items()}
         self._known = [0]
+        self._lock = threading.Lock()
 
     def after(self, steps: int) -> int:
         """Return the cells that are wrong after so many steps, on any level."""
-        for _ in range(len(self._known), min(steps, _FOLLOWED) + 1):
-            self._advance()
+        with self._lock:
+            for _ in range(len(self._known), min(steps, _FOLLOWED) + 1):
+                self._advance()
         if steps < len(self._known):
             return self._known[steps]
         fastest = len(self._stages) * max(each[2] for reads in self._reads.values() for each in reads)

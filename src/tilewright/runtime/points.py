@@ -151,8 +151,8 @@ class Recording:
         """
         due = np.arange(first // self.every, (first + gathered.shape[1]) // self.every)
         if len(due):
-            found = self._summing(self._sums, gathered, self._still)
-            trace[due] = found[:, (due + 1) * self.every - 1 - first].T
+            recorded = gathered[:, (due[0] + 1) * self.every - 1 - first :: self.every]
+            trace[due] = self._summing(self._sums, recorded, self._still).T
 
 
 def updated_cells(problem: Problem, field: str, cells: Index) -> Array:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import Program
+from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
 from tilewright.waves.layers import Layers, Side, Sponge, sides_of, taper_of
@@ -25,6 +28,8 @@ _SHARE = 0.5
 
 _OWN = ("steps", "boundary", "sources", "record")
 """Options of a run that a shot sets."""
+_SHORTEST = 4
+"""Cells per wave of a Ricker wavelet's frequency below which the grid does not hold its shorter waves."""
 
 
 def ricker(frequency: float, peak: float | None = None) -> Wavelet:
@@ -119,14 +124,14 @@ def shot(  # noqa: PLR0913  (a public verb)
             cell; shape (rank,) or (n, rank); m.
         receivers: Coordinates of the receivers; shape (n, rank); m.
         time: Time to compute; s.
-        frequency: That of a Ricker wavelet; Hz.
-        wavelet: A function of times in place of it.
+        frequency: That of a Ricker wavelet; Hz. One whose waves are shorter than four cells anywhere gives a warning.
+        wavelet: A function of times in place of it, which is not looked at.
         time_step: Time step; half of the longest stable one by default; s.
         space_order: Order of the differences in space: 2 to 16.
         layers: Absorbing layers: one for all sides, or per axis one or a pair. Beyond sides without one values are 0.
         interpolation: ``linear`` or ``sinc``, of source and receivers.
         every: Record every so many steps.
-        dtype: Element type.
+        dtype: Element type, as text: one of a floating point.
         **options: Further options of :func:`tilewright.run`, such as ``threads``, ``tiling`` or ``until``.
 
     Returns:
@@ -146,6 +151,8 @@ def shot(  # noqa: PLR0913  (a public verb)
         raise UsageError(f"a shot sets {taken[0]} by itself, so it is no option of one", "options are those of tw.run")
     if not 0 <= time < math.inf:
         raise UsageError(f"the time of a shot is not negative, got {time!r}")
+    if dtype not in DTYPES or not is_rounded(dtype):
+        raise UsageError(f"a shot computes in a floating-point type, such as float32 or float64, got {dtype!r:.60}")
     longest = longest_step(model, space_order)
     step = _SHARE * longest if time_step is None else float(time_step)
     if not 0 < step <= longest:
@@ -158,6 +165,8 @@ def shot(  # noqa: PLR0913  (a public verb)
         raise UsageError("a shot has a frequency or a wavelet", "write frequency=15.0")
     form = ricker(frequency) if frequency is not None else wavelet
     assert form is not None  # noqa: S101
+    if frequency is not None:
+        _warn_if_short(model, frequency)
     steps = math.ceil(time / step - 1e-9)
     scheme = _Scheme(
         model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=space_order, dtype=dtype
@@ -176,6 +185,23 @@ def shot(  # noqa: PLR0913  (a public verb)
     return Shot(traces=done.traces, times=times, time_step=step, model=model, run=done, around=scheme.around)
 
 
+def _warn_if_short(model: Model, frequency: float) -> None:
+    """Warn of a Ricker wavelet whose waves are too short for the grid somewhere.
+
+    99 % of its energy, of density f^4 exp(-2 (f / frequency)^2), lies below 1.94 times its frequency, and a grid holds
+    no waves shorter than two cells.
+    """
+    slowest = model.velocity if model.shear is None else np.where(model.shear > 0, model.shear, model.velocity)
+    speed, cell = float(slowest.min()), max(model.spacing)
+    length = speed / frequency
+    if length < _SHORTEST * cell:
+        warn(
+            f"waves of {frequency:g} Hz are {length:.3g} m long where they are slowest ({speed:g} m/s), which is "
+            f"{length / cell:.2g} cells: the grid does not carry them (hint: take a frequency of at most "
+            f"{speed / (_SHORTEST * cell):.3g} Hz, or cells of at most {length / _SHORTEST:.3g} m)"
+        )
+
+
 def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
     """Return coordinates in cells of the model; shape (n, rank)."""
     rank = model.velocity.ndim
@@ -183,7 +209,8 @@ def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
         places = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         places = np.empty(0)
-    places = places[np.newaxis] if places.ndim == 1 and len(places) == rank else places
+    if places.ndim == 1 and rank in {1, len(places)}:
+        places = places.reshape(-1, rank)
     if places.ndim != 2 or places.shape[1] != rank or not len(places):
         raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
     if not np.isfinite(places).all():
@@ -235,7 +262,7 @@ class _Scheme:
         model, dt = self.model, self.step
         speed = self.padded(model.velocity)
         rank, names = speed.ndim, AXES[speed.ndim]
-        rest = np.zeros(speed.shape, self.dtype)
+        rest = np.zeros(speed.shape, numpy_type(self.dtype))
         taper = [taper_of(self.sides, speed.shape)] if self.damped else []
         if model.shear is None and model.density is None:
             return [(rest, rest), *self._typed([(speed * dt) ** 2, *taper])]
@@ -253,7 +280,7 @@ class _Scheme:
         return [*[rest] * len(updated), *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
 
     def _typed(self, arrays: Sequence[Floats]) -> list[Array]:
-        return [array.astype(self.dtype) for array in arrays]
+        return [array.astype(numpy_type(self.dtype)) for array in arrays]
 
     def _shifted(self, places: Floats, field: str = "") -> Floats:
         """Places in cells of the padded grid, as a field counts them."""

@@ -107,7 +107,7 @@ def perform(job: ShotJob) -> ShotReport:
         raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
     made = shot(
         model,
-        _numbers(job.source, "source"),
+        [_numbers(job.source, "source")],
         _receivers(job, model),
         time=job.time,
         frequency=job.frequency,
@@ -126,7 +126,7 @@ def _receivers(job: ShotJob, model: Model) -> Floats:
     if (job.receivers is None) == (job.depth is None):
         raise UsageError("receivers are in a file or at a depth", "give --receivers FILE or --receiver-depth 20")
     if job.receivers is not None:
-        return np.atleast_2d(_array(job.receivers, "receivers"))
+        return _array(job.receivers, "receivers")
     across = [h * np.arange(n) for h, n in zip(model.spacing[1:], model.velocity.shape[1:], strict=True)]
     rows = [axis.ravel() for axis in np.meshgrid(*across, indexing="ij")]
     places = np.stack(rows, axis=1) if rows else np.empty((1, 0))

@@ -82,8 +82,9 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
         for vectors in range(1, blocking.vectors + 1)
     }
     block, pack = _block(real, micro, blocking), _pack(real, blocking)
-    product = (_Left if fusion == "left" else _Right)(real, blocking, block, pack).function(entry)
-    return c_source(c.print_unit((*micro.values(), block, pack, product)), entry)
+    product = _Product(real, blocking, block, pack, entry)
+    (_left if fusion == "left" else _right)(product)
+    return c_source(c.print_unit((*micro.values(), block, pack, product.b.function())), entry)
 
 
 def _panel(b: Builder, real: ir.Element, blocking: Blocking) -> Value:
@@ -176,32 +177,24 @@ def _pack(real: ir.Element, how: Blocking) -> ir.Function:
 
 
 class _Product:
-    """A function of two fused products in the making."""
+    """The function of two fused products in the making: its matrices, extents, tile and panels."""
 
-    def __init__(self, real: ir.Element, how: Blocking, block: ir.Function, pack: ir.Function) -> None:
-        self.real, self.how, self.block, self.pack = real, how, block, pack
-
-    def function(self, entry: str) -> ir.Function:
+    def __init__(self, real: ir.Element, how: Blocking, block: ir.Function, pack: ir.Function, entry: str) -> None:
+        self.real, self.block, self.pack = real, block, pack
         b = self.b = Builder(entry, kind="entry")
         array, size = b.param("array", ARRAYS), b.param("size", INDICES)
-        self.work = b.param("work", ir.pointer(self.real))
+        self.work = b.param("work", ir.pointer(real))
         b.param("unused", ir.pointer(BYTE))
-        fixed = ir.const_pointer(self.real)
+        fixed = ir.const_pointer(real)
         self.a1, self.a2, self.a3 = (b.let(f"a{k + 1}", array[k].to(fixed)) for k in range(3))
-        self.r = b.let("r", array[3].to(ir.pointer(self.real)))
+        self.r = b.let("r", array[3].to(ir.pointer(real)))
         self.p = [b.let(f"p{k}", size[k]) for k in range(4)]
         self.s1, self.s2, self.t2, self.s3, self.t3, self.sr, self.x, self.y = (
             b.let(name, size[4 + k]) for k, name in enumerate(SIZES[4:12])
         )
-        self.panel = b.let("panel", _panel(b, self.real, self.how))
+        self.panel = b.let("panel", _panel(b, real, how))
         self.columns = b.let("columns", self.panels(self.y) * self.panel)
         self.threads = size[12]
-        self.body()
-        return b.function()
-
-    def body(self) -> None:
-        """Compute the products."""
-        raise NotImplementedError
 
     def panels(self, n: Value) -> Value:
         """Panels of so many columns."""
@@ -213,60 +206,56 @@ class _Product:
         return (n + lanes - 1) / lanes * lanes
 
 
-class _Left(_Product):
+def _left(k: _Product) -> None:
     """R = (A1 A2) A3."""
-
-    def body(self) -> None:
-        b, panel, y = self.b, self.panel, self.y
-        p0, p1, p2, p3 = self.p
-        per, full = b.let("per", self.panels(y)), b.let("full", p2 / y)
-        second = b.let("second", full * per + self.panels(p2 - full * y))
-        third = b.let("third", self.panels(p3))
-        packed2 = b.let("packed2", self.work)
-        packed3 = b.let("packed3", packed2 + second * panel * p1)
-        tiles = b.let("tiles", packed3 + third * panel * p2)
-        with b.parallel(self.threads):
-            with b.loop("n", 0, second, share="static") as n:
-                j0 = b.let("j0", n / per * y)
-                to = packed2 + n * panel * p1
-                b.call(self.pack, p1, least(y, p2 - j0), n % per * panel, self.a2 + j0 * self.t2, self.s2, self.t2, to)
-            with b.loop("n", 0, third, share="static") as n:
-                b.call(self.pack, p2, p3, n * panel, self.a3, self.s3, self.t3, packed3 + n * panel * p2)
-            with b.loop("i", 0, p0, self.x, share="dynamic") as i:
-                tall = b.let("tall", least(self.x, p0 - i))
-                tile = b.let("tile", tiles + b.thread * self.x * self.columns)
-                with b.loop("j", 0, p2, y) as j:
-                    wide = b.let("wide", least(y, p2 - j))
-                    left, right = self.a1 + i * self.s1, packed2 + j / y * per * panel * p1
-                    b.call(
-                        self.block, tall, self.whole(wide), p1, left, self.s1, right, panel * p1,
-                        tile, self.columns, panel, 0,
-                    )  # fmt: skip
-                    b.call(
-                        self.block, tall, p3, wide, tile, self.columns, packed3 + j * panel, panel * p2,
-                        self.r + i * self.sr, self.sr, panel, j > 0,
-                    )  # fmt: skip
+    b, panel, y = k.b, k.panel, k.y
+    p0, p1, p2, p3 = k.p
+    per, full = b.let("per", k.panels(y)), b.let("full", p2 / y)
+    second = b.let("second", full * per + k.panels(p2 - full * y))
+    third = b.let("third", k.panels(p3))
+    packed2 = b.let("packed2", k.work)
+    packed3 = b.let("packed3", packed2 + second * panel * p1)
+    tiles = b.let("tiles", packed3 + third * panel * p2)
+    with b.parallel(k.threads):
+        with b.loop("n", 0, second, share="static") as n:
+            j0 = b.let("j0", n / per * y)
+            to = packed2 + n * panel * p1
+            b.call(k.pack, p1, least(y, p2 - j0), n % per * panel, k.a2 + j0 * k.t2, k.s2, k.t2, to)
+        with b.loop("n", 0, third, share="static") as n:
+            b.call(k.pack, p2, p3, n * panel, k.a3, k.s3, k.t3, packed3 + n * panel * p2)
+        with b.loop("i", 0, p0, k.x, share="dynamic") as i:
+            tall = b.let("tall", least(k.x, p0 - i))
+            tile = b.let("tile", tiles + b.thread * k.x * k.columns)
+            with b.loop("j", 0, p2, y) as j:
+                wide = b.let("wide", least(y, p2 - j))
+                left, right = k.a1 + i * k.s1, packed2 + j / y * per * panel * p1
+                b.call(
+                    k.block, tall, k.whole(wide), p1, left, k.s1, right, panel * p1,
+                    tile, k.columns, panel, 0,
+                )  # fmt: skip
+                b.call(
+                    k.block, tall, p3, wide, tile, k.columns, packed3 + j * panel, panel * p2,
+                    k.r + i * k.sr, k.sr, panel, j > 0,
+                )  # fmt: skip
 
 
-class _Right(_Product):
+def _right(k: _Product) -> None:
     """R = A1 (A2 A3)."""
-
-    def body(self) -> None:
-        b, panel, x = self.b, self.panel, self.x
-        p0, p1, p2, p3 = self.p
-        with b.parallel(self.threads), b.loop("j", 0, p3, self.y, share="dynamic") as j:
-            wide = b.let("wide", least(self.y, p3 - j))
-            own = b.let("own", self.work + b.thread * (p2 + x) * self.columns)
-            tile = b.let("tile", own + p2 * self.columns)
-            with b.loop("n", 0, self.panels(wide)) as n:
-                b.call(self.pack, p2, wide, n * panel, self.a3 + j * self.t3, self.s3, self.t3, own + n * panel * p2)
-            with b.loop("i", 0, p1, x) as i:
-                tall = b.let("tall", least(x, p1 - i))
-                b.call(
-                    self.block, tall, self.whole(wide), p2, self.a2 + i * self.s2, self.s2, own, panel * p2,
-                    tile, panel, x * panel, 0,
-                )  # fmt: skip
-                b.call(
-                    self.block, p0, wide, tall, self.a1 + i, self.s1, tile, x * panel,
-                    self.r + j, self.sr, panel, i > 0,
-                )  # fmt: skip
+    b, panel, x = k.b, k.panel, k.x
+    p0, p1, p2, p3 = k.p
+    with b.parallel(k.threads), b.loop("j", 0, p3, k.y, share="dynamic") as j:
+        wide = b.let("wide", least(k.y, p3 - j))
+        own = b.let("own", k.work + b.thread * (p2 + x) * k.columns)
+        tile = b.let("tile", own + p2 * k.columns)
+        with b.loop("n", 0, k.panels(wide)) as n:
+            b.call(k.pack, p2, wide, n * panel, k.a3 + j * k.t3, k.s3, k.t3, own + n * panel * p2)
+        with b.loop("i", 0, p1, x) as i:
+            tall = b.let("tall", least(x, p1 - i))
+            b.call(
+                k.block, tall, k.whole(wide), p2, k.a2 + i * k.s2, k.s2, own, panel * p2,
+                tile, panel, x * panel, 0,
+            )  # fmt: skip
+            b.call(
+                k.block, p0, wide, tall, k.a1 + i, k.s1, tile, x * panel,
+                k.r + j, k.sr, panel, i > 0,
+            )  # fmt: skip

@@ -10,7 +10,7 @@ result does not depend on the number of threads.
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
@@ -37,7 +37,6 @@ _VERSION = 2
 MOST_TERMS = 16
 """Terms of one multiple AXPY."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_FORMULA = re.compile(r"[\w\s+*()-]*")
 
 
 def _names(formula: str) -> list[str]:
@@ -131,7 +130,7 @@ def kernel(name: str, vectors: str, *operations: str, scalars: str = "") -> Vect
         target, _, formula = text.rpartition("=")
         target, formula = target.strip(), formula.strip()
         unknown = [word for word in (*_names(formula), *([target] if target else [])) if word not in known]
-        if unknown or not formula or not _FORMULA.fullmatch(formula) or (target and target not in vectors.split()):
+        if unknown or not _is_formula(formula, known) or (target and target not in vectors.split()):
             raise UsageError(
                 f"{text!r} is no operation on {', '.join(sorted(known))}",
                 "write 'y = a * x + y' to assign, 'x * y' to sum",
@@ -140,6 +139,32 @@ def kernel(name: str, vectors: str, *operations: str, scalars: str = "") -> Vect
     return VectorKernel(
         name=name, scalars=tuple(scalars.split()), vectors=tuple(vectors.split()), operations=tuple(parsed)
     )
+
+
+def _is_formula(text: str, known: Collection[str]) -> bool:
+    try:
+        _evaluated(ast.parse(text, mode="eval").body, dict.fromkeys(known, 1))
+    except (SyntaxError, UsageError):
+        return False
+    return True
+
+
+def _evaluated(node: ast.expr, values: Mapping[str, Value | Number]) -> Value | Number:
+    """A formula of names, whole numbers, + - * and parentheses."""
+    match node:
+        case ast.Name(name):
+            return values[name]
+        case ast.Constant(int(number)):
+            return number
+        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
+            value = _evaluated(operand, values)
+            return -value if isinstance(sign, ast.USub) else value
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as sign, right):
+            a, b = _evaluated(left, values), _evaluated(right, values)
+            if isinstance(sign, ast.Mult):
+                return a * b
+            return a + b if isinstance(sign, ast.Add) else a - b
+    raise UsageError(f"{ast.unparse(node)!r} is no formula of a vector kernel", "write sums and products of names")
 
 
 def multiple(terms: int) -> VectorKernel:
@@ -242,24 +267,6 @@ def compute(what: VectorKernel, values: dict[str, Value | Number], b: Builder, n
         else:
             terms.append(value)
     return terms
-
-
-def _evaluated(node: ast.expr, values: Mapping[str, Value | Number]) -> Value | Number:
-    """A formula of names, whole numbers, + - * and parentheses."""
-    match node:
-        case ast.Name(name):
-            return values[name]
-        case ast.Constant(int(number)):
-            return number
-        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
-            value = _evaluated(operand, values)
-            return -value if isinstance(sign, ast.USub) else value
-        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as sign, right):
-            a, b = _evaluated(left, values), _evaluated(right, values)
-            if isinstance(sign, ast.Mult):
-                return a * b
-            return a + b if isinstance(sign, ast.Add) else a - b
-    raise UsageError(f"{ast.unparse(node)!r} is no formula of a vector kernel", "write sums and products of names")
 
 
 def emit_vectors(what: VectorKernel, dtype: str, vectors: int) -> KernelSource[None]:

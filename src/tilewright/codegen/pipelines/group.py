@@ -346,8 +346,8 @@ class _Tiles:
         b, rings = self.b, self.rings
         l0, l1 = self.bounds[1]
         for source in run.doors.sources:
-            ((za, _), (la, lb)), across = source.box, source.box[1][1] - source.box[1][0] + 1
-            del lb
+            (za, _), (la, lb) = source.box
+            across = lb - la + 1
             with b.loop("j", 0, source.count) as j:
                 place = (run.y0 + za + j / across, self.n[0], line + la + j % across, self.n[1], l0)
                 row = b.call(self.parts.row[source.grid], self.own, *place)

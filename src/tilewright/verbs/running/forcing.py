@@ -1,6 +1,6 @@
 """Masks, sources and receivers of a run, checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -95,6 +95,8 @@ def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Source
     cells: list[Cell] = []
     columns: list[Array] = []
     parts: list[tuple[Weights, Array]] = []
+    if not isinstance(entries, Points | Iterable):
+        raise UsageError(f"sources are tw.Points or pairs of a cell and values, got {entries!r:.60}")
     for entry in [entries] if isinstance(entries, Points) else entries:
         if isinstance(entry, Points):
             found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
@@ -229,9 +231,12 @@ def _warn_if_held(problem: Problem, field: str, added: Weights) -> None:
 def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa: ANN401
     try:
         cell, values = entry
-        place = tuple(int(i) for i in (cell if isinstance(cell, Sequence) else (cell,)))
-    except (TypeError, ValueError):
+        given_place = tuple(cell) if isinstance(cell, Sequence) else (cell,)
+        place = tuple(int(i) for i in given_place)
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"a source is a pair of a cell and its values, got {entry!r}", "write ((8, 8), 1.0)") from None
+    if place != given_place:
+        raise UsageError(f"a source's cell has whole numbers, got {cell!r}", "tw.Points takes places between cells")
     if len(place) != len(given.shape) or not all(0 <= i < n for i, n in zip(place, given.shape, strict=True)):
         raise UsageError(f"the source's cell {place} is not on the grid {format_shape(given.shape)}")
     numbers = as_array(values, "sources")
