@@ -1,7 +1,7 @@
 """What a workload offers: a problem of some kind on a machine, and what verbs ask of it.
 
-Verbs such as ``predict``, ``energy`` and ``whatif`` are written once, over :class:`Workload`; ``api/dispatch.py`` says
-which workload serves a program.
+Verbs such as ``predict``, ``energy`` and ``whatif`` are written once, over :class:`Workload`; ``verbs/dispatch.py``
+says which workload serves a program.
 """
 
 from dataclasses import dataclass
