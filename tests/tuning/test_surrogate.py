@@ -1,5 +1,6 @@
 """What measurements say of candidates that were not measured, against the formulas and on small worlds."""
 
+import functools
 import itertools
 import math
 
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tilewright.costs.arrays import Sizes
 from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.shortlist import Stratum
+from tilewright.tuning.spaces.space import tiling_at
 from tilewright.tuning.surrogate import Errors, Pool, Surrogate
 
 from .test_shortlist import SPACE, stratum
@@ -116,6 +120,20 @@ def test_a_pool_asks_for_tilings_and_is_told_of_them():
     assert len(asked) == len(set(asked))
     assert first not in asked
     assert NONE not in asked
+
+
+def test_thread_blocks_of_one_size_are_candidates_of_their_own():
+    sizes = Sizes(
+        time=np.array([4, 4, 4]),
+        space=(np.array([64, 64, 64]), np.array([60, 60, 60])),
+        k=np.zeros(3, dtype=int),
+        threads=(np.array([64, 32, 16]),),
+    )
+    cost = np.array([1.0, 1.1, 1.2])
+    make = functools.partial(tiling_at, "streaming", sizes)
+    pool = Pool([Stratum(family="streaming", sizes=sizes, cost=cost, make=make, expected=cost)])
+    pool.tell(make(1), 5.0)
+    assert [each.tiling for each in pool.ask(3)] == [make(0), make(2)]
 
 
 def test_a_pool_leaves_out_what_cannot_win():

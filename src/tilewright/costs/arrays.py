@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
-Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
-from tilewright.machines.machine import AREA_PARAMETERS, KINDS, PARAMETERS, Machine, Parameter, Quantity
+from tilewright.machines.coefficients import KINDS
+from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine, Parameter, Quantity
 
 SCHEMA = 1
 MAX_BYTES = 2**20

@@ -10,13 +10,69 @@ Source: Prajapati et al. 2017, section 3, with the exact pitch ``2 s + r (height
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from tilewright.base.intmath import ceil_div
 from tilewright.schedules.tree.affine import Integer, ceiling, least
 
 
+class _Shape(Protocol):
+    """What distinguishes a hexagon from a diamond."""
+
+    @property
+    def height(self) -> int: ...
+    @property
+    def base(self) -> int: ...
+    @property
+    def pitch(self) -> int: ...
+    @property
+    def overhang(self) -> int: ...
+    @property
+    def half(self) -> int: ...
+    def grown(self, i: Integer) -> Integer: ...
+    def space_origin(self, colour: Integer, index: Integer | int) -> Integer: ...
+
+
+class _TwoColours:
+    """Where the tiles of two colours lie, one half a height after the other, whose rows fill a pitch at every time."""
+
+    __slots__ = ()
+
+    @property
+    def half(self: _Shape) -> int:
+        """Half the height."""
+        return self.height // 2
+
+    @property
+    def points(self: _Shape) -> int:
+        """Cells of a whole tile, over all its rows."""
+        return self.half * self.pitch
+
+    def row(self: _Shape, i: int) -> tuple[int, int]:
+        """Half-open range of row ``i``, relative to the left end of the first row."""
+        return -self.grown(i), self.base + self.grown(i)
+
+    def time_origin(self: _Shape, colour: Integer, phase: Integer) -> Integer:
+        """Logical time of the first row."""
+        return phase * self.height - (1 - colour) * self.half
+
+    def space_origin(self: _Shape, colour: Integer, index: Integer | int) -> Integer:
+        """Left end of the first row of tile ``index``."""
+        return index * self.pitch + colour * (self.base + self.overhang)
+
+    def phases(self: _Shape, colour: int, steps: Integer) -> Integer:
+        """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3), or more by one."""
+        if steps == 0:
+            return steps
+        return ceiling(steps if colour else steps + self.half, self.height)
+
+    def tiles(self: _Shape, colour: Integer, extent: Integer) -> Integer:
+        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
+        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hexagon:
+class Hexagon(_TwoColours):
     """A hexagonal tile of (time, x).
 
     Attributes:
@@ -35,11 +91,6 @@ class Hexagon:
         return f"hexagons of {self.height} rows, base {self.base}, slope {self.slope}, pitch {self.pitch}"
 
     @property
-    def half(self) -> int:
-        """Half the height."""
-        return self.height // 2
-
-    @property
     def width(self) -> int:
         """Cells of the widest row (the papers' w_tile)."""
         return self.base + 2 * self.slope * (self.half - 1)
@@ -50,11 +101,6 @@ class Hexagon:
         return self.width + self.base
 
     @property
-    def points(self) -> int:
-        """Cells of a whole tile, over all its rows."""
-        return self.half * (self.width + self.base)
-
-    @property
     def overhang(self) -> int:
         """Cells by which the widest row extends beyond the first one on each side."""
         return self.slope * (self.half - 1)
@@ -63,32 +109,10 @@ class Hexagon:
         """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side."""
         return least(i, self.height - 1 - i) * self.slope
 
-    def row(self, i: int) -> tuple[int, int]:
-        """Half-open range of row ``i``, relative to the left end of the first row."""
-        return -self.grown(i), self.base + self.grown(i)
-
-    def time_origin(self, colour: Integer, phase: Integer) -> Integer:
-        """Logical time of the first row."""
-        return phase * self.height - (1 - colour) * self.half
-
-    def space_origin(self, colour: Integer, index: Integer | int) -> Integer:
-        """Left end of the first row of tile ``index``."""
-        return index * self.pitch + colour * (self.base + self.slope * (self.half - 1))
-
-    def phases(self, colour: int, steps: Integer) -> Integer:
-        """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3), or more by one."""
-        if steps == 0:
-            return steps
-        return ceiling(steps if colour else steps + self.half, self.height)
-
-    def tiles(self, colour: Integer, extent: Integer) -> Integer:
-        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
-        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diamond:
-    """A diamond of (time, x), with the methods of a hexagon: two colours, one half a height after the other.
+class Diamond(_TwoColours):
+    """A diamond of (time, x), in two colours, one half a height after the other.
 
     Two staircases of slope ``q / h`` cut the plane, ``h`` being half the height and ``q`` half the pitch: the cell x of
     logical time tau is in the tile ``(floor(u / 2q), floor(v / 2q))`` with ``u = x + floor(q tau / h)`` and
@@ -111,11 +135,6 @@ class Diamond:
         return f"diamonds of {self.height} rows, pitch {self.pitch}"
 
     @property
-    def half(self) -> int:
-        """Half the height."""
-        return self.height // 2
-
-    @property
     def base(self) -> int:
         """Cells of the first row."""
         return 1
@@ -130,11 +149,6 @@ class Diamond:
         """Cells by which the widest row extends beyond the first one on each side."""
         return self.pitch // 2 - 1
 
-    @property
-    def points(self) -> int:
-        """Cells of a whole tile, over all its rows."""
-        return self.half * self.pitch
-
     def grown(self, i: Integer) -> Integer:
         """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side.
 
@@ -144,28 +158,6 @@ class Diamond:
         whole = rise % self.half == 0
         risen = i * (rise // self.half) if whole else i * rise // self.half
         return least(risen, 2 * rise - 1 - risen)
-
-    def row(self, i: int) -> tuple[int, int]:
-        """Half-open range of row ``i``, relative to the cell of the first row."""
-        return -self.grown(i), 1 + self.grown(i)
-
-    def time_origin(self, colour: Integer, phase: Integer) -> Integer:
-        """Logical time of the first row."""
-        return phase * self.height - (1 - colour) * self.half
-
-    def space_origin(self, colour: Integer, index: Integer | int) -> Integer:
-        """The cell of the first row of tile ``index``."""
-        return index * self.pitch + colour * (self.pitch // 2)
-
-    def phases(self, colour: int, steps: Integer) -> Integer:
-        """Number of phases of a colour that hold any of ``steps`` logical steps, or more by one."""
-        if steps == 0:
-            return steps
-        return ceiling(steps if colour else steps + self.half, self.height)
-
-    def tiles(self, colour: Integer, extent: Integer) -> Integer:
-        """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
-        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
 
 
 Face = Hexagon | Diamond

@@ -140,6 +140,7 @@ class Pool:
     def __init__(self, strata: Sequence[Stratum], errors: Errors | None = None) -> None:
         best = min((float(each.expected.min()) for each in strata if len(each.expected)), default=math.inf)
         self._strata = strata
+        self._threaded = {stratum.family for stratum in strata if stratum.sizes.threads}
         self._points: list[tuple[int, int]] = []
         for number, stratum in enumerate(strata):
             near = np.flatnonzero(np.isfinite(stratum.cost) & (stratum.expected <= _FAR * best))
@@ -158,7 +159,8 @@ class Pool:
 
     def tell(self, tiling: Tiling, seconds: float | None) -> None:
         """Take note of what a tiling took, or that it failed; one that is not in the pool is passed over."""
-        key = (tiling.family, *(() if traits(tiling.family).untiled else (tiling.time, *tiling.space)))
+        shape = (*tiling.space, *(tiling.threads if tiling.family in self._threaded else ()))
+        key = (tiling.family, *(() if traits(tiling.family).untiled else (tiling.time, *shape)))
         if key in self._index:
             self._surrogate.tell(self._index[key], seconds)
 
@@ -175,17 +177,21 @@ class Pool:
         stratum = self._strata[number]
         if traits(stratum.family).untiled:
             return (stratum.family,)
-        return stratum.family, int(stratum.sizes.time[point]), *(int(axis[point]) for axis in stratum.sizes.space)
+        return stratum.family, *(int(column[point]) for column in _columns(stratum))
 
     def _places(self) -> Floats:
-        """Binary logarithms of height and sizes; families of fewer axes are 0 along the others."""
-        width = 1 + max((len(stratum.sizes.space) for stratum in self._strata), default=0)
+        """Binary logarithms of height, sizes and threads; families of fewer axes are 0 along the others."""
+        width = max((len(_columns(stratum)) for stratum in self._strata), default=1)
         places = np.zeros((len(self._points), width))
         for row, (number, point) in enumerate(self._points):
-            sizes = self._strata[number].sizes
-            values = [sizes.time[point], *(axis[point] for axis in sizes.space)]
+            values = [column[point] for column in _columns(self._strata[number])]
             places[row, : len(values)] = np.log2(np.maximum(1, values))
         return places
+
+
+def _columns(stratum: Stratum) -> tuple[Ints, ...]:
+    """What tells the points of a space apart: heights, sizes, and threads where these are not left open."""
+    return (stratum.sizes.time, *stratum.sizes.space, *stratum.sizes.threads)
 
 
 def _improvement(centre: Floats, spread: Floats, best: float) -> Floats:

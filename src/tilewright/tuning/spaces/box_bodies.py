@@ -14,12 +14,10 @@ from tilewright.programs.stencil.weights import Terms, apart, box_sum
 from tilewright.schedules.bodies.body import Block, BoxCode, Sum
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.sum_forms import asked_form, column_sum
+from tilewright.tuning.spaces.sum_forms import UNDER_WAY, asked_form, column_sum
 
 _MOST_KEPT = 12
 """Vectors shared by rows that fit into registers beside sums and factors, of 16 registers some of them."""
-_UNDER_WAY = 8
-"""Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
 _WINDOW = 128
 """Multiply-adds, with their loads, that processors hold at a time: so much of the next vectors is under way, too."""
 _MOST_SUMS = 4
@@ -141,7 +139,7 @@ def sums_in_turn(reads: int, rows: int) -> int:
     (1, 2, 4)
     """
     overlapping = max(1, _WINDOW // (reads * rows))
-    return max(1, min(_MOST_SUMS, ceil_div(_UNDER_WAY, rows * overlapping)))
+    return max(1, min(_MOST_SUMS, ceil_div(UNDER_WAY, rows * overlapping)))
 
 
 def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, rows: int, *, loops: bool) -> str:

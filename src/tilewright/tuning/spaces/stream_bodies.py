@@ -12,7 +12,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart, columns
 from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.body import Stage, StageCode, StreamBlock, Sum
-from tilewright.schedules.bodies.sums import Results
+from tilewright.schedules.bodies.sums import CANDIDATES, Results
 from tilewright.schedules.streaming.levels import Pipeline, of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.sum_forms import asked_form, column_sum, fastest
@@ -99,7 +99,7 @@ class _Stage:
 
     def cut(self, terms: Terms) -> bool:
         """Whether a sum has columns that make two results at a time cheaper."""
-        return self.rank > 1 and self.rows > 1 and columns(terms) is not None
+        return CANDIDATES["winograd"].applies(terms, Results(axis=0, planes=self.rows))
 
     def _pairs(self, *, few: bool) -> bool:
         return self.rank == 2 and self.rows > 1 and not few and self.form in {"", "winograd"}
@@ -134,7 +134,7 @@ class _Stage:
 
     def _options(self, terms: Terms, results: Results, *, few: bool) -> list[Sum]:
         """How a sum may be written; of forms that take as long the first is taken."""
-        found = columns(terms) if self.rank > 1 and results.planes > 1 else None
+        found = columns(terms) if CANDIDATES["winograd"].applies(terms, results) else None
         if self._in_planes and (self.form == "loop" or self.cut(terms)):
             loop = Sum(form="loop", weights=_HELD, loaded=few)
             if found is None or results.planes != _MANY_PLANES or self.form == "loop":

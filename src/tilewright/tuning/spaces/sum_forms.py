@@ -10,7 +10,7 @@ from tilewright.schedules.bodies.body import Sum
 from tilewright.schedules.bodies.sums import Results, work
 from tilewright.schedules.tiling import Tiling
 
-_UNDER_WAY = 8
+UNDER_WAY = 8
 """Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
 _REGISTERS = 16
 """What columns are cut for: processors with more keep the weights of most sums in registers all the time."""
@@ -49,7 +49,7 @@ def column_sum(terms: Terms, results: int) -> Sum:
     weights and m results take 2 n + m - 1 loads for n m products. Where few results are computed together, columns are
     added to two sums of every one in turn.
     """
-    two = len(terms) > _OVERLAPPING and 2 * results <= _UNDER_WAY
+    two = len(terms) > _OVERLAPPING and 2 * results <= UNDER_WAY
     most = max(2, _REGISTERS - _WORK - results * (1 + two))
     loaded = results > 1 and len(set(terms.values())) > most
     return Sum(form="columns", accumulators=1 + two, weights=most, loaded=loaded)
