@@ -222,7 +222,7 @@ def slab_somewhere(plan: Plan, version: Slabs, position: ir.Expr) -> ir.Expr:
 
 
 def parts(extent: ir.Expr, size: int, unit: int) -> ir.Expr:
-    """Number of tiles along an axis; the same as ``tilings.streaming``."""
+    """Number of tiles along an axis; cut as by :func:`tilewright.schedules.families.streaming.geometry`."""
     units = extent if unit == 1 else ir.ceildiv(extent, unit)
     return ir.ceildiv(units, max(1, size // unit))
 
