@@ -1,7 +1,7 @@
 """C helpers of whole numbers of 8, 16 and 32 bits in vectors: what processors have one instruction for, C many.
 
-Each has GCC's builtins for AVX-512 and AVX2, where there are any (none saturates 32 bits), and plain vector C otherwise,
-which clang turns into the instruction.
+Each has GCC's builtins for AVX-512 and AVX2, where there are any (none saturates 32 bits), and plain vector C
+otherwise, which clang turns into the instruction.
 """
 
 from tilewright.codegen.ir import Kind, element
