@@ -6,6 +6,7 @@ from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.codegen.emit import emit
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.header import header
 from tilewright.codegen.print.c import c_literal
 from tilewright.driver import emit_tiling, emit_tilings
 from tilewright.programs.stencil.catalogue import program
@@ -89,6 +90,17 @@ def test_unknown_dialect():
 )
 def test_literals(value, dtype, text):
     assert c_literal(value, dtype) == text
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_a_header_declares_the_entry_as_its_text_defines_it(dtype):
+    problem = replace(JACOBI, dtype=dtype)
+    source = emit_tiling(problem, HYBRID)
+    signatures = [
+        " ".join(text[text.index(f"void {source.entry}(") :].partition(")")[0].split())
+        for text in (header(source, problem, HYBRID), source.text)
+    ]
+    assert signatures[0] == signatures[1]
 
 
 def test_index_arithmetic_folds():

@@ -125,6 +125,19 @@ def test_neighbours_a_whole_vector_away_are_put_together(dtype, lanes, far):
         np.testing.assert_array_equal(found, exact)
 
 
+def test_neighbours_of_narrow_numbers_are_put_together_within_what_a_register_holds():
+    """Registers hold numbers of 16 bits as ``float32``: 16 of them, where a cache line of memory has 32."""
+    field = FieldBuilder("u")
+    for away in (16, 17, 20):
+        program = stencil("narrow", 1, {"u": 0.5 * field[-away] + 0.25 * field[0] + 0.25 * field[3]})
+        given = np.random.default_rng(6).random((400,)).astype("float16")
+        exact = reference.run(make_problem(program, given.shape, 3, "float16", "nearest"), {"u": [given]}, {})["u"]
+        found = tw.run(program, given, steps=3, boundary="nearest", backend="c", tiling="none", strict=True)
+        np.testing.assert_array_equal(found, exact)
+    with pytest.raises(tw.UsageError, match="within a vector of 64 bytes"):
+        tw.run(program, given, steps=3, backend="c", tiling="none:neighbours=shuffles")
+
+
 def test_only_ends_that_are_updated_and_read_outside_are_vectors():
     def asked(name, boundary):
         problem = make_problem(catalogue.program(name), SHAPES[catalogue.program(name).rank], 1, boundary=boundary)

@@ -23,8 +23,8 @@ STRUCTURAL = {
     "boxes.vectors._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",
-    "print.c_numbers.WIDTHS": "bytes of the vectors of processors",
-    "ir.verify._OPERATORS": "how many operands an operator takes",
+    "print.c_widths.WIDTHS": "bytes of the vectors of processors",
+    "ir.operands.OPERATORS": "how many operands an operator takes",
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",
     "passes.write_sums.winograd.TURNED": "the transform of F(2, 3): which values are added and subtracted",
     "passes.write_sums.winograd._OF_TWO": "the transform of F(2, 2)",
@@ -44,6 +44,7 @@ STRUCTURAL = {
         f"tables.align_trace.{name}": "bits and states of a traced path"
         for name in ("_OPEN_E", "_OPEN_V", "_START", "_PAIR", "_E", "_V", "_STARTED")
     },
+    "print.c_whole._MOST_SATURATED": "bits of the numbers that an instruction adds with saturation",
     **{
         f"print.c_whole.{name}": "names of instructions by the bits of an element"
         for name in ("_LETTER", "_RAW", "_MASK", "_FEATURE")

@@ -2,7 +2,7 @@
 
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
-from tilewright.codegen.print.elements import C_ELEMENTS
+from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -76,7 +76,7 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         'extern "C" {',
         "#endif",
         "",
-        f"void {entry}({kind} *const *field, const int64_t *size, const {kind} *scalar,",
+        f"void {entry}({kind} *const *field, const int64_t *size, const {C_VALUES[layout.dtype]} *scalar,",
         f"  const {kind} *const *constant);",
         "",
         "#ifdef __cplusplus",

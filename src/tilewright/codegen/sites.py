@@ -102,15 +102,8 @@ def stride(axis: int) -> ir.Var:
 
 def box_bounds(site: Site, statement: Statement) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
     """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
-    bounds = []
-    for axis in range(site.rank):
-        low = high = 0
-        for read in statement.reads:
-            sides = site.problem.sides(read.field)[axis]
-            low = max(low, -read.offset[axis] if sides[0].kind == "fixed" else 0)
-            high = max(high, read.offset[axis] if sides[1].kind == "fixed" else 0)
-        bounds.append((ir.Int(low), ir.sub(extent(axis), high)))
-    return tuple(bounds)
+    margins = site.problem.margins(statement)
+    return tuple((ir.Int(low), ir.sub(extent(axis), high)) for axis, (low, high) in enumerate(margins))
 
 
 def unpack(site: Site) -> tuple[ir.Stmt, ...]:

@@ -25,7 +25,6 @@ Array = npt.NDArray[Any]
 Wavelet = Callable[[Floats], Floats]
 _SHARE = 0.5
 """Time step over the longest stable one: the error of second order in time is then below that in space."""
-
 _OWN = ("steps", "boundary", "sources", "record")
 """Options of a run that a shot sets."""
 _SHORTEST = 4

@@ -1,5 +1,7 @@
 """Printers: names of types, and statements that one base writes for every language."""
 
+import re
+
 import pytest
 
 from tilewright.base.errors import UsageError
@@ -57,6 +59,17 @@ def test_types_on_gpus(kind, text):
 def test_a_type_that_a_language_lacks(language, kind, name):
     with pytest.raises(UsageError, match=f"{name} code cannot compute in {kind}"):
         language.type_name(kind)
+
+
+@pytest.mark.parametrize(("dtype", "builtin"), [("int8", "paddsb"), ("int16", "paddsw"), ("int32", "")])
+def test_additions_that_saturate_name_an_instruction_where_there_is_one(dtype, builtin):
+    kind = ir.element(dtype)
+    x, y = (ir.Var(name, ir.vector(kind)) for name in ("x", "y"))
+    made = ir.Function(name="f", params=(x, y), body=(), result=ir.op(ir.Operator.ADDS, x, y), result_type=x.type)
+    verify([made], gpu=False)
+    text = print_unit([made])
+    assert re.findall(r"__builtin_ia32_(padds\w)512_mask", text) == ([builtin] if builtin else [])
+    assert f"tw_adds_v_i{kind.bits}(x, y)" in text
 
 
 def rotating() -> tuple[ir.Stmt, ...]:

@@ -151,7 +151,7 @@ class _Maker(PrismRows):
             least = ir.sub(ir.Int(low), ir.mul(ir.sub(self.height, 1), self.lean(axis)))
             tests.append(ir.ge(ir.add(place, least), 0))
             # Columns that keep their first values are loaded whole, which whole tiles do not do.
-            high += max(self.site.update_bounds(s)[axis][1] for s in self.site.problem.program.statements)
+            high += max(self.site.problem.margins(s)[axis][1] for s in self.site.problem.program.statements)
             tests.append(ir.le(ir.add(ir.add(place, self.size(axis)), high), extent(axis)))
         lets: list[ir.Stmt] = []
         fresh: ir.Expr = ir.Int(0)

@@ -126,18 +126,6 @@ class GpuSite:
         """Lower a statement's expression with its reads from anywhere."""
         return lower_tape(self.tape(statement), Leaves(dtype=self.dtype, read=read, vector=False), prefix)
 
-    def update_bounds(self, statement: Statement) -> tuple[tuple[int, int], ...]:
-        """Per axis the cells below and above that a statement does not update."""
-        found = []
-        for axis in range(self.rank):
-            low = high = 0
-            for read in statement.reads:
-                sides = self.problem.sides(read.field)[axis]
-                low = max(low, -read.offset[axis] if sides[0].kind == "fixed" else 0)
-                high = max(high, read.offset[axis] if sides[1].kind == "fixed" else 0)
-            found.append((low, high))
-        return tuple(found)
-
     def guarded(
         self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]
     ) -> ir.Expr:

@@ -157,7 +157,7 @@ def needs_guards(site: GpuSite, statement: Statement) -> bool:
 def in_bounds(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...]) -> ir.Expr:
     """Whether a statement updates a cell."""
     tests: list[ir.Expr] = []
-    for axis, (low, high) in enumerate(site.update_bounds(statement)):
+    for axis, (low, high) in enumerate(site.problem.margins(statement)):
         tests.append(ir.ge(here[axis], low))
         tests.append(ir.lt(here[axis], ir.sub(extent(axis), high)))
     return conjunction(tests)

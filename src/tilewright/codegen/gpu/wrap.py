@@ -2,12 +2,17 @@
 
 import math
 
+from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.base.units import format_shape
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, unpacked
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.problem import Problem
+
+_MOST_CELLS = 2**31
+"""Cells that the kernel numbers, in indices of 32 bits."""
 
 
 def wrap_function(site: GpuSite, threads: int) -> tuple[ir.Function, EntryPoint]:
@@ -59,8 +64,17 @@ def wrap_launch(kernel: int, threads: int, problem: Problem, around: tuple[tuple
         problem: The problem on the larger grid.
         around: Cells below and above the grid proper, per axis.
         step: The version.
+
+    Raises:
+        UsageError: If the larger grid has more cells than the kernel's 32 bits count.
     """
+    groups = ceil_div(math.prod(problem.shape), threads)
+    if groups * threads > _MOST_CELLS:
+        raise UsageError(
+            f"a periodic grid on a GPU has with its copies at most 2^31 cells, got {format_shape(problem.shape)}",
+            "use tiling='none' or backend='c'",
+        )
     numbers: list[int] = [step]
     for (low, high), extent_ in zip(around, problem.shape, strict=True):
         numbers += [low, extent_ - low - high]
-    return Launch(kernel, ceil_div(math.prod(problem.shape), threads), tuple(numbers))
+    return Launch(kernel, groups, tuple(numbers))

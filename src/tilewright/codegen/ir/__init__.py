@@ -82,7 +82,6 @@ from tilewright.codegen.ir.rewrite import (
     map_stmt,
     operands,
     substitute,
-    substitute_expr,
     walk,
 )
 from tilewright.codegen.ir.types import (
@@ -207,7 +206,6 @@ __all__ = [
     "splat",
     "sub",
     "substitute",
-    "substitute_expr",
     "total",
     "truth_of",
     "type_of",

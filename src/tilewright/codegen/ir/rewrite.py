@@ -254,11 +254,6 @@ def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
     return body if all(map(_same, result, body)) else tuple(result)
 
 
-def substitute_expr(node: Expr, values: Mapping[str, Expr]) -> Expr:
-    """Return an expression in which others stand in place of names."""
-    return map_expr(node, lambda each: values.get(each.name, each) if isinstance(each, Var) else each)
-
-
 def _substituted(node: Stmt, values: Mapping[str, Expr]) -> Stmt:
     if not values:
         return node

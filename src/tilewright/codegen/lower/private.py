@@ -13,7 +13,7 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.points import own_place
-from tilewright.codegen.sites import Site, box_bounds, constants, extent, stride
+from tilewright.codegen.sites import Site, constants, extent, stride
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.nodes import Box, CopyIn, CopyOut, Private, children
 
@@ -212,7 +212,7 @@ def _copy(
 def _keeps_any(site: Site, name: str) -> bool:
     """Whether some cells of a field are never updated."""
     statement = next(s for s in site.problem.program.statements if s.field == name)
-    return any(low != ir.Int(0) or high != extent(axis) for axis, (low, high) in enumerate(box_bounds(site, statement)))
+    return any(map(any, site.problem.margins(statement)))
 
 
 def _any(tests: list[ir.Expr]) -> ir.Expr:

@@ -10,7 +10,7 @@ that no scalar remainder is left.
 """
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, box_bounds, extent
+from tilewright.codegen.sites import Site, extent
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.program import Statement
 
@@ -26,9 +26,8 @@ def row_reach(statement: Statement) -> tuple[int, int]:
 
 def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
     """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
-    (low, high), size = box_bounds(site, statement)[-1], extent(site.rank - 1)
     left, right = row_reach(statement)
-    whole = site.code(statement).end_vectors and low == ir.Int(0) and high == ir.sub(size, 0)
+    whole = site.code(statement).end_vectors and site.problem.margins(statement)[-1] == (0, 0)
     return whole and left > 0, whole and right > 0
 
 

@@ -7,36 +7,35 @@ Source: Henretty et al., "Data layout transformation for stencil computations on
 """
 
 from tilewright.codegen import ir
-from tilewright.codegen.print.c_numbers import WIDTHS
+from tilewright.codegen.print.c_widths import by_width
 from tilewright.codegen.print.elements import C_VALUES
 
 
 def lift_helpers(dtype: str, ctype: str, suffix: str) -> str:
     """Return the C text of the helpers for one element type."""
-    parts: list[str] = []
     kind = ir.element(dtype)
 
-    def _order(low: list[int]) -> str:
+    def order(low: list[int]) -> str:
         return ", ".join(str(kind.parts * lane + part) for lane in low for part in range(kind.parts))
 
-    for width in WIDTHS:
+    def macros(width: int) -> list[str]:
         lanes = width // kind.register_bytes
         half = lanes // 2
         low = [i // 2 + lanes * (i % 2) for i in range(lanes)]
         high = [half + i for i in low]
         up = [0, *range(lanes - 1)]
         down = [*range(1, lanes), lanes - 1]
-        parts += [
-            f"#{'el' if parts else ''}if TW_BYTES == {width}",
-            f"#define TW_LOW_{suffix}(a, b) __builtin_shufflevector(a, b, {_order(low)})",
-            f"#define TW_HIGH_{suffix}(a, b) __builtin_shufflevector(a, b, {_order(high)})",
-            f"#define TW_UP_{suffix}(a) __builtin_shufflevector(a, a, {_order(up)})",
-            f"#define TW_DOWN_{suffix}(a) __builtin_shufflevector(a, a, {_order(down)})",
+        return [
+            f"#define TW_LOW_{suffix}(a, b) __builtin_shufflevector(a, b, {order(low)})",
+            f"#define TW_HIGH_{suffix}(a, b) __builtin_shufflevector(a, b, {order(high)})",
+            f"#define TW_UP_{suffix}(a) __builtin_shufflevector(a, a, {order(up)})",
+            f"#define TW_DOWN_{suffix}(a) __builtin_shufflevector(a, a, {order(down)})",
             f"#define TW_ROUNDS_{suffix} {lanes.bit_length() - 1}",
             f"#define TW_WIDE_{suffix} {lanes}",
         ]
+
     past, value, bits = (_CACHED, "tw_h_@s", "tw_put_@s(value)") if kind.is_narrow else (_PAST, "tw_v_@s", "value")
-    text = "\n".join([*parts, "#endif", _TEXT.replace("@past", past)])
+    text = "\n".join([*by_width(macros), _TEXT.replace("@past", past)])
     text = text.replace("@v", value).replace("@bits", bits).replace("@T value", f"{C_VALUES[dtype]} value")
     return text.replace("@T", ctype).replace("@s", suffix)
 

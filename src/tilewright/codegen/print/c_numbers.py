@@ -12,11 +12,9 @@ the conversions of F16C and AVX-512 where the compiler has them, else by shifts.
 from collections.abc import Iterable, Iterator
 
 from tilewright.codegen import ir
+from tilewright.codegen.print.c_widths import by_width
 from tilewright.codegen.print.elements import C_LANES, SUFFIX
 from tilewright.programs.stencil.operators import FUNCTIONS
-
-WIDTHS = (64, 32, 16)
-"""Bytes of vectors."""
 
 
 def twice_macros() -> str:
@@ -25,12 +23,12 @@ def twice_macros() -> str:
     >>> print(twice_macros().splitlines()[-3])
     #define TW_TWICE_4(a, b) {a, b, a, b}
     """
-    lines = ["/* two numbers in turn */"]
-    for word, width in zip(("if", "elif", "elif"), WIDTHS, strict=True):
-        sizes = {size: ", ".join(["a, b"] * (width // size // 2)) for size in (4, 8)}
-        lines.append(f"#{word} TW_BYTES == {width}")
-        lines += [f"#define TW_TWICE_{size}(a, b) {{{numbers}}}" for size, numbers in sizes.items()]
-    return "\n".join([*lines, "#endif", ""])
+
+    def macros(width: int) -> Iterator[str]:
+        for size in (4, 8):
+            yield f"#define TW_TWICE_{size}(a, b) {{{', '.join(['a, b'] * (width // size // 2))}}}"
+
+    return "\n".join(["/* two numbers in turn */", *by_width(macros), ""])
 
 
 TAKEN = {"swap": (1, 0), "real": (0, 0), "imag": (1, 1)}
@@ -167,13 +165,14 @@ def _text(text: str, dtype: str) -> str:
 
 def _picked(called: str, parts: tuple[int, int], dtype: str) -> Iterator[str]:
     """One part of each number in place of another."""
-    yield f"static inline @v {called}(@v a) {{"
-    for word, width in zip(("if", "elif", "elif"), WIDTHS, strict=True):
-        numbers = width // ir.element(dtype).bytes
-        lanes = ", ".join(str(2 * number + part) for number in range(numbers) for part in parts)
-        yield f"#{word} TW_BYTES == {width}"
+
+    def mixed(width: int) -> Iterator[str]:
+        numbers = range(width // ir.element(dtype).bytes)
+        lanes = ", ".join(str(2 * number + part) for number in numbers for part in parts)
         yield f"  return TW_MIX(@m, a, a, {lanes});"
-    yield from ("#endif", "}", "")
+
+    yield f"static inline @v {called}(@v a) {{"
+    yield from (*by_width(mixed), "}", "")
 
 
 def _by_number(name: str, called: str) -> str:

@@ -7,6 +7,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.print.c_numbers import TAKEN, complex_function, narrow_functions, twice_macros, with_used
 from tilewright.codegen.print.c_whole import translation, whole_helper
+from tilewright.codegen.print.c_widths import by_width
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, SUFFIX
 
 _HEAD = """#include <stdint.h>
@@ -341,23 +342,23 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
 
 def _define_mixed(name: str, dtype: str, s: str) -> str:
     """A vector of a row, read some cells lower or higher: lanes of itself and of another, in their order or not."""
-    lines = [f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"]
-    word = "if"
     kind = ir.element(dtype)
-    size = kind.register_bytes
-    distance = int(name.rpartition("_")[2])
+    size, distance = kind.register_bytes, int(name.rpartition("_")[2])
+
+    def mixed(width: int) -> list[str]:
+        numbers = mixed_lanes(name, width // size)
+        lanes = ", ".join(str(kind.parts * number + part) for number in numbers for part in range(kind.parts))
+        return [f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
+
+    lines = by_width(mixed)
     if name.startswith("beside_") and size in _ALIGNED and distance < CACHE_LINE // size:
         # gcc would take an instruction that overwrites an operand and needs an index; the instruction takes its number
         # modulo the lanes, so that a whole vector further on is left to the compiler
         order = f"a, b, {CACHE_LINE // size - distance}" if "_low_" in name else f"b, a, {distance}"
-        lines += ["#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});"]
-        word = "elif"
-    for width in (64, 32, 16):
-        numbers = mixed_lanes(name, width // size)
-        lanes = ", ".join(str(kind.parts * number + part) for number in numbers for part in range(kind.parts))
-        lines += [f"#{word} TW_BYTES == {width}", f"  return TW_MIX(tw_m_{s}, a, b, {lanes});"]
-        word = "elif"
-    return "\n".join([*lines, "#endif", "}", ""])
+        first = ("#if TW_BYTES == 64 && !defined(__clang__)", f"  return TW_ALIGN_{size}(tw_v_{s}, {order});")
+        lines = [*first, f"#el{lines[0][1:]}", *lines[1:]]
+    head = f"static inline tw_v_{s} {helper(name, dtype, vector=True)}(tw_v_{s} a, tw_v_{s} b) {{"
+    return "\n".join([head, *lines, "}", ""])
 
 
 def mixed_lanes(name: str, lanes: int) -> list[int]:

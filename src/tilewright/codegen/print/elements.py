@@ -1,7 +1,5 @@
 """How languages name element types: in texts (``double``), and in names that texts make of them (``f64``)."""
 
-import numpy as np
-
 from tilewright.programs.stencil.operators import FUNCTIONS
 
 LIBRARY = FUNCTIONS | {"rint", "trunc"}
@@ -50,12 +48,3 @@ REALS = ("float32", "float64")
 SUFFIX = {name: f"{name[0]}{name.lstrip('abcdefghijklmnopqrstuvwxyz')}" for name in C_ELEMENTS if name != "bool"}
 SUFFIX["bfloat16"] = "bf16"
 """The ends of names that exist once for each element type."""
-
-
-def itemsize(dtype: str) -> int:
-    """Return the bytes of a number of an element type in memory.
-
-    >>> itemsize("float64"), itemsize("bool")
-    (8, 1)
-    """
-    return np.dtype(dtype).itemsize

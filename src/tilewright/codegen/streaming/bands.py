@@ -106,7 +106,7 @@ def _entry(plan: Plan, name: str) -> ir.Function:
 
 
 def _bands(plan: Plan, bands: ir.Var) -> tuple[ir.Stmt, ...]:
-    """Count the bands; their number is odd or even as ``schedules.families.streaming.bands`` says."""
+    """Count the bands; their number is odd or even as :func:`tilewright.schedules.families.streaming.bands` says."""
     fewest = ir.Var("fewest")
     slot = ir.mod(STEPS, 2 * plan.sides)
     odd = ir.and_(ir.ge(slot, 1), ir.le(slot, plan.sides))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, box_bounds
+from tilewright.codegen.sites import Site
 from tilewright.programs.stencil.problem import Boundary
 from tilewright.schedules.catalogue import complete
 from tilewright.schedules.streaming.levels import Pipeline, line_cells, of_problem
@@ -101,15 +101,9 @@ class Plan:
 
     def frame(self, field: int, axis: int) -> tuple[int, int]:
         """Cells at both ends of an axis that keep their values."""
-        for statement in self.site.problem.program.statements:
-            if statement.field == self.fields[field]:
-                at = axis - (self.rank - self.site.rank)
-                if at < 0:
-                    return (0, 0)
-                low, high = box_bounds(self.site, statement)[at]
-                above = high.args[1].value if isinstance(high, ir.Op) and isinstance(high.args[1], ir.Int) else 0
-                return (low.value if isinstance(low, ir.Int) else 0, above)
-        return (0, 0)
+        problem, at = self.site.problem, axis - (self.rank - self.site.rank)
+        found = (problem.margins(each)[at] for each in problem.program.statements if each.field == self.fields[field])
+        return next(found, (0, 0)) if at >= 0 else (0, 0)
 
     def lag(self, producer: int, consumer: int, steps: int) -> int:
         """How far a consumer runs behind what it reads, on axis 0."""
@@ -222,7 +216,7 @@ def slab_somewhere(plan: Plan, version: Slabs, position: ir.Expr) -> ir.Expr:
 
 
 def parts(extent: ir.Expr, size: int, unit: int) -> ir.Expr:
-    """Number of tiles along an axis; the same as ``schedules.families.streaming``."""
+    """Number of tiles along an axis; cut as by :func:`tilewright.schedules.families.streaming.geometry`."""
     units = extent if unit == 1 else ir.ceildiv(extent, unit)
     return ir.ceildiv(units, max(1, size // unit))
 

@@ -13,6 +13,7 @@ from tilewright.codegen.points import (
     pieces,
     tables,
 )
+from tilewright.codegen.streaming.copies import BOUNDS
 from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,
@@ -31,7 +32,6 @@ from tilewright.codegen.streaming.layout import (
 )
 
 Y0 = ir.Var("y0")
-_OWN = (ir.Var("ya"), ir.Var("yb"), ir.Var("za"), ir.Var("zb"), X0, X1)
 
 
 def near_rows(plan: Plan, field: int, y0: ir.Expr) -> ir.Expr:
@@ -54,7 +54,7 @@ def stream_params(plan: Plan, field: int) -> tuple[ir.Var, ...]:
     """Parameters of :func:`stream_function`: the new version, its step, and where the tile lies."""
     new = slabs(plan, field, "out", write=True)
     shared = (plan.site.params[1], *plan.site.params[3:], ir.Var("t"), *new.params[:2])
-    return (*shared, Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *_OWN)
+    return (*shared, Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
 
 
 def stream_function(plan: Plan, field: int) -> ir.Function:
@@ -67,7 +67,7 @@ def stream_function(plan: Plan, field: int) -> ir.Function:
         inner: list[ir.Stmt] = [*lets]
         for r in range(plan.rows):
             y = ir.add(Y0, r)
-            low, high = (_OWN[0], _OWN[1]) if records else (ir.Int(0), ir.Var("n0"))
+            low, high = (BOUNDS[0], BOUNDS[1]) if records else (ir.Int(0), ir.Var("n0"))
             here = ir.and_(ir.ge(y, low), ir.lt(y, high))
             inner.append(ir.If(here, _in_slab(plan, field, (slab_at(plan, new, r), y), numbers, records=records)))
         body.append(ir.Scope(tuple(inner)))
@@ -95,7 +95,7 @@ def _in_slab(
         return (*cells_between(*rows), ir.If(ir.lt(FIRST, LAST), (ir.Let(row, start), *each)))
     line = ir.Var("line")
     low, high = (
-        (_OWN[2], _OWN[3]) if records else (ir.largest(GY, 0), ir.smallest(ir.add(GY, plan.lines), ir.Var("n1")))
+        (BOUNDS[2], BOUNDS[3]) if records else (ir.largest(GY, 0), ir.smallest(ir.add(GY, plan.lines), ir.Var("n1")))
     )
     base = ir.mul(y, ir.Var("n1"))
     touched = (

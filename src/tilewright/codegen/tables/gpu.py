@@ -21,7 +21,6 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.ir.builder import Builder, Value, least
-from tilewright.codegen.print.elements import itemsize
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
@@ -60,7 +59,7 @@ def emit_gpu_table(
     Raises:
         UsageError: If a tile cannot be run by one group, or an operator has no code.
     """
-    passed = passed_bytes(program, shape.threads, itemsize(dtype))
+    passed = passed_bytes(program, shape.threads, element_of(dtype).bytes)
     _check(program, shape, passed)
     key = fingerprint("gpu table", program, dtype, floating, shape, dialect, _VERSION)[:12]
     entry = f"tw_table_{re.sub(r'[^a-z0-9]+', '_', program.name.lower())[:40]}_{key}"

@@ -124,19 +124,25 @@ class Problem:
     def update_box(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """The cells that a statement updates, per axis as a half-open range (empty as ``(0, 0)``).
 
-        All cells, less those with a read outside a ``fixed`` side.
+        All cells, less the :meth:`margins`.
         """
-        box = []
-        for axis, extent in enumerate(self.shape):
-            low, high = 0, extent
+        spans = zip(self.shape, self.margins(statement), strict=True)
+        return tuple((low, extent - high) if low < extent - high else (0, 0) for extent, (low, high) in spans)
+
+    def margins(self, statement: Statement) -> tuple[tuple[int, int], ...]:
+        """Per axis the cells below and above that a statement does not update, in a grid of any shape.
+
+        Those with a read outside a ``fixed`` side.
+        """
+        found = []
+        for axis in range(self.program.rank):
+            low = high = 0
             for read in statement.reads:
                 below, above = self.sides(read.field)[axis]
-                if below.kind == "fixed":
-                    low = max(low, -read.offset[axis])
-                if above.kind == "fixed":
-                    high = min(high, extent - read.offset[axis])
-            box.append((low, high) if low < high else (0, 0))
-        return tuple(box)
+                low = max(low, -read.offset[axis] if below.kind == "fixed" else 0)
+                high = max(high, read.offset[axis] if above.kind == "fixed" else 0)
+            found.append((low, high))
+        return tuple(found)
 
 
 BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]

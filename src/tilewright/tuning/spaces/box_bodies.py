@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from tilewright.base.constants import CACHE_LINE
+from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.dependences import overwrites_its_input
@@ -154,10 +155,11 @@ def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, rows: in
             offsets.setdefault(_row(read, shift), set()).add(read.offset[-1])
     beside = sum(at != {0} for at in offsets.values())
     furthest = max((abs(at) for each in offsets.values() for at in each), default=0)
-    possible = beside > 0 and furthest <= CACHE_LINE // problem.itemsize and not loops
+    lanes = CACHE_LINE // arithmetic(problem.dtype).itemsize
+    possible = beside > 0 and furthest <= lanes and not loops
     if tiling.neighbours == "shuffles" and not possible:
         raise UsageError(
-            "neighbours=shuffles is for rows read within a cache line of the cell, not summed in a loop, which "
+            "neighbours=shuffles is for rows read within a vector of 64 bytes of the cell, not summed in a loop, which "
             f"{problem.program.name!r} has not",
             "leave neighbours out",
         )
@@ -168,10 +170,10 @@ def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, rows: in
     operations = [node.op for node in statement.tape if isinstance(node, Apply)]
     special, products = sum(op in SPECIAL for op in operations), operations.count("mul")
     # Products and sums are fused, or computed side by side.
-    arithmetic = max(products, len(operations) - special - products) + _SPECIAL * special
+    cycles = max(products, len(operations) - special - products) + _SPECIAL * special
     if _many_weights(statement):
         loads += rows * products
-    pays = beside <= _MOST_CARRIED and loads + rows * _STORE > rows * arithmetic
+    pays = beside <= _MOST_CARRIED and loads + rows * _STORE > rows * cycles
     return "shuffles" if pays else "loads"
 
 

@@ -258,7 +258,7 @@ def _unit(plan: Plan, number: int, step: int, stage: int, *, edge: bool) -> tupl
 
 def _free(plan: Plan, statement: Statement) -> Callable[[Cell], ir.Expr] | None:
     """Whether a cell of the row is updated; None where all are that count."""
-    bounds = plan.site.update_bounds(statement)
+    bounds = plan.site.problem.margins(statement)
     if not any(map(any, bounds)):
         return None
 
