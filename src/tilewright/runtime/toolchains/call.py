@@ -1,13 +1,16 @@
 """Calls of compilers, which leave nothing behind however they end: no process, no file of their own."""
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tilewright.runtime.workers.limits import limit_process
+# The shell limits itself and becomes the compiler, so no moment is left in which a compiler runs without its limit.
+_LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
 
 
 def call(
@@ -22,7 +25,8 @@ def call(
         arguments: The command.
         seconds: What it may take.
         folder: Where its temporary files go, to be removed by the caller; the system's place by default.
-        memory: Bytes that it and the compiler that it starts may take, each; as much as there is by default.
+        memory: Bytes that it and the compiler that it starts may take, each, where the system is Linux; as much as
+            there is by default.
 
     Returns:
         What it said.
@@ -32,8 +36,13 @@ def call(
         OSError: If it cannot be run.
     """
     environment = {**os.environ, "LC_ALL": "C"} | ({} if folder is None else {"TMPDIR": folder})
+    command = tuple(arguments)
+    if memory is not None and sys.platform == "linux":
+        if shutil.which(command[0]) is None:
+            raise FileNotFoundError(f"no such program: {command[0]}")
+        command = (*_LIMITED, str(memory // 1024), *command)
     with subprocess.Popen(
-        arguments,
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -41,8 +50,6 @@ def call(
         errors="replace",
         env=environment,
     ) as process:
-        if memory is not None:
-            limit_process(process.pid, "RLIMIT_AS", memory)
         try:
             out, said = process.communicate(timeout=seconds)
         except BaseException:
