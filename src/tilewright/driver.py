@@ -91,7 +91,7 @@ def emit(plan: Plan) -> Source:
         return _device_source(like, plan.schedule, plan.target.backend, plan.strict, plan.block is not None)
     if plan.body is None:
         return None
-    return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict)
+    return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict, batch=plan.batch)
 
 
 def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:

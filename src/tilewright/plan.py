@@ -81,6 +81,7 @@ class Plan:
         schedule: On a GPU, the tiling with everything decided that it leaves open; else None.
         strict: Whether every operation keeps its order and its own rounding.
         block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
+        batch: Whether there are many grids, each of which one thread of a processor computes.
         evidence: Why this tiling: ``asked``, ``measured``, ``wisdom`` (what an earlier tuning measured) or ``model``.
     """
 
@@ -91,6 +92,7 @@ class Plan:
     schedule: GpuSchedule | None = None
     strict: bool = False
     block: Extended | None = None
+    batch: bool = False
     evidence: str = "asked"
 
     @property

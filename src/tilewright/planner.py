@@ -4,7 +4,8 @@ import functools
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.machines.machine import Machine
+from tilewright.base.intmath import ceil_div
+from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
@@ -16,7 +17,7 @@ from tilewright.runtime.warn import warn_once
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling, parse
-from tilewright.tuning.choice import choose_blocks, choose_tiling
+from tilewright.tuning.choice import choose_blocks, choose_tiling, whole_run_seconds
 from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.tuning.spaces.periodic import plain_block
 
@@ -61,12 +62,70 @@ def plans(
     return (replace(plan, body=choose_body(plan.computed, chosen, strict=strict)),)
 
 
-def _on_cpu(problem: Problem, asked: Tiling | None, *, copies: bool) -> tuple[Tiling, Extended | None]:
+def batch_plan(
+    problem: Problem, count: int, target: Target, tiling: Tiling | str | None = None, *, strict: bool = False
+) -> Plan | None:
+    """Decide whether one thread computes each grid of a batch, where the models expect that to be faster.
+
+    Args:
+        problem: One grid.
+        count: Grids.
+        target: Where.
+        tiling: A tiling; by default the models' choice for one thread.
+        strict: Bit-equal to the untiled order of operations.
+
+    Returns:
+        The plan of a kernel that computes many grids; None if grid by grid is as fast, each by all threads, and where
+        only that can be: on GPUs, by NumPy.
+
+    Raises:
+        UsageError: If the tiling does not apply.
+        IllegalTilingError: If the tiling that was asked for breaks a dependence.
+    """
+    if target.backend != "c" or count < 2:
+        return None
+    _check_recurrence(problem)
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    threads = thread_count(target.threads or None)
+    found = _one_each(problem, asked, host(), threads, ceil_div(count, threads) / count)
+    if found is None:
+        return None
+    chosen, block = found
+    plan = Plan(
+        problem=problem,
+        target=target,
+        tiling=chosen,
+        strict=strict,
+        block=block,
+        batch=True,
+        evidence="asked" if asked else "model",
+    )
+    return replace(plan, body=choose_body(plan.computed, chosen, strict=strict))
+
+
+@functools.lru_cache(maxsize=64)
+def _one_each(
+    problem: Problem, asked: Tiling | None, machine: Machine, threads: int, rounds: float
+) -> tuple[Tiling, Extended | None] | None:
+    """Return the tiling of one thread, if a share of its time is less than that of all threads on a grid."""
+    alone, team = with_threads(machine, 1), with_threads(machine, threads)
+    chosen, block = _on_cpu(problem, asked, copies=True, machine=alone)
+    if threads > 1:
+        together, _ = _on_cpu(problem, asked, copies=True, machine=team)
+        if whole_run_seconds(problem, together, team) <= rounds * whole_run_seconds(problem, chosen, alone):
+            return None
+    return chosen, block
+
+
+def _on_cpu(
+    problem: Problem, asked: Tiling | None, *, copies: bool, machine: Machine | None = None
+) -> tuple[Tiling, Extended | None]:
     """Return the tiling of a run on this processor, and the extended grid where it wraps and is tiled in time."""
-    blocks = choose_blocks(problem, host(), asked)
+    machine = machine or host()
+    blocks = choose_blocks(problem, machine, asked)
     if blocks is not None:
         return blocks.tiling, blocks.extended
-    return choose_tiling(problem, host(), copies=copies) if asked is None else catalogue.legal(problem, asked), None
+    return choose_tiling(problem, machine, copies=copies) if asked is None else catalogue.legal(problem, asked), None
 
 
 def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:

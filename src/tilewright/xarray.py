@@ -40,10 +40,10 @@ class Accessor:
         Args:
             program: A stencil, a function, a program, or the name of a built-in one; this array is its first field.
             *others: The other fields, in field order. Each ``DataArray`` among them has the same dimensions, in any
-                order, and the same coordinates.
+                order, or those of ``dims`` alone, and the same coordinates.
             steps: Number of time steps.
             dims: The dimensions that the program's axes are, outermost first; those of this array, as they lie, by
-                default.
+                default. Others number the grids of a batch, as ``axes`` of :func:`tilewright.run` leaves them.
             boundary: As for :func:`tilewright.run`, or a mapping whose names are dimensions: those that it leaves out
                 are ``fixed``.
             where: Truth values, a ``DataArray`` or an array that lies as ``dims`` do.
@@ -64,14 +64,20 @@ class Accessor:
             ('x', 'y')
         """
         rank = as_program(program).rank
-        order = tuple(map(str, self._array.dims)) if dims is None else tuple(dims)
-        if sorted(order) != sorted(map(str, self._array.dims)):
-            raise UsageError(f"dims are those of the array, {', '.join(map(str, self._array.dims))}, got {order!r}")
+        own = tuple(map(str, self._array.dims))
+        order = own if dims is None else tuple(dims)
+        if len(set(order)) < len(order) or not set(order) <= set(own):
+            raise UsageError(f"dims are those of the array, {', '.join(own)}, got {order!r}")
         if len(order) != rank:
-            raise ArrayError(f"the program has {rank} axes, the array {len(order)} dimensions: {', '.join(order)}")
-        given = {name: self._turned(value, order, name) for name, value in options.items() if name != "out"}
+            hint = f"name {rank} of them: dims={own[-rank:]}" if len(order) > rank else ""
+            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {', '.join(order)}", hint)
         if "out" in options:
             raise UsageError("the accessor returns a new array, so it takes no out=", "call tilewright.run")
+        if "axes" in options:
+            raise UsageError("dims say which axes are the program's, so the accessor takes no axes=")
+        given = {name: self._turned(value, order, name) for name, value in options.items()}
+        if len(own) > rank:
+            given["axes"] = tuple(range(-rank, 0))
         arrays = [self._turned(value, order, f"array {n}") for n, value in enumerate((self._array, *others), 1)]
         mask = None if where is None else np.asarray(self._turned(where, order, "where"))
         found = run(program, *arrays, steps=steps, boundary=_of_dims(boundary, order), where=mask, **given)
@@ -83,13 +89,16 @@ class Accessor:
             return tuple(self._turned(each, order, name) for each in value)
         if not isinstance(value, xarray.DataArray):
             return value
-        if sorted(map(str, value.dims)) != sorted(order):
-            raise ArrayError(f"{name} has the dimensions {', '.join(map(str, value.dims))}, not {', '.join(order)}")
+        own = [str(each) for each in value.dims]
+        others = [str(each) for each in self._array.dims if each not in order]
+        full = sorted(own) == sorted([*others, *order])
+        if not full and sorted(own) != sorted(order):
+            raise ArrayError(f"{name} has the dimensions {', '.join(own)}, not {', '.join([*others, *order])}")
         try:
             xarray.align(self._array, value, join="exact", copy=False)
         except ValueError as error:
             raise ArrayError(f"{name} has other coordinates: {error}", "align the arrays: xarray.align") from None
-        return value.transpose(*order)
+        return value.transpose(*(others if full else ()), *order)
 
     def _back(self, found: Any) -> Any:  # noqa: ANN401
         """Return results with the dimensions in this array's order, wherever they stand."""

@@ -20,6 +20,8 @@ APART = ("gpu", "loops", "tables.gpu")
 EVERY = {".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in FOLDER.rglob("*.py")} - {"__init__"}
 MODULES = sorted(name.removesuffix(".__init__") for name in EVERY if not name.startswith(APART))
 STRUCTURAL = {
+    "batches.HEAD": "numbers before the list of what is done to a grid",
+    "batches.ENTRY": "numbers of an entry of that list",
     "boxes.vectors._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",

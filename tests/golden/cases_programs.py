@@ -34,5 +34,6 @@ CASES = (
     stencil("programs/masked_where", STENCILS["masked"], "none", to="opencl"),
     stencil("programs/scaled_by_scalars", STENCILS["scaled"], "none", to="cuda"),
     stencil("programs/forced_streaming", STENCILS["forced"], "streaming:t=2,s=8x16,rows=1", "stage_0", "load_1"),
+    stencil("programs/many_grids", "j2d5pt", "none", "entry", "batch", batch=True),
     stencil("programs/pair_together", STENCILS["pair"], "none", to="cuda"),
 )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.codegen.print import c_prelude, gpu_prelude
 from tilewright.driver import emit_tiling
@@ -22,6 +23,7 @@ from tilewright.programs.stencil.problem import BoundarySpec, PointFields, Probl
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 FOLDER = Path(__file__).parent
@@ -80,10 +82,11 @@ def stencil(
     strict: bool = False,
     periodic: bool = False,
     points: bool = False,
+    batch: bool = False,
 ) -> Case:
     """A stencil under a tiling, in a language: ``c``, ``opencl`` or ``cuda``; ``entry`` is the part that is called.
 
-    With ``points`` every updated field has sources and receivers.
+    With ``points`` every updated field has sources and receivers; with ``batch`` there are many grids.
     """
     chosen = program(what) if isinstance(what, str) else what
 
@@ -92,10 +95,14 @@ def stencil(
         if points:
             fields = PointFields(sources=chosen.updated, receivers=chosen.updated)
             problem = dataclasses.replace(problem, points=fields)
+        if batch:
+            full = catalogue.complete(problem, parse(tiling))
+            return emit(problem, full, choose_body(problem, full, strict=strict), strict=strict, batch=True).text
         return text_of(problem, tiling, to, strict=strict, periodic=periodic)
 
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic
     ways += ["sources and receivers"] * points
+    ways += ["many grids"] * batch
     about = ", ".join([chosen.name, dtype, f"boundary {_said(boundary)}", f"tiling {tiling}", *ways])
     own = re.sub(r"[^a-z0-9]+", "_", chosen.name.lower())
     shows = tuple(own if part == "entry" else part for part in parts)

@@ -66,14 +66,32 @@ def test_masks_coefficients_levels_and_several_fields(field):
     np.testing.assert_allclose(run.state.values, tw.run("heat2d", field.values, steps=3), rtol=1e-13)
 
 
+def test_dimensions_that_are_not_named_number_the_grids_of_a_batch(field):
+    along = field.tw.run("jacobi1d", steps=3, dims=("x",), boundary={"x": "wrap"})
+    assert along.dims == field.dims
+    for number in range(30):
+        line = tw.run("jacobi1d", field.values[:, number].copy(), steps=3, boundary="wrap")
+        np.testing.assert_array_equal(along.values[:, number], line)
+    stack = xarray.concat([field, 2 * field], "time")
+    speed = xarray.full_like(field, 0.2).transpose("y", "x")
+    moved = stack.tw.run(drift, speed, steps=4, dims=("x", "y"), boundary={"y": "wrap"})
+    assert moved.dims == ("time", "x", "y")
+    alone = field.tw.run(drift, speed, steps=4, boundary={"y": "wrap"})
+    np.testing.assert_allclose(moved.isel(time=1).values, 2 * alone.values, rtol=1e-13)
+
+
 def test_what_does_not_fit_is_one_sentence(field):
     other = field.assign_coords(x=np.linspace(0, 2, 20))
     with pytest.raises(ArrayError, match="other coordinates"):
         field.tw.run(drift, other, steps=1)
     with pytest.raises(ArrayError, match="has the dimensions x, not x, y"):
         field.tw.run(drift, field[:, 0], steps=1)
-    with pytest.raises(ArrayError, match="the program has 1 axes"):
+    with pytest.raises(ArrayError, match="the program has 1 axes, got 2 dimensions"):
         field.tw.run("jacobi1d", steps=1)
+    with pytest.raises(ArrayError, match="the program has 1 axes, got 2"):
+        field.tw.run("jacobi1d", steps=1, dims=("x", "y"))
+    with pytest.raises(UsageError, match="takes no axes="):
+        field.tw.run("jacobi1d", steps=1, dims=("x",), axes=(0,))
     with pytest.raises(UsageError, match="dims are those of the array"):
         field.tw.run("j2d5pt", steps=1, dims=("x", "z"))
     with pytest.raises(UsageError, match="got z as well"):

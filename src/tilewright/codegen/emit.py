@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir, points
+from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
@@ -57,7 +58,9 @@ StencilSource = KernelSource[tuple[StencilLayout, ...]]
 """A unit of stencils' kernels, with a layout for each."""
 
 
-def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, strict: bool = False) -> StencilSource:
+def emit(
+    problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, strict: bool = False, batch: bool = False
+) -> StencilSource:
     """Write the kernel of a problem under a tiling.
 
     Args:
@@ -66,6 +69,7 @@ def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, st
         body: How its code is written.
         dialect: One of :data:`DIALECTS`.
         strict: Keep the program's own order of operations and every operation's own rounding.
+        batch: Whether the function that is called computes many grids, see :mod:`tilewright.codegen.batches`.
 
     Returns:
         The source.
@@ -74,11 +78,15 @@ def emit(problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, st
         UsageError: If the dialect is not available, or a constant does not fit the element type.
         IllegalTilingError: If the tiling has no such kernel.
     """
-    return emit_all([(problem, tiling, body)], dialect, strict=strict)
+    return emit_all([(problem, tiling, body)], dialect, strict=strict, batch=batch)
 
 
 def emit_all(
-    units: Sequence[tuple[Problem, Tiling, Body]], dialect: str = "c", *, strict: bool = False
+    units: Sequence[tuple[Problem, Tiling, Body]],
+    dialect: str = "c",
+    *,
+    strict: bool = False,
+    batch: bool = False,
 ) -> StencilSource:
     """Write several kernels into one translation unit; equal ones are written once."""
     if dialect not in DIALECTS:
@@ -87,10 +95,13 @@ def emit_all(
     kernels, layouts = [], []
     for problem, tiling, body in units:
         site, layout = _describe(problem, tiling, body, dialect, strict=strict)
-        kernels.append(EntryPoint(entry=site.prefix, tables=bool(problem.points)))
+        entry = batch_name(site.prefix) if batch else site.prefix
+        kernels.append(EntryPoint(entry=entry, tables=bool(problem.points)))
         layouts.append(layout)
         if site.prefix not in functions:
-            functions[site.prefix] = _functions(site, tiling, site.prefix)
+            each = _functions(site, tiling, site.prefix)
+            looped = (batch_function(site.prefix, each[-1].params),) if batch else ()
+            functions[site.prefix] = (*each, *looped)
     text = c.print_unit([function for group in functions.values() for function in group])
     return KernelSource(text=text, dialect=dialect, kernels=tuple(kernels), layout=tuple(layouts), strict=strict)
 

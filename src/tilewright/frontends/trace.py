@@ -26,6 +26,7 @@ RESERVED = frozenset(
         "record",
         "memory",
         "resume",
+        "axes",
         "ranks",
         "network",
         "topology",

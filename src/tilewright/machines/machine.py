@@ -358,3 +358,16 @@ class Machine:
         if self.area:
             plain["area"] = {name: dataclasses.asdict(value) for name, value in self.area}
         return plain
+
+
+def with_threads(machine: Machine, threads: int | None) -> Machine:
+    """Return a CPU of which so many cores take part, each with its share of the bandwidth; a GPU stays as it is."""
+    if threads is None or machine.kind != "cpu" or threads == machine.sm_count.value:
+        return machine
+    count, bandwidth = machine.sm_count, machine.dram_bandwidth
+    share = threads / count.value
+    return dataclasses.replace(
+        machine,
+        sm_count=dataclasses.replace(count, value=threads, low=None, high=None),
+        dram_bandwidth=dataclasses.replace(bandwidth, value=share * bandwidth.value, low=None, high=None),
+    )

@@ -182,13 +182,7 @@ class Session:
         lend, shape, dtype = self._workspace.lend_grid, self.problem.shape, self.problem.dtype
         fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
         found = {field: lend(shape, dtype) if out is None else out[field] for field in fields}
-        jobs: list[Callable[[], None]] = []
-        for field, target in found.items():
-            if self._copiers == 1:
-                np.copyto(target, self.newest(field, age), casting="unsafe")
-            else:
-                jobs += copy_jobs(target, self.newest(field, age), self._copiers)
-        spread(jobs, self._copiers)
+        self._copy([(target, self.newest(field, age)) for field, target in found.items()])
         return found
 
     def close(self) -> None:
@@ -243,47 +237,70 @@ class Session:
             addresses = self._points.before(self._first + self.steps, steps)
             if addresses is not None:
                 constants, further = [*constants, *addresses.numbers], (addresses.points,)
-        numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
-        fields = numbers.ctypes.data
-        behind = fields + numbers.itemsize * len(starts)
-        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind, *further)
+        self._invoke(starts, constants, sizes, scalars, further)
         if self._points is not None:
             self._points.after(self._first + self.steps, steps)
         self._version += steps
         if self._flips:
             self._version %= 2
 
+    def _invoke(
+        self,
+        starts: Sequence[int],
+        constants: Sequence[int],
+        sizes: Sequence[int],
+        scalars: int,
+        further: Sequence[int],
+    ) -> None:
+        """Call the kernel, which gets the addresses of arrays of addresses and of sizes."""
+        numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
+        fields = numbers.ctypes.data
+        behind = fields + numbers.itemsize * len(starts)
+        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind, *further)
+
     def _restart(self) -> None:
         """Move the versions to where the next call looks for them, where turning pointers around does not do it."""
         for field in self.problem.program.updated:
             ages = range(self.problem.program.history(field))
-            kept = [self._slot(field, age).copy() for age in ages]
+            kept = [self._aside(self._slot(field, age)) for age in ages]
             number = self._version
             self._version = 0
             for age, values in zip(ages, kept, strict=True):
-                np.copyto(self._slot(field, age), values)
+                self._move(self._slot(field, age), values)
             self._version = number
         self._version = 0
 
     def _fill(self, inputs: Inputs) -> None:
         """Copy the first versions in; what a fixed boundary keeps is the same in every version."""
-        threads = self._copiers
-        jobs: list[Callable[[], None]] = []
+        pairs = []
         for field, age, part, source in self._static.copies_in:
             given = inputs.arrays[field]
             values = given[min(source, len(given) - 1)]
             target = self.newest(field, age)
             if part is not None:
                 target, values = target[part], values[part]
-            if threads == 1:
-                np.copyto(target, values, casting="unsafe")
-            else:
-                jobs += copy_jobs(target, values, threads)
-        spread(jobs, threads)
+            pairs.append((target, values))
+        self._copy(pairs)
         if self._halo is not None:
             constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
             self._refresh(itertools.chain(constant, self._history()))
             self._copy_halo()
+
+    def _copy(self, pairs: Sequence[tuple[Array, Array]]) -> None:
+        """Copy arrays to targets, none of which overlap."""
+        if self._copiers == 1:
+            for target, values in pairs:
+                self._move(target, values)
+            return
+        spread([job for pair in pairs for job in copy_jobs(*pair, self._copiers)], self._copiers)
+
+    def _move(self, target: Array, values: Array) -> None:
+        """Copy one array to another by one thread."""
+        np.copyto(target, values, casting="unsafe")
+
+    def _aside(self, values: Array) -> Array:
+        """Return a copy of an array elsewhere."""
+        return values.copy()
 
     def _history(self) -> Iterator[tuple[str, int]]:
         """Every version of an updated field that the next step reads."""
@@ -298,7 +315,8 @@ class Session:
         jobs = [_Periodic(self._slot(field, age), self._halo.around, self.problem.shape) for field, age in versions]
         # The team of a step that has just ended waits for the next one in a loop: new threads get no core for a while.
         halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._plan.itemsize
-        spread([job.fill for job in jobs], self._copiers if halo >= _SPREAD_BYTES else 1)
+        fills = [functools.partial(job.fill, self._move) for job in jobs]
+        spread(fills, self._copiers if halo >= _SPREAD_BYTES else 1)
 
     def _copy_halo(self) -> None:
         """Give every older version outside the history some values in its halo: what is there is never used."""
@@ -308,8 +326,8 @@ class Session:
         for field in self.problem.program.updated:
             first = self._slot(field, 0)
             for age in range(self.problem.program.history(field), self._copies(field)):
-                for slab in frame(self._plan.shape, box):
-                    np.copyto(self._slot(field, age)[slab], first[slab])
+                older = self._slot(field, age)
+                self._copy([(older[slab], first[slab]) for slab in frame(self._plan.shape, box)])
 
 
 def point_tables(
@@ -327,12 +345,12 @@ class _Periodic:
     around: Ranges
     shape: tuple[int, ...]
 
-    def fill(self) -> None:
+    def fill(self, move: Callable[[Array, Array], None]) -> None:
         """Fill axis after axis: the inner axes over what the outer ones have filled already."""
         for axis, ((low, high), extent) in enumerate(zip(self.around, self.shape, strict=True)):
             turned = np.moveaxis(self.whole, axis, 0)
             for first, last, source in periodic_pieces(low, high, extent):
-                np.copyto(turned[first:last], turned[source : source + last - first])
+                move(turned[first:last], turned[source : source + last - first])
 
 
 def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int, int]]:

@@ -7,7 +7,7 @@ import numpy as np
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.run import run_seconds
+from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
@@ -68,6 +68,17 @@ def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = No
     if tiling is None:
         return plan_blocks(problem, machine, lambda block: choose_tiling(block, machine, copies=False))
     return plan_blocks(problem, machine, lambda block: catalogue.legal(block, tiling), always=True)
+
+
+def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine) -> float:
+    """Return what the model expects of a whole run under a tiling, copies of the arrays and of periodic sides included.
+
+    Raises:
+        TilewrightError: If there is no model of it.
+    """
+    blocks = choose_blocks(problem, machine, tiling)
+    costs = time_model.predict(problem, tiling, machine) if blocks is None else blocks.costs
+    return float(whole_seconds(tiling.family, costs.seconds, make_setting(problem, machine)))
 
 
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:

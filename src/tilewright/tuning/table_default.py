@@ -3,14 +3,13 @@
 Functions of a problem and a machine. Neither a compiler nor a device takes part, and what was chosen once is kept.
 """
 
-import dataclasses
 import functools
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.tables import alignment, orthogonal
 from tilewright.costs.tables.alignment import AlignmentCase
-from tilewright.machines.machine import Machine
+from tilewright.machines.machine import Machine, with_threads
 from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules.tiling import Tiling
 
@@ -102,16 +101,3 @@ def alignment_tiles(case: AlignmentCase) -> tuple[tuple[int, int], ...]:
     kept = [alignment.kept_bytes(case, *tile) for tile in every]
     most = max(_KEPT_BYTES, 2 * min(kept))
     return tuple(tile for tile, size in zip(every, kept, strict=True) if size <= most)
-
-
-def with_threads(machine: Machine, threads: int | None) -> Machine:
-    """Return a CPU of which so many cores take part, each with its share of the bandwidth; a GPU stays as it is."""
-    if threads is None or machine.kind != "cpu" or threads == machine.sm_count.value:
-        return machine
-    count, bandwidth = machine.sm_count, machine.dram_bandwidth
-    share = threads / count.value
-    return dataclasses.replace(
-        machine,
-        sm_count=dataclasses.replace(count, value=threads, low=None, high=None),
-        dram_bandwidth=dataclasses.replace(bandwidth, value=share * bandwidth.value, low=None, high=None),
-    )

@@ -79,8 +79,14 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
     versions |= {name: (value,) for name, value in coefficients.items()}
     plain = {name: value for name, value in values.items() if name not in coefficients}
     full = with_coefficients(program, tuple(coefficients))
+    shape = _shape_of(full, versions)
+    versions |= {
+        field: tuple(_repeated(array, shape) for array in versions[field])
+        for field in full.fields
+        if field not in full.updated
+    }
     every = [(field, array) for field in full.fields for array in versions[field]]
-    shape = _common_shape(full, every)
+    _check_shapes(full, every, shape)
     chosen = _dtype(full, every, plain, dtype)
     return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
 
@@ -288,13 +294,31 @@ def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  #
     return tuple(_read(level, field) for level in levels)
 
 
-def _common_shape(program: Program, every: Sequence[tuple[str, Array]]) -> tuple[int, ...]:
-    first, shape = every[0][0], every[0][1].shape
+def _shape_of(program: Program, versions: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:
+    """Return the shape of the grid: that of the first array of the first updated field."""
+    return versions[next((field for field in program.fields if field in program.updated), program.fields[0])][0].shape
+
+
+def _repeated(array: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array that is only read as NumPy repeats it over a grid, or as it is where that cannot be."""
+    if isinstance(array, DeviceView) or array.shape == shape:
+        return array
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        return array
+
+
+def _check_shapes(program: Program, every: Sequence[tuple[str, Array]], shape: tuple[int, ...]) -> None:
+    first = next((field for field in program.fields if field in program.updated), program.fields[0])
     for field, array in every:
         if array.ndim != program.rank:
             raise ArrayError(
                 f"{program.name!r} has {program.rank} dimension{'s' * (program.rank != 1)}, "
-                f"{field!r} has {array.ndim} (shape {_text(array.shape)})"
+                f"{field!r} has {array.ndim} (shape {_text(array.shape)})",
+                f"axes={tuple(range(-program.rank, 0))} runs it over the last ones of an array that has more"
+                if array.ndim > program.rank
+                else "",
             )
         if 0 in array.shape:
             raise ArrayError(f"every extent must be at least 1, {field!r} has the shape {_text(array.shape)}")
@@ -302,7 +326,6 @@ def _common_shape(program: Program, every: Sequence[tuple[str, Array]]) -> tuple
             raise ArrayError(
                 f"all arrays have one shape, {first!r} has {_text(shape)} and {field!r} {_text(array.shape)}"
             )
-    return shape
 
 
 def _text(shape: tuple[int, ...]) -> str:

@@ -119,18 +119,13 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     """
     if kernel.plan.target.backend == "numpy" or steps == 0:
         return None
-    from tilewright.costs import time as time_model
-    from tilewright.costs.run import whole_seconds
-    from tilewright.costs.setting import make_setting
     from tilewright.runtime.devices.found import device_machine
-    from tilewright.tuning.choice import choose_blocks
+    from tilewright.tuning.choice import whole_run_seconds
     from tilewright.verbs.predict import as_machine
 
     whole, tiling = replace(problem, steps=steps), kernel.plan.tiling
     machine = device_machine(kernel.program.device) if isinstance(kernel, GpuKernel) else as_machine("host")
     try:
-        blocks = None if kernel.plan.block is None else choose_blocks(whole, machine, tiling)
-        costs = time_model.predict(whole, tiling, machine) if blocks is None else blocks.costs
+        return whole_run_seconds(whole, tiling, machine)
     except TilewrightError:
         return None
-    return float(whole_seconds(tiling.family, costs.seconds, make_setting(whole, machine)))

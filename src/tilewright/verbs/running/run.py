@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.points import Points
@@ -19,13 +16,14 @@ from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.arrays import Array, Given, as_array, gather, like, on_device
+from tilewright.verbs.arrays import Given, gather, like, on_device
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, stopping, with_mask
 from tilewright.verbs.running.large import Asked, kind_of
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
 from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
+from tilewright.verbs.running.targets import targets_of
 from tilewright.verbs.running.told import Watched, log_choice, while_running
 from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.verbs.unstable import warn_if_unstable
@@ -52,6 +50,7 @@ def run(
     record: bool = False,
     memory: int | str | None = None,
     resume: bool = False,
+    axes: Sequence[int] | None = None,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """Run a program for a number of steps, in time tiles and compiled where possible.
@@ -94,7 +93,11 @@ def run(
         record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
         memory: Out of core: bytes of memory for the run, such as ``8GiB``; half of what is free by default.
         resume: Out of core: go on from the last complete pass of a run that was ended; from the start if there is none.
-        **scalars: The program's scalars; an array makes one a coefficient field.
+        axes: Which axes of arrays with more of them are the program's: ``(-2, -1)`` runs a program of two axes over
+            the last two, and the others number the grids of a batch. Arrays with as many axes as the program serve
+            every grid. On the host, without every, callback, until, where, sources, receivers and record.
+        **scalars: The program's scalars; an array makes one a coefficient field, and one of fewer axes or of extents 1
+            is repeated as NumPy does.
 
     Returns:
         The new value of the updated field, or a tuple of them if there are several; ``out`` where it was given. Each
@@ -120,15 +123,31 @@ def run(
         >>> state = run("wave2d", (u, u), steps=3, levels=True)
         >>> np.allclose(run("wave2d", state, steps=4), run("wave2d", (u, u), steps=7))
         True
+
+        A batch of ten grids:
+
+        >>> run("jacobi1d", np.eye(10, 5), steps=1, axes=(-1,)).shape
+        (10, 5)
     """
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen, target = as_program(program), read_target(backend, thread_count(threads))
     monitor = make_monitor(every, callback, until, levels=levels)
     kind = kind_of(arrays, out, memory, resume=resume)
-    if kind is not None:
+    if kind is not None or axes is not None:
+        name = "a run over axes" if kind is None else kind.name
         if monitor or record or any(each is not None for each in (where, sources, receivers)):
-            raise UsageError(f"{kind.name} takes no every, callback, until, where, sources, receivers and record")
+            raise UsageError(f"{name} takes no every, callback, until, where, sources, receivers and record")
+    if axes is not None:
+        if kind is not None:
+            raise UsageError(f"{kind.name} takes no axes", "give arrays in memory")
+        from tilewright.verbs.running.batches import run_batches
+
+        return run_batches(
+            chosen, arrays, scalars, axes, target, steps=steps, boundary=boundary, dtype=dtype, tiling=tiling,
+            strict=strict, levels=levels, out=out,
+        )  # fmt: skip
+    if kind is not None:
         asked = Asked(
             target=target, steps=steps, boundary=boundary, dtype=dtype, out=out, levels=levels, memory=memory,
             resume=resume, strict=strict, tiling=tiling, threads=threads,
@@ -251,7 +270,7 @@ def execute(
     """Run a case, and return its results as :func:`run` does, of the kinds of the caller's arrays."""
     problem = case.problem
     warn_if_at_rest(case.given)
-    targets = () if out is None else _targets(problem, out, levels=levels)
+    targets = () if out is None else targets_of(problem, out, problem.shape, levels=levels)
     there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
     calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
     watched = None if monitor is None else Watched(monitor)
@@ -300,35 +319,3 @@ def _compute_there(calculation: Calculation) -> tuple[dict[str, tuple[Any, ...]]
         return {field: session.take(field) for field in problem.program.updated}, session.steps
     finally:
         session.close()
-
-
-def _targets(problem: Problem, out: Any, *, levels: bool) -> tuple[dict[str, Array], ...]:  # noqa: ANN401
-    """Check the arrays to write into, and return them by age: the newest level's first."""
-    program = problem.program
-    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
-    if len(given) != len(program.updated):
-        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
-    ages = max(program.history(field) for field in program.updated) if levels else 1
-    targets: tuple[dict[str, Array], ...] = tuple({} for _ in range(ages))
-    for field, entry in zip(program.updated, given, strict=True):
-        history = program.history(field) if levels else 1
-        versions = entry if levels and isinstance(entry, tuple) else (entry,)
-        if len(versions) != history:
-            raise UsageError(
-                f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(versions)}",
-                "give them in the form of the result: a tuple of a field's levels, newest first",
-            )
-        for age, target in enumerate(versions):
-            targets[age][field] = _target(problem, target)
-    return targets
-
-
-def _target(problem: Problem, given: Any) -> Array:  # noqa: ANN401
-    target: Array = given if isinstance(given, np.ndarray) else as_array(given, "out")
-    if target.shape != problem.shape:
-        raise ArrayError(f"out must have the shape {problem.shape}, got {target.shape}")
-    if not is_number(target.dtype) or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
-        raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
-    if not target.flags.writeable:
-        raise ArrayError("out is read-only", "pass an array that may be written")
-    return target

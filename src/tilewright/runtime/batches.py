@@ -1,0 +1,237 @@
+"""Runs of many grids of one shape: each by one thread, which copies it into memory of its own, or one after the other.
+
+What a :class:`tilewright.runtime.session.Session` does to one grid, its copies and calls, is written down once;
+compiled code then does it to every grid, see :mod:`tilewright.codegen.batches`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.base.constants import CACHE_LINE, PAGE
+from tilewright.base.intmath import round_up
+from tilewright.codegen.batches import ENTRY, HEAD
+from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.kernels import CpuKernel, Kernel
+from tilewright.runtime.memory import Array, Workspace, check_memory
+from tilewright.runtime.session import SHARED, Inputs, Runnable, Session
+
+_AXES = 3
+"""Axes that an entry of the list has room for."""
+
+
+def run_batch(  # noqa: PLR0913
+    kernel: Kernel,
+    problem: Problem,
+    inputs: Inputs,
+    count: int,
+    threads: int,
+    *,
+    deep: bool = False,
+    out: Mapping[str, Sequence[Array]] | None = None,
+) -> dict[str, tuple[Array, ...]]:
+    """Run all steps of every grid.
+
+    Args:
+        kernel: What computes; one for batches computes as many grids at a time as there are threads.
+        problem: One grid.
+        inputs: Arrays with one more axis in front, of that many grids, or of one grid for all; scalars.
+        count: Grids.
+        threads: Threads to use.
+        deep: Whether every time level that a next run needs is returned, or the newest alone.
+        out: Arrays to write the levels into, of the problem's element type; new ones by default.
+
+    Returns:
+        The levels of every updated field, newest first, each of shape (count, grid).
+
+    Raises:
+        ArrayError: If there is not enough memory.
+    """
+    program = problem.program
+    ages = {field: program.history(field) if deep else 1 for field in program.updated}
+    check_memory(sum(ages.values()) * count * problem.cells * problem.itemsize)
+    shape = (count, *problem.shape)
+    found = {
+        field: tuple(SHARED.lend_grid(shape, problem.dtype) for _ in range(most)) if out is None else tuple(out[field])
+        for field, most in ages.items()
+    }
+    if isinstance(kernel, CpuKernel) and kernel.plan.batch:
+        arrays = {
+            field: tuple(_of_cells(np.asarray(each, dtype=problem.dtype)) for each in versions)
+            for field, versions in inputs.arrays.items()
+        }
+        _together(kernel, problem, replace(inputs, arrays=arrays), found, threads)
+        return found
+    for number in range(count):
+        part = {
+            field: tuple(each[number] if each.ndim > program.rank else each for each in versions)
+            for field, versions in inputs.arrays.items()
+        }
+        session = kernel.start(problem, replace(inputs, arrays=part), threads)
+        try:
+            session.advance(problem.steps)
+            for age in range(max(ages.values())):
+                session.results({field: found[field][age][number] for field in found if age < ages[field]}, age)
+        finally:
+            session.close()
+    return found
+
+
+def _of_cells(array: Array) -> Array:
+    """Return an array whose strides are whole numbers of cells."""
+    whole = array.flags.aligned and not any(stride % array.itemsize for stride in array.strides)
+    return array if whole else np.ascontiguousarray(array)
+
+
+def _together(
+    kernel: CpuKernel, problem: Problem, inputs: Inputs, found: Mapping[str, tuple[Array, ...]], threads: int
+) -> None:
+    """Let the threads compute a grid each."""
+    list_ = _List(kernel.compiled, problem, inputs, kernel.plan.block, threads)
+    try:
+        list_.advance(problem.steps)
+        for age in range(max(map(len, found.values()))):
+            list_.results_into({field: levels[age] for field, levels in found.items() if age < len(levels)}, age)
+        count = len(next(iter(found.values()))[0])
+        list_.perform(count)
+    finally:
+        list_.close()
+
+
+class _List(Session):
+    """A session of the first grid that writes down what it would do, for all of them.
+
+    The caller's arrays are stood in for by arrays of their own, so that an address says which of them it belongs to.
+    """
+
+    def __init__(
+        self, compiled: Runnable, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
+    ) -> None:
+        self._workers = workers
+        self._entries: list[list[int]] = []
+        self._pointers: list[int] = []
+        self._own_sizes: list[int] = []
+        self._places: list[tuple[int, Array, int, int]] = []
+        self._memory = _Apart(workers)
+        rank = problem.program.rank
+        stand_ins = {
+            field: tuple(self._stand_in(each, rank) for each in versions) for field, versions in inputs.arrays.items()
+        }
+        super().__init__(compiled, problem, replace(inputs, arrays=stand_ins), 1, halo=halo, workspace=self._memory)
+
+    def _stand_in(self, array: Array, rank: int) -> Array:
+        """Return an array that lies as the first grid of another one does, nowhere near any other."""
+        first, step = (array[0], array.strides[0]) if array.ndim > rank else (array, 0)
+        return self._register(first, array.ctypes.data, step)
+
+    def _register(self, first: Array, address: int, step: int) -> Array:
+        steps = [stride * (extent - 1) for stride, extent in zip(first.strides, first.shape, strict=True)]
+        below, above = -sum(min(0, each) for each in steps), sum(max(0, each) for each in steps)
+        memory = np.empty(below + above + first.itemsize, np.uint8)
+        result = np.ndarray(first.shape, first.dtype, memory, below, first.strides)
+        self._places.append((memory.ctypes.data, memory, address - below, step))
+        return result
+
+    def results_into(self, out: Mapping[str, Array], age: int) -> None:
+        """Write down that results are copied to the first grid of these, and so on."""
+        self.results({field: self._stand_in(each, self.problem.program.rank) for field, each in out.items()}, age)
+
+    def perform(self, count: int) -> None:
+        """Do to so many grids what is written down."""
+        scalars, constants, _ = self._arguments
+        own = self._memory.block
+        addresses = [self._memory.start + worker * own for worker in range(self._workers)]
+        addresses += [address for _, _, address, _ in self._places]
+        calls = [pointer + worker * own for worker in range(self._workers) for pointer in self._pointers]
+        rows = [
+            pointer if number < len(constants) - 1 else pointer + worker * own
+            for worker in range(self._workers)
+            for number, pointer in enumerate(constants)
+        ]
+        # A call's pointers follow the arrays'; its sizes follow the list.
+        behind, after = len(addresses), HEAD + ENTRY * len(self._entries)
+        entries = [
+            [1, behind + entry[1], len(self._pointers), after + entry[3], *entry[4:]] if entry[0] else entry
+            for entry in self._entries
+        ]
+        head = [self._workers, count, len(entries), len(constants)]
+        numbers = np.array(
+            [*addresses, *calls, *rows, *head, *(each for entry in entries for each in entry), *self._own_sizes],
+            dtype=np.int64,
+        )
+        first, width = numbers.ctypes.data, numbers.itemsize
+        pointers = first + width * (behind + len(calls))
+        self._compiled.function(first, pointers + width * len(rows), scalars, pointers)
+
+    def _invoke(
+        self,
+        starts: Sequence[int],
+        constants: Sequence[int],  # noqa: ARG002
+        sizes: Sequence[int],
+        scalars: int,  # noqa: ARG002
+        further: Sequence[int],  # noqa: ARG002
+    ) -> None:
+        self._entries.append([1, len(self._pointers), 0, len(self._own_sizes), *[0] * (ENTRY - 4)])
+        self._pointers += starts
+        self._own_sizes += sizes
+
+    def _move(self, target: Array, values: Array) -> None:
+        if not target.size:
+            return
+        size, missing = target.itemsize, _AXES - target.ndim
+        places = [number for each in (target, values) for number in self._place(each)]
+        strides = [[*[0] * missing, *(stride // size for stride in each.strides)] for each in (target, values)]
+        self._entries.append([0, *places, *[1] * missing, *target.shape, *strides[0], *strides[1]])
+
+    def _restart(self) -> None:
+        self._memory.forget()
+        super()._restart()
+
+    def _aside(self, values: Array) -> Array:
+        kept = self._memory.aside(values)
+        self._move(kept, values)
+        return kept
+
+    def _place(self, array: Array) -> tuple[int, int, int, int]:
+        """Return where an array's address is found: place, step per worker, first element, and step per grid."""
+        address, size = array.ctypes.data, array.itemsize
+        start, block = self._memory.start, self._memory.block
+        if start <= address < start + block:
+            return 0, 1, (address - start) // size, 0
+        for number, (first, memory, _, step) in enumerate(self._places):
+            if first <= address < first + memory.nbytes:
+                return self._workers + number, 0, (address - first) // size, step // size
+        raise ValueError("an array that is none of the batch's")
+
+
+class _Apart(Workspace):
+    """Memory of several workers, each the same distance from the next; a session is given the first one's."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__()
+        self._workers = workers
+        self.start = self.block = self._size = self._used = 0
+
+    def take(self, size: int) -> Array:
+        """Take as much for every worker, and as much again for what is put aside."""
+        self.block = 2 * round_up(size, PAGE) + PAGE // 2
+        self._buffer = SHARED.take(self.block * self._workers)
+        self.start, self._size = self._buffer.ctypes.data, round_up(size, PAGE)
+        self.forget()
+        return self._buffer[:size]
+
+    def forget(self) -> None:
+        """Use again what was put aside."""
+        self._used = self._size
+
+    def aside(self, like: Array) -> Array:
+        """Return room for a copy of an array in the first worker's memory."""
+        found: Array = np.ndarray(like.shape, like.dtype, self._buffer, self._used)
+        self._used = round_up(self._used + found.nbytes, CACHE_LINE)
+        return found
+
+    def give(self, buffer: Array) -> None:  # noqa: ARG002
+        """Hand the memory of all workers back."""
+        SHARED.give(self._buffer)

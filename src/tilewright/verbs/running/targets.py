@@ -1,0 +1,62 @@
+"""Arrays of the caller's that a run writes its results into."""
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.dtypes import is_number
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.programs.stencil.problem import Problem
+from tilewright.verbs.arrays import Array, as_array
+
+
+def targets_of(
+    problem: Problem,
+    out: Any,  # noqa: ANN401
+    shape: tuple[int, ...],
+    *,
+    levels: bool,
+) -> tuple[dict[str, Array], ...]:
+    """Check the arrays to write into.
+
+    Args:
+        problem: What is computed.
+        out: What the caller gave: an array, or a tuple of one per updated field; with levels, of tuples.
+        shape: What the arrays must have.
+        levels: Whether every time level is written that a next run needs.
+
+    Returns:
+        The arrays by field, the newest level's first.
+
+    Raises:
+        ArrayError: If one cannot take the values.
+        UsageError: If there are too few or too many.
+    """
+    program = problem.program
+    given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
+    if len(given) != len(program.updated):
+        raise UsageError(f"out needs {len(program.updated)} arrays ({', '.join(program.updated)}), got {len(given)}")
+    ages = max(program.history(field) for field in program.updated) if levels else 1
+    targets: tuple[dict[str, Array], ...] = tuple({} for _ in range(ages))
+    for field, entry in zip(program.updated, given, strict=True):
+        history = program.history(field) if levels else 1
+        versions = entry if levels and isinstance(entry, tuple) else (entry,)
+        if len(versions) != history:
+            raise UsageError(
+                f"with levels=True out needs {history} array{'s' * (history > 1)} for {field!r}, got {len(versions)}",
+                "give them in the form of the result: a tuple of a field's levels, newest first",
+            )
+        for age, target in enumerate(versions):
+            targets[age][field] = _target(problem, target, shape)
+    return targets
+
+
+def _target(problem: Problem, given: Any, shape: tuple[int, ...]) -> Array:  # noqa: ANN401
+    target: Array = given if isinstance(given, np.ndarray) else as_array(given, "out")
+    if target.shape != shape:
+        raise ArrayError(f"out must have the shape {shape}, got {target.shape}")
+    if not is_number(target.dtype) or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
+        raise ArrayError(f"out cannot hold {problem.dtype} values, it has the dtype {target.dtype}")
+    if not target.flags.writeable:
+        raise ArrayError("out is read-only", "pass an array that may be written")
+    return target
