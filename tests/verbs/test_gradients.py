@@ -332,3 +332,83 @@ def test_what_cannot_be_is_one_sentence():
         pullback(np.ones((3, 3)))
     with pytest.raises(ArrayError, match="a cotangent is needed for each of u"):
         pullback((u, u))
+
+
+@tw.stencil
+def waves(u, m):
+    lap = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    return 2 * u[0, 0] - u.prev[0, 0] + m[0, 0] * lap
+
+
+@tw.stencil
+def staggered(p, v, k):
+    """The second statement reads the first one's new values."""
+    return {"v": v[0, 0] - 0.3 * (p[0, 1] - p[0, 0]), "p": p[0, 0] - k[0, 0] * (v.new[0, 0] - v.new[0, -1])}
+
+
+@pytest.mark.parametrize("program", [waves, staggered])
+@pytest.mark.parametrize(
+    ("boundary", "options"),
+    [("fixed", {}), ("wrap", {"checkpoints": 3}), ("reflect", {}), (("mirror", "constant:0.5"), {"checkpoints": 3})],
+)
+def test_sources_and_receivers_change_places(private_folders, program, boundary, options):
+    draw, shape, steps = np.random.default_rng(11), (16, 18), 10
+    fields = program.program.fields
+    state = [tuple(draw.random(shape) for _ in range(program.program.history(each))) for each in fields[:-1]]
+    coefficient = draw.uniform(0.1, 0.2, shape)
+    places, listening = draw.uniform(2, 13, (3, 2)), [(4.5, 6.25), (0.0, 3.0), (9.0, 11.5)]
+    first = program.program.updated[0]
+
+    def points(values, k):
+        scaled = tw.Points(places, values[:, :3], scale=fields[-1])
+        return {first: [scaled, ((7, 7), values[:, 3])]}, {first: tw.Points(listening, interpolation="linear", every=2)}
+
+    values = draw.standard_normal((steps, 4))
+    worth = draw.standard_normal((steps // 2, 3))
+    of_state = tuple(draw.standard_normal(shape) for _ in program.program.updated)
+
+    def run(state, k, values):
+        sources, receivers = points(values, k)
+        given = _form([*state, (k,)])
+        return tw.run(program, *given, steps=steps, boundary=boundary, sources=sources, receivers=receivers)
+
+    def number(found):
+        out, traces = found
+        several = out if isinstance(out, tuple) else (out,)
+        return _dot(several, of_state) + float((traces[first] * worth).sum())
+
+    sources, receivers = points(values, coefficient)
+    given = _form([*state, (coefficient,)])
+    found, pullback = tw.vjp(
+        program, *given, steps=steps, boundary=boundary, sources=sources, receivers=receivers, **options
+    )
+    assert number(found) == pytest.approx(number(run(state, coefficient, values)), rel=1e-10)
+    gradients, others = pullback((of_state if len(of_state) > 1 else of_state[0], {first: worth}))
+    moves = [tuple(draw.standard_normal(shape) for _ in each) for each in state]
+    move, push = draw.standard_normal(shape), draw.standard_normal((steps, 4))
+    step = 1e-6
+
+    def moved(by):
+        there = [tuple(a + by * b for a, b in zip(*each, strict=True)) for each in zip(state, moves, strict=True)]
+        return number(run(there, coefficient + by * move, values + by * push))
+
+    by_differences = (moved(step) - moved(-step)) / (2 * step)
+    by_adjoint = sum(
+        _dot(each if isinstance(each, tuple) else (each,), m) for each, m in zip(gradients[:-1], moves, strict=True)
+    )
+    by_adjoint += float((gradients[-1] * move).sum()) + float((others["sources"][first] * push).sum())
+    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
+
+
+def test_a_cotangent_of_traces_alone(private_folders):
+    draw = np.random.default_rng(12)
+    u, m = draw.random((14, 15)), np.full((14, 15), 0.2)
+    receivers = tw.Points([(3.5, 4.0)])
+    (_, traces), pullback = tw.vjp(waves, (u, u), m, steps=6, receivers=receivers)
+    gradients, _ = pullback((None, traces))
+    again, _ = pullback((np.zeros_like(u), traces))
+    np.testing.assert_array_equal(gradients[1], again[1])
+    with pytest.raises(ArrayError, match="a cotangent is a pair"):
+        pullback(u)
+    with pytest.raises(ArrayError, match="of the traces of 'u' has the shape"):
+        pullback((None, {"u": np.zeros((2, 2))}))

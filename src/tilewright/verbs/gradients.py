@@ -1,7 +1,9 @@
 """Gradients through a run: the pullback of a program's steps, after JAX's conventions."""
 
+import functools
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +13,18 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes, thread_count
+from tilewright.runtime.kernels import Kernel
+from tilewright.runtime.kernels import State as StateInMemory
+from tilewright.runtime.points import PointData, Sources
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.arrays import Array, Given, as_array, gather, like
+from tilewright.verbs.gradient_points import Pulled
 from tilewright.verbs.memo import prepared
+from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
 from tilewright.verbs.stencil import ProgramLike, as_program
 
 State = dict[str, tuple[Array, ...]]
@@ -59,6 +67,8 @@ def vjp(
     backend: str = "auto",
     threads: int | None = None,
     strict: bool = False,
+    sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
     wrt: Sequence[str] | None = None,
     memory: int | str | None = None,
     checkpoints: int | None = None,
@@ -80,6 +90,10 @@ def vjp(
         backend: As for :func:`tilewright.run`.
         threads: Threads on the processor.
         strict: Keep the order of operations exactly.
+        sources: As for :func:`tilewright.run`; what their values are worth is returned among the scalars, as
+            ``"sources"``, by field: shape (steps, points), the points in the order in which they were given.
+        receivers: As for :func:`tilewright.run`: then the result is ``(state, traces)``, and so is the cotangent, of
+            which either may be None: worth nothing.
         wrt: Names of scalars and of fields that no step updates whose worth is wanted; all of them by default.
         memory: Bytes for forward states, such as ``4GiB``; half of what is free by default.
         checkpoints: Forward states that are kept at a time, at least 2, in place of ``memory``.
@@ -101,22 +115,35 @@ def vjp(
         >>> gradient
         array([1., 1., 0., 0., 1.])
     """
-    given = gather(as_program(program), arrays, scalars, dtype)
+    given = gather(_same(as_program(program)), arrays, scalars, dtype)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
-    run = _Run(given, steps, boundary, read_target(backend, thread_count(threads)), strict=strict, wrt=wrt)
+    target = read_target(backend, thread_count(threads))
+    if target.on_device and (sources is not None or receivers is not None):
+        raise UsageError("gradients through sources and receivers are computed on the processor", "use backend='c'")
+    run = _Run(given, steps, boundary, target, strict=strict, wrt=wrt)
+    run.take_points(given, sources, receivers)
     slots = _slots(run, memory, checkpoints)
     start = run.start(given)
-    last, kept = run.forward(start, slots)
+    last, kept, traces = run.forward(start, slots)
     results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
     several = results[0] if len(results) == 1 else results
 
     def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
         """Return the gradients of what a cotangent of the result is worth."""
-        worth = run.backward(run.cotangents(cotangent), kept, slots)
-        return _gradients(run, given, arrays, scalars, worth)
+        of_state, of_traces = cotangent, None
+        if traces is not None:
+            if not isinstance(cotangent, tuple) or len(cotangent) != 2:
+                raise ArrayError("with receivers a cotangent is a pair: of the state, and a mapping of those of traces")
+            of_state, of_traces = cotangent
+        points = run.pulled(of_traces)
+        worth = run.backward(run.cotangents(of_state), kept, slots, points)
+        gradients, by_name = _gradients(run, given, arrays, scalars, worth)
+        if points is not None and points.values:
+            by_name["sources"] = points.values
+        return gradients, by_name
 
-    return several, pullback
+    return several if traces is None else (several, traces), pullback
 
 
 def value_and_grad(
@@ -151,6 +178,12 @@ def value_and_grad(
     return value, pullback(cotangent)
 
 
+@functools.lru_cache(maxsize=64)
+def _same(program: Program) -> Program:
+    """Return the first of equal programs: every lookup compares, and the same object is found at once."""
+    return program
+
+
 class _Run:
     """A program on a grid and its adjoint, with the kernels of both."""
 
@@ -173,11 +206,33 @@ class _Run:
             field: given.versions[field] for field in given.program.fields if field not in given.program.updated
         }
         self._target, self._strict = target, strict
+        self._problems: dict[tuple[Program, int], Problem] = {}
+        self._kernels: dict[tuple[Program, int], Kernel] = {}
+        self._points: PointData | None = None
+        self._scaled: tuple[tuple[str, Sources], ...] = ()
 
     @property
     def needs_states(self) -> bool:
         """Whether what a step is worth depends on the state that it began with."""
         return bool(self.adjoint.changing)
+
+    def take_points(
+        self,
+        given: Given,
+        sources: Mapping[str, SourceList] | SourceList | None,
+        receivers: Mapping[str, Points] | Points | None,
+    ) -> None:
+        """Check the sources and receivers of the run, if there are any."""
+        self._points = gather_points(given, self.problem, sources, receivers)
+        if self._points is not None:
+            self.problem = replace(self.problem, points=self._points.fields(self.problem))
+            self._scaled = unscaled_sources(given, self.problem, sources)
+
+    def pulled(self, of_traces: Mapping[str, Any] | None) -> Pulled | None:
+        """Return what takes sources and receivers back; None where there are none."""
+        return (
+            None if self._points is None else Pulled(self.adjoint, self.problem, self._points, self._scaled, of_traces)
+        )
 
     def start(self, given: Given) -> State:
         """Return the first state, as a run takes it: missing levels repeat the oldest, kept edges the newest."""
@@ -192,32 +247,51 @@ class _Run:
             state[field] = tuple(levels)
         return state
 
-    def advance(self, state: State, steps: int) -> State:
+    def advance(self, state: State, steps: int, first: int = 0, traces: Mapping[str, Array] | None = None) -> State:
         """Compute further steps, all time levels kept."""
         if not steps:
             return state
-        return self._computed(self.problem, {**self.constants, **state}, self.scalars, steps)
+        inputs = Inputs(
+            arrays={**self.constants, **state}, scalars=self.scalars, points=self._points, traces=traces, first=first
+        )
+        return self._computed(self.problem, inputs, steps)
 
-    def forward(self, start: State, slots: int) -> tuple[State, list[tuple[int, State]]]:
-        """Run; return the last state, and the checkpoints: steps done and state."""
-        steps = self.problem.steps
+    def forward(self, start: State, slots: int) -> tuple[State, list[tuple[int, State]], dict[str, Array] | None]:
+        """Run; return the last state, the checkpoints (steps done and state), and what receivers recorded."""
+        steps, points = self.problem.steps, self._points
+        traces = points.traces(self.problem) if points is not None and points.receivers else None
         if not self.needs_states or steps == 0:
-            return self.advance(start, steps), []
+            return self.advance(start, steps, traces=traces), [], traces
         kept, state, done = [], start, 0
         for length in _segments(steps, slots):
             kept.append((done, state))
-            state, done = self.advance(state, length), done + length
-        return state, kept
+            state, done = self.advance(state, length, done, traces), done + length
+        return state, kept, traces
 
-    def backward(self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int) -> dict[str, Array]:
+    def backward(
+        self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int, points: Pulled | None
+    ) -> dict[str, Array]:
         """Take what the last state is worth back to the first one."""
         steps = self.problem.steps
-        if not self.needs_states:
+        if not self.needs_states and points is None:
             return self._at_once(worth, steps)
+        if not self.needs_states:
+            for number in reversed(range(steps)):
+                worth = self._step_back(worth, {}, number, points)
+            return worth
         end = steps
         for number, (begin, state) in reversed(list(enumerate(kept))):
-            worth = self._segment(worth, state, end - begin, max(2, slots - number))
+            worth = self._segment(worth, state, begin, end - begin, max(2, slots - number), points)
             end = begin
+        return worth
+
+    def _step_back(self, worth: dict[str, Array], state: State, number: int, points: Pulled | None) -> dict[str, Array]:
+        """Take back one step, its sources and what was recorded after it."""
+        if points is None:
+            return self._back(worth, state, 1, number)
+        worth = points.with_traces(worth, number)
+        before, worth = worth, self._back(worth, state, 1, number)
+        points.sources(before, worth, number)
         return worth
 
     def _at_once(self, worth: dict[str, Array], steps: int) -> dict[str, Array]:
@@ -234,7 +308,8 @@ class _Run:
         }
         scalars = {name: self.scalars[name] for name in steady.program.scalars}
         problem = make_problem(steady.program, self.problem.shape, steps, self.problem.dtype, steady.boundary)
-        found = {field: levels[0] for field, levels in self._computed(problem, arrays, scalars, steps).items()}
+        computed = self._computed(problem, Inputs(arrays=arrays, scalars=scalars), steps)
+        found = {field: levels[0] for field, levels in computed.items()}
         total = {self.adjoint.worth(field): found[name] for field, name in steady.sums.items()}
         kept = {name: worth[name] for name in self.adjoint.kept.values()}
         return {
@@ -242,63 +317,105 @@ class _Run:
             **{name: found[name] for name in found if name not in steady.sums.values()},
         }
 
-    def _segment(self, worth: dict[str, Array], state: State, length: int, slots: int) -> dict[str, Array]:
+    def _segment(
+        self, worth: dict[str, Array], state: State, begin: int, length: int, slots: int, points: Pulled | None
+    ) -> dict[str, Array]:
         """Take back some steps that begin with a state, with so many states in memory."""
         lengths = [1] * length if length <= slots else _segments(length, slots)
-        starts = [state]
-        for part in lengths[:-1]:
-            starts.append(self.advance(starts[-1], part))
+        at = [begin + sum(lengths[:number]) for number in range(len(lengths))]
+        starts = [state, *self._looked_at(state, at)]
         for number in reversed(range(len(lengths))):
             first = starts.pop()
             if lengths[number] == 1:
-                worth = self._back(worth, first, 1)
+                worth = self._step_back(worth, first, at[number], points)
             else:
-                worth = self._segment(worth, first, lengths[number], max(2, slots - number))
+                left = max(2, slots - number)
+                worth = self._segment(worth, first, at[number], lengths[number], left, points)
         return worth
 
-    def _back(self, worth: dict[str, Array], state: State, steps: int) -> dict[str, Array]:
+    def _looked_at(self, state: State, at: Sequence[int]) -> Iterator[State]:
+        """Advance a state from the first of some steps to each of the others."""
+        if len(at) < 2:
+            return
+        problem = self._problem(self.problem, max(b - a for a, b in itertools.pairwise(at)))
+        inputs = Inputs(arrays={**self.constants, **state}, scalars=self.scalars, points=self._points, first=at[0])
+        session = self._kernel(problem).start(problem, inputs, self._threads)
+        try:
+            for before, after in itertools.pairwise(at):
+                session.advance(after - before)
+                yield _levels(session, problem)
+        finally:
+            session.close()
+
+    def _back(self, worth: dict[str, Array], state: State, steps: int, number: int = 0) -> dict[str, Array]:
         """Take back steps that begin with a state, one at a time where it matters."""
         if not steps:
             return worth
         adjoint, shape = self.adjoint, self.problem.shape
         after: State = {}
         if any(level == 1 and field in state for field, level in adjoint.states.values()):
-            after = self.advance(state, 1)
-        arrays = {field: (worth.get(field, _zeros(self.problem)),) for field in adjoint.program.updated}
+            after = self.advance(state, 1, number)
+        arrays = {field: (worth.get(field, self._nothing),) for field in adjoint.program.updated}
         for name, (field, level) in adjoint.states.items():
             if field in self.constants:
                 arrays[name] = (self.constants[field][0],)
             else:
                 arrays[name] = (after[field][0] if level == 1 else state[field][-level],)
-        for axis, name in adjoint.positions.items():
-            along = [1] * len(shape)
-            along[axis] = shape[axis]
-            arrays[name] = (np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape),)
+        arrays |= {name: (self._positions(axis),) for axis, name in adjoint.positions.items()}
         scalars = {name: self.scalars[name] for name in adjoint.program.scalars if name in self.scalars}
         scalars |= {name: float(shape[axis]) for axis, name in adjoint.extents.items()}
-        problem = make_problem(adjoint.program, shape, steps, self.problem.dtype, adjoint.boundary)
-        return {field: levels[0] for field, levels in self._computed(problem, arrays, scalars, steps).items()}
+        computed = self._computed(self._whole, Inputs(arrays=arrays, scalars=scalars), steps)
+        return {field: levels[0] for field, levels in computed.items()}
 
-    def _computed(
-        self, problem: Problem, arrays: Mapping[str, tuple[Array, ...]], scalars: Mapping[str, Any], steps: int
-    ) -> State:
-        problem = replace(problem, steps=steps)
-        kernel = prepared(problem, self._target, None, strict=self._strict)
-        inputs, threads = Inputs(arrays=arrays, scalars=scalars), self._target.threads or thread_count(None)
-        ages = {field: problem.program.history(field) for field in problem.program.updated}
-        if max(ages.values()) == 1:
-            return {field: (values,) for field, values in kernel.run(problem, inputs, threads).items()}
-        session = kernel.start(problem, inputs, threads)
+    @functools.cached_property
+    def _whole(self) -> Problem:
+        adjoint = self.adjoint
+        return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary)
+
+    @functools.cached_property
+    def _nothing(self) -> Array:
+        return _zeros(self.problem)
+
+    @functools.cached_property
+    def _threads(self) -> int:
+        return self._target.threads or thread_count(None)
+
+    @functools.cache  # noqa: B019  (lives as long as the pullback)
+    def _positions(self, axis: int) -> Array:
+        """The index of every cell along an axis."""
+        shape = self.problem.shape
+        along = [shape[axis] if number == axis else 1 for number in range(len(shape))]
+        return np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape)
+
+    def _problem(self, problem: Problem, steps: int) -> Problem:
+        """The same problem for so many steps, the same object whenever it is asked for: comparing them takes long."""
+        return self._problems.setdefault((problem.program, steps), replace(problem, steps=steps))
+
+    def _kernel(self, problem: Problem) -> Kernel:
+        key = problem.program, problem.steps
+        if key not in self._kernels:
+            self._kernels[key] = prepared(problem, self._target, None, strict=self._strict)
+        return self._kernels[key]
+
+    def _computed(self, problem: Problem, inputs: Inputs, steps: int) -> State:
+        problem = self._problem(problem, steps)
+        kernel = self._kernel(problem)
+        if all(problem.program.history(field) == 1 for field in problem.program.updated):
+            return {field: (values,) for field, values in kernel.run(problem, inputs, self._threads).items()}
+        session = kernel.start(problem, inputs, self._threads)
         try:
             session.advance(steps)
-            by_age = [session.results(None, age) for age in range(max(ages.values()))]
+            return _levels(session, problem)
         finally:
             session.close()
-        return {field: tuple(by_age[age][field] for age in range(ages[field])) for field in ages}
 
     def cotangents(self, given: Any) -> dict[str, Array]:  # noqa: ANN401
         """Check a cotangent of the result, and return what the last state is worth."""
         updated = self.program.updated
+        if given is None and self._points is not None:
+            return {self.adjoint.worth(field): _zeros(self.problem) for field in updated} | {
+                name: _zeros(self.problem) for name in self.adjoint.kept.values()
+            }
         several = given if isinstance(given, tuple) else (given,)
         if len(several) != len(updated):
             raise ArrayError(f"a cotangent is needed for each of {', '.join(updated)}, got {len(several)}")
@@ -334,6 +451,13 @@ class _Run:
                 levels[level], outside = self._split(field, levels[level])
                 levels[0] = levels[0] + outside
         return levels
+
+
+def _levels(session: StateInMemory, problem: Problem) -> State:
+    """Copy every time level that a next step reads."""
+    ages = {field: problem.program.history(field) for field in problem.program.updated}
+    by_age = [session.results(None, age) for age in range(max(ages.values()))]
+    return {field: tuple(by_age[age][field].copy() for age in range(ages[field])) for field in ages}
 
 
 def _check_extents(problem: Problem) -> None:

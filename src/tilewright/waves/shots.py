@@ -148,6 +148,53 @@ def shot(  # noqa: PLR0913  (a public verb)
     taken = [name for name in _OWN if name in options]
     if taken:
         raise UsageError(f"a shot sets {taken[0]} by itself, so it is no option of one", "options are those of tw.run")
+    setup = prepare(
+        model, source, receivers, time=time, frequency=frequency, wavelet=wavelet, time_step=time_step,
+        space_order=space_order, layers=layers, interpolation=interpolation, every=every, dtype=dtype,
+    )  # fmt: skip
+    scheme = setup.scheme
+    done: Run = run(
+        scheme.program, *scheme.arrays(), steps=setup.steps, boundary=scheme.boundary(), dtype=dtype,
+        sources=setup.sources, receivers=setup.receivers, record=True, **options,
+    )  # fmt: skip
+    records = len(next(iter(done.traces.values())))  # fewer where an option ended the run
+    times = scheme.step * every * np.arange(1, records + 1, dtype=np.float64)
+    return Shot(traces=done.traces, times=times, time_step=scheme.step, model=model, run=done, around=scheme.around)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Setup:
+    """A shot that is ready to run.
+
+    Attributes:
+        scheme: The model with its layers, and the program.
+        steps: Time steps.
+        sources: By field.
+        receivers: By field.
+    """
+
+    scheme: "Scheme"
+    steps: int
+    sources: Mapping[str, Points]
+    receivers: Mapping[str, Points]
+
+
+def prepare(  # noqa: PLR0913  (the arguments of a shot)
+    model: Model,
+    source: Any,  # noqa: ANN401
+    receivers: Any,  # noqa: ANN401
+    *,
+    time: float,
+    frequency: float | None,
+    wavelet: Wavelet | None,
+    time_step: float | None,
+    space_order: int,
+    layers: Layers,
+    interpolation: str,
+    every: int,
+    dtype: str,
+) -> Setup:
+    """Check the arguments of :func:`shot`, whose errors it raises, and make ready what it runs."""
     if not 0 <= time < math.inf:
         raise UsageError(f"the time of a shot is not negative, got {time!r}")
     if dtype not in DTYPES or not is_rounded(dtype):
@@ -167,21 +214,13 @@ def shot(  # noqa: PLR0913  (a public verb)
     if frequency is not None:
         _warn_if_short(model, frequency)
     steps = math.ceil(time / step - 1e-9)
-    scheme = _Scheme(
-        model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=space_order, dtype=dtype
-    )
+    scheme = Scheme(model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=space_order, dtype=dtype)
     values = np.asarray(form(step * np.arange(steps, dtype=np.float64)), dtype=np.float64)
     if values.shape != (steps,):
         raise ArrayError(f"a wavelet gives one value per time ({steps}), got the shape {format_shape(values.shape)}")
     sources = scheme.sources(_places(source, model, "source"), values, interpolation)
     recorders = scheme.receivers(_places(receivers, model, "receivers"), interpolation, every)
-    done: Run = run(
-        scheme.program, *scheme.arrays(), steps=steps, boundary=scheme.boundary(), dtype=dtype, sources=sources,
-        receivers=recorders, record=True, **options,
-    )  # fmt: skip
-    records = len(next(iter(done.traces.values())))  # fewer where an option ended the run
-    times = step * every * np.arange(1, records + 1, dtype=np.float64)
-    return Shot(traces=done.traces, times=times, time_step=step, model=model, run=done, around=scheme.around)
+    return Setup(scheme=scheme, steps=steps, sources=sources, receivers=recorders)
 
 
 def _warn_if_short(model: Model, frequency: float) -> None:
@@ -226,7 +265,7 @@ def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scheme:
+class Scheme:
     """A model with layers around it, and the program that computes waves there."""
 
     model: Model
@@ -237,15 +276,18 @@ class _Scheme:
 
     @property
     def around(self) -> tuple[tuple[int, int], ...]:
+        """Cells of the layers below and above the model, per axis."""
         widths = [[0 if side is None else side.width for side in pair] for pair in self.sides]
         return tuple((low, high) for low, high in widths)
 
     @property
     def damped(self) -> bool:
+        """Whether there is a layer at any side."""
         return any(side is not None for pair in self.sides for side in pair)
 
     @property
     def program(self) -> Program:
+        """What computes a step."""
         build = elastic if self.model.shear is not None else pressure if self.model.density is not None else acoustic
         return build(self.model.spacing, self.order, damped=self.damped)
 
@@ -254,6 +296,7 @@ class _Scheme:
         return tuple(tuple("constant" if side is None else "fixed" for side in pair) for pair in self.sides)
 
     def padded(self, values: Floats) -> Floats:
+        """Return values of the model's cells with the outermost ones repeated in the layers."""
         return np.pad(values, self.around, mode="edge")
 
     def arrays(self) -> list[Any]:
@@ -290,6 +333,7 @@ class _Scheme:
         return np.clip(places + shift, 0, ends)
 
     def sources(self, places: Floats, values: Floats, interpolation: str) -> dict[str, Points]:
+        """Return the sources at places in cells of the model, by field."""
         volume = math.prod(self.model.spacing)
         where = self._shifted(places)
         if self.model.shear is None and self.model.density is None:
@@ -302,6 +346,7 @@ class _Scheme:
         return {f"s{a}{a}": moment for a in AXES[self.model.velocity.ndim]}
 
     def receivers(self, places: Floats, interpolation: str, every: int) -> dict[str, Points]:
+        """Return the receivers at places in cells of the model, by field."""
         if self.model.shear is not None:
             fields = [f"v{a}" for a in AXES[self.model.velocity.ndim]]
         else:

@@ -8,6 +8,7 @@ maps into the grid is added there: ``reflect`` reads cell 0 as cell -1, so the a
 worth.
 """
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,8 @@ class Adjoint:
         extents: Names of scalars that hold the grid's extents, by axis.
         sums: By the forward field or scalar that no step changes, the field that sums what it is worth.
         kept: By updated field, the field that sums what cells are worth that no step updates, if there are any.
+        stages: By updated field whose new values later statements of the step read, the field that holds what its new
+            values are worth with these.
         steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
             beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
     """
@@ -51,6 +54,7 @@ class Adjoint:
     extents: dict[int, str]
     sums: dict[str, str]
     kept: dict[str, str]
+    stages: dict[str, str]
     steady: "Steady | None" = None
 
     def worth(self, field: str, level: int = 0) -> str:
@@ -95,17 +99,23 @@ def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Seque
         UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers, of
             fields that wrap along different axes.
     """
-    return _Maker(program, boundary, wanted).make()
+    probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary)
+    return _made(probe, None if wanted is None else tuple(wanted))
+
+
+@functools.lru_cache(maxsize=64)
+def _made(probe: Problem, wanted: tuple[str, ...] | None) -> Adjoint:
+    return _Maker(probe, wanted).make()
 
 
 class _Maker:
-    def __init__(self, program: Program, boundary: BoundarySpec, wanted: Sequence[str] | None) -> None:
+    def __init__(self, probe: Problem, wanted: Sequence[str] | None) -> None:
+        program = probe.program
         if analyse(program).sweep:
             raise UsageError(f"{program.name!r} is a recurrence, which has no adjoint here")
         if program.complex_constant is not None:
             raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
         self.program = program
-        probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary)
         self.sides = probe.boundaries
         self.problem: Problem = probe
         constant = [*(field for field in program.fields if field not in program.updated), *program.scalars]
@@ -176,6 +186,7 @@ class _Maker:
             extents={axis: name for axis, name in self.extents.items() if name in made.scalars},
             sums=sums,
             kept=kept,
+            stages={field: name for field, name in self.stage.items() if field in program.updated},
             steady=self._steady(made) if kept or sums else None,
         )
 

@@ -177,6 +177,19 @@ def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> W
     return found.times(factor if wide is None else factor.astype(wide))
 
 
+def unscaled_sources(
+    given: Given, problem: Problem, sources: Mapping[str, SourceList] | SourceList | None
+) -> tuple[tuple[str, Sources], ...]:
+    """Return the sources that are scaled by a field of the program, without the scale, each with the field's name."""
+    found = []
+    for field, entries in _by_field(given.program, sources).items():
+        for entry in [entries] if isinstance(entries, Points) else entries:
+            if isinstance(entry, Points) and isinstance(entry.scale, str):
+                plain = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
+                found.append((entry.scale, Sources(field=field, weights=plain, values=_values(problem, entry))))
+    return tuple(found)
+
+
 def stopping(given: Given, data: PointData, problem: Problem) -> tuple[Given, Problem, Forcing]:
     """Turn sources into fields of the program, and receivers into stops: for kernels that know of neither.
 
