@@ -1,8 +1,8 @@
 """Waves in the ground: acoustic and elastic programs, absorbing layers, and shots with sources and receivers."""
 
-from tilewright.waves.layers import Sponge
+from tilewright.waves.layers import CPML, Sponge
 from tilewright.waves.models import Model, longest_step
 from tilewright.waves.programs import acoustic, elastic, pressure
 from tilewright.waves.shots import Shot, ricker, shot
 
-__all__ = ["Model", "Shot", "Sponge", "acoustic", "elastic", "longest_step", "pressure", "ricker", "shot"]
+__all__ = ["CPML", "Model", "Shot", "Sponge", "acoustic", "elastic", "longest_step", "pressure", "ricker", "shot"]
