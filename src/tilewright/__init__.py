@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.codesign.area import area
     from tilewright.verbs.codesign.codesign import codesign
     from tilewright.verbs.energy.energy import compare, energy
+    from tilewright.verbs.gradients import adjoint, value_and_grad, vjp
     from tilewright.verbs.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         conj,
@@ -72,6 +73,7 @@ _HOMES = {
     "tilewright.verbs.energy.energy": ("compare", "energy"),
     "tilewright.verbs.tuning.supertune": ("supertune",),
     "tilewright.verbs.whatif": ("reuse", "whatif"),
+    "tilewright.verbs.gradients": ("adjoint", "value_and_grad", "vjp"),
     "tilewright.verbs.operators": (
         "abs",
         "conj",
@@ -120,6 +122,9 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: RUF022  (grouped by purpose)
     "stencil",
     "run",
+    "vjp",
+    "value_and_grad",
+    "adjoint",
     "tune",
     "predict",
     "select",

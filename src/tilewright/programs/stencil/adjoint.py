@@ -1,0 +1,416 @@
+"""The adjoint of a stencil program: the transposed tangent-linear step, as a program that gathers.
+
+A step maps the state (every time level of the updated fields), the fields that it only reads and the scalars to the
+next state. Its adjoint maps what a small change of the new state is worth to what one of the old state is worth. Where
+the step reads ``u`` at distance ``o``, the adjoint reads what the result is worth at distance ``-o`` (J. Hueckelheim et
+al., "Automatic differentiation for adjoint stencil loops", ICPP 2019), so that nothing is scattered. What a boundary
+maps into the grid is added there: ``reflect`` reads cell 0 as cell -1, so the adjoint adds in cell 0 what cell -1 is
+worth.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Leaf, Read, Scalar, Value, apply, flatten
+from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, make_problem
+from tilewright.programs.stencil.program import Program, Statement, stencil
+from tilewright.programs.stencil.slopes import is_smooth, slopes, values_of
+
+MAPPED = ("nearest", "reflect", "mirror")
+_ZERO = Boundary("constant", 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjoint:
+    """The adjoint of a program under boundaries.
+
+    Attributes:
+        program: What one step backwards computes.
+        boundary: The boundaries that it is run under, by field.
+        forward: The program whose adjoint it is.
+        sides: The forward boundaries, one entry per field.
+        states: Fields that hold forward states: by their names, the forward field and time level, where 1 is the value
+            computed in the step.
+        positions: Names of fields that hold a cell's index along an axis, by axis.
+        extents: Names of scalars that hold the grid's extents, by axis.
+        sums: By the forward field or scalar that no step changes, the field that sums what it is worth.
+        kept: By updated field, the field that sums what cells are worth that no step updates, if there are any.
+        steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
+            beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
+    """
+
+    program: Program
+    boundary: BoundarySpec
+    forward: Program
+    sides: tuple[Sides, ...]
+    states: dict[str, tuple[str, int]]
+    positions: dict[int, str]
+    extents: dict[int, str]
+    sums: dict[str, str]
+    kept: dict[str, str]
+    steady: "Steady | None" = None
+
+    def worth(self, field: str, level: int = 0) -> str:
+        """Name of the field that holds what a forward field's version is worth, ``level`` steps before the newest."""
+        return _worth(field, level)
+
+    @property
+    def changing(self) -> tuple[str, ...]:
+        """Names of fields of forward states that are other ones in every step."""
+        updated = self.forward.updated
+        return tuple(name for name, (field, _) in self.states.items() if field in updated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """The part of an adjoint that changes from step to step, where the rest is linear in its sum over the steps.
+
+    Attributes:
+        program: What one step backwards computes.
+        boundary: The boundaries that it is run under, by field.
+        sums: By updated field, the field that sums what the new values are worth.
+    """
+
+    program: Program
+    boundary: BoundarySpec
+    sums: dict[str, str]
+
+
+def _worth(field: str, level: int = 0) -> str:
+    return f"{field}_bar{level or ''}"
+
+
+def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Sequence[str] | None = None) -> Adjoint:
+    """Derive the adjoint of a program.
+
+    Args:
+        program: The program.
+        boundary: Its boundaries, of every run of it.
+        wanted: Fields that no statement updates, and scalars, whose worth is summed; all of them by default.
+
+    Raises:
+        UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers, of
+            fields that wrap along different axes.
+    """
+    return _Maker(program, boundary, wanted).make()
+
+
+class _Maker:
+    def __init__(self, program: Program, boundary: BoundarySpec, wanted: Sequence[str] | None) -> None:
+        if analyse(program).sweep:
+            raise UsageError(f"{program.name!r} is a recurrence, which has no adjoint here")
+        if program.complex_constant is not None:
+            raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
+        self.program = program
+        probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary)
+        self.sides = probe.boundaries
+        self.problem: Problem = probe
+        constant = [*(field for field in program.fields if field not in program.updated), *program.scalars]
+        unknown = [name for name in wanted or () if name not in constant]
+        if unknown:
+            raise UsageError(f"{program.name!r} has no {unknown[0]!r} that no step changes", f"there is {constant}")
+        self.wanted = constant if wanted is None else list(wanted)
+        self.states: dict[str, tuple[str, int]] = {}
+        self.positions: dict[int, str] = {}
+        self.extents: dict[int, str] = {}
+        self.stage: dict[str, str] = {}
+        self.wrapped = self._wrapped()
+        self.even = tuple(self._is_even(axis) for axis in range(program.rank))
+
+    def _is_even(self, axis: int) -> bool:
+        """Whether reflecting at an axis is its own transpose: constant weights, the same to both sides."""
+        kinds = {side.kind for sides in self.sides for side in sides[axis]}
+        near = max(self.program.reach[axis]) <= 1
+        if kinds != {"reflect"} and not (near and kinds <= {"reflect", "nearest"}):
+            return False
+        for statement in self.program.statements:
+            values = values_of(statement.tape, Value)
+            try:
+                found = slopes(statement.tape, values, lambda node: isinstance(node, Read))
+            except UsageError:
+                return False
+            weights = {leaf: flatten(slope) for leaf, slope in found.items() if isinstance(leaf, Read)}
+            for read, weight in weights.items():
+                turned = tuple(-o if number == axis else o for number, o in enumerate(read.offset))
+                other = weights.get(replace(read, offset=turned))
+                if other != weight or any(isinstance(node, Read) for node in weight):
+                    return False
+        return True
+
+    def _wrapped(self) -> tuple[bool, ...]:
+        axes = []
+        for axis in range(self.program.rank):
+            kinds = {sides[axis][0].kind == "wrap" for sides in self.sides}
+            if len(kinds) > 1:
+                raise UsageError(
+                    f"the fields of {self.program.name!r} wrap along different axes, which has no adjoint here",
+                    "let all fields wrap along the same axes",
+                )
+            axes.append(kinds == {True})
+        return tuple(axes)
+
+    def make(self) -> Adjoint:
+        """Build the statements: those of the step in reverse, then what is handed on to older levels, then sums."""
+        program = self.program
+        values = {**self._of_new_values(), **self._of_levels()}
+        sums = {name: f"{name}_bar" for name in self.wanted}
+        for name, of in sums.items():
+            values[of] = self._read(of) + self._of_constant(name)
+        made = stencil(
+            f"{program.name}-adjoint",
+            program.rank,
+            {name: self._as_state(name, value) for name, value in values.items()},
+            summary=f"what a step of {program.name} is worth, from the next one's worth",
+        )
+        kept = {field: f"{field}_rim" for field in program.updated if f"{field}_rim" in values}
+        return Adjoint(
+            program=made,
+            boundary={name: self._side(name) for name in made.fields},
+            forward=program,
+            sides=self.sides,
+            states={name: what for name, what in self.states.items() if name in made.fields},
+            positions={axis: name for axis, name in self.positions.items() if name in made.fields},
+            extents={axis: name for axis, name in self.extents.items() if name in made.scalars},
+            sums=sums,
+            kept=kept,
+            steady=self._steady(made) if kept or sums else None,
+        )
+
+    def _of_new_values(self) -> dict[str, Value]:
+        """What a new value is worth: that of the state, and what later statements of the same step make of it."""
+        values: dict[str, Value] = {}
+        later: list[Statement] = []
+        order = [number for stage in analyse(self.program).stages for number in stage]
+        for statement in (self.program.statements[number] for number in reversed(order)):
+            field = statement.field
+            readers = [each for each in later if any(r.field == field and r.level == 1 for r in each.reads)]
+            later.append(statement)
+            if not readers:
+                continue
+            inside, total = self._inside(statement), self._gathered(field, 1, readers)
+            values[f"{field}_bar_now"] = self._read(_worth(field)) + _masked(inside, total)
+            self.stage[field] = f"{field}_bar_now"
+            if inside is not None:
+                values[f"{field}_rim_now"] = self._read(f"{field}_rim") + apply("where", inside, 0.0, total)
+                self.stage[f"{field}_rim"] = f"{field}_rim_now"
+        return values
+
+    def _of_levels(self) -> dict[str, Value]:
+        """What the time levels are worth that a step begins with."""
+        values: dict[str, Value] = {}
+        for statement in self.program.statements:
+            field, inside = statement.field, self._inside(statement)
+            for level in range(self.program.history(field)):
+                total = self._handed(field, level)
+                values[_worth(field, level)] = _masked(inside, total) if level == 0 else total
+                if level == 0 and inside is not None:
+                    rim = f"{field}_rim"
+                    values[rim] = self._now(rim, field=rim) + apply("where", inside, 0.0, total)
+        return values
+
+    def _handed(self, field: str, level: int) -> Value:
+        """What a version is worth for the reads of it, and for being the next older one of the new state."""
+        total = self._gathered(field, -level, self.program.statements)
+        older = level + 1 < self.program.history(field)
+        return _plus(self._read(_worth(field, level + 1)), total) if older else total
+
+    def _steady(self, made: Program) -> Steady | None:
+        """Return the program without sums, if steps depend on no state and it has the same cells to update."""
+        program = self.program
+        past = [read for each in program.statements for read in each.reads if read.level and any(read.offset)]
+        if (
+            past
+            or self.stage
+            or any(self.states[name][0] in program.updated for name in self.states if name in made.fields)
+        ):
+            return None
+        chosen: dict[str, Value] = {}
+        for statement in program.statements:
+            field = statement.field
+            for level in range(program.history(field)):
+                chosen[_worth(field, level)] = self._as_state(_worth(field, level), self._handed(field, level))
+        sums = {field: f"{field}_sum" for field in program.updated}
+        for field, name in sums.items():
+            chosen[name] = self._read(name) + self._read(_worth(field))
+        found = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
+        boundary = {name: self._side(name) for name in found.fields}
+        for field in program.updated:
+            sides = self.sides[program.fields.index(field)]
+            boundary[_worth(field)] = tuple(
+                tuple(Boundary() if side.kind == "fixed" else this for side, this in zip(pair, own, strict=True))
+                for pair, own in zip(sides, self._bar_sides(), strict=True)
+            )
+        probe = make_problem(found, (2,) * program.rank, 1, "float64", boundary)
+        written = {each.field: each for each in found.statements}
+        for statement in program.statements:
+            field = statement.field
+            if probe.margins(written[_worth(field)]) != self.problem.margins(statement):
+                return None
+            older = [_worth(field, level) for level in range(1, program.history(field))]
+            if any(low or high for name in [*older, sums[field]] for low, high in probe.margins(written[name])):
+                return None
+        if any(name in self.positions.values() for name in found.fields):
+            return None
+        return Steady(program=found, boundary=boundary, sums=sums)
+
+    def _bar_sides(self) -> Sides:
+        return tuple(
+            ((Boundary("wrap"),) * 2 if wraps else (Boundary("reflect"),) * 2 if even else (_ZERO, _ZERO))
+            for wraps, even in zip(self.wrapped, self.even, strict=True)
+        )
+
+    def _as_state(self, name: str, value: Value) -> Value:
+        """Return a value that reads something: a field that is worth nothing is set to zero by its own zeroth part."""
+        return value if _reads(value) else value + 0.0 * self._read(name)
+
+    def _side(self, name: str) -> BoundarySpec:
+        if name in self.states:
+            sides = self.sides[self.program.fields.index(self.states[name][0])]
+            near = Boundary("nearest")
+            return tuple(tuple(near if s.kind == "fixed" else s for s in pair) for pair in sides)
+        if name in self.positions.values():
+            return "nearest"
+        return self._bar_sides()
+
+    def _read(self, name: str, offset: tuple[int, ...] | None = None, level: int = 0) -> Value:
+        return Value(Read(name, level, offset or (0,) * self.program.rank))
+
+    def _now(self, name: str, offset: tuple[int, ...] | None = None, *, field: str) -> Value:
+        """Read what a new value of this step is worth, where later statements of the step count."""
+        stage = self.stage.get(field)
+        return self._read(name, offset) if stage is None else self._read(stage, offset, 1)
+
+    def _position(self, axis: int) -> Value:
+        self.positions.setdefault(axis, f"position{axis}")
+        return self._read(self.positions[axis])
+
+    def _extent(self, axis: int) -> Value:
+        self.extents.setdefault(axis, f"extent{axis}")
+        return Value(Scalar(self.extents[axis]))
+
+    def _inside(self, statement: Statement) -> Value | None:
+        """Whether a cell is one that a statement updates; None if all are."""
+        found: list[Value] = []
+        for axis, (low, high) in enumerate(self.problem.margins(statement)):
+            if low:
+                found.append(self._position(axis) >= low)
+            if high:
+                found.append(self._position(axis) < self._extent(axis) - high)
+        return _all(found)
+
+    def _gathered(self, field: str, level: int, readers: Sequence[Statement]) -> Value:
+        """What reads of a field's version by some statements are worth."""
+        total = Value(Const(0.0))
+        for statement in readers:
+            for read in statement.reads:
+                if read.field == field and read.level == level:
+                    total = _plus(total, self._of_read(statement, read))
+        return total
+
+    def _of_constant(self, name: str) -> Value:
+        program = self.program
+        if name in program.fields:
+            return self._gathered(name, 0, program.statements)
+        total = Value(Const(0.0))
+        for statement in program.statements:
+            total = _plus(total, self._term(statement, Scalar(name), (0,) * program.rank))
+        return total
+
+    def _of_read(self, statement: Statement, read: Read) -> Value:
+        """What one read is worth, at the cells that it reads."""
+        total = Value(Const(0.0))
+        sides = self.sides[self.program.fields.index(read.field)]
+        choices = [list(self._ways(axis, read.offset[axis], sides[axis])) for axis in range(self.program.rank)]
+        for ways in itertools.product(*choices):
+            term = self._term(statement, read, tuple(distance for distance, _ in ways))
+            condition = _all([each for _, each in ways if each is not None])
+            total = _plus(total, _masked(condition, term))
+        return total
+
+    def _ways(self, axis: int, offset: int, sides: tuple[Boundary, Boundary]) -> Iterator[tuple[int, Value | None]]:
+        """Yield from where along an axis a cell is read at an offset: a distance, and the condition on the cell.
+
+        A read ``offset`` cells away is at the cell itself, or outside where the boundary says that it is this cell.
+        """
+        yield -offset, None
+        if self.even[axis]:
+            return
+        below, above = sides
+        for beyond in range(abs(offset)):
+            kind = (below if offset < 0 else above).kind
+            if kind not in MAPPED:
+                continue
+            cell = {"nearest": 0, "reflect": beyond, "mirror": beyond + 1}[kind]
+            if offset < 0:
+                yield -1 - beyond - offset - cell, apply("eq", self._position(axis), cell)
+            else:
+                last = self._extent(axis) - (1 + cell)
+                yield 1 + beyond + cell - offset, apply("eq", self._position(axis), last)
+
+    def _term(self, statement: Statement, leaf: Leaf, distance: tuple[int, ...]) -> Value:
+        """What a statement's result at a distance is worth, times its derivative there."""
+
+        def moved(node: Leaf) -> Value:
+            return self._moved(node, distance)
+
+        values = values_of(statement.tape, moved)
+        slope = slopes(statement.tape, values, lambda node: node == leaf).get(leaf)
+        if slope is None:
+            return Value(Const(0.0))
+        field = statement.field
+        worth = self._now(_worth(field), distance, field=field)
+        one = isinstance(slope.op, Const) and slope.op.value == 1
+        term = worth if one else slope * worth
+        if is_smooth(slope):
+            return term
+        # Beyond the grid there is nothing, and the derivative of nothing may be infinite.
+        found: list[Value] = []
+        for axis, step in enumerate(distance):
+            if step < 0 and not self.wrapped[axis]:
+                found.append(self._position(axis) >= -step)
+            if step > 0 and not self.wrapped[axis]:
+                found.append(self._position(axis) < self._extent(axis) - step)
+        condition = _all(found)
+        return _masked(condition, term)
+
+    def _moved(self, node: Leaf, distance: tuple[int, ...]) -> Value:
+        if not isinstance(node, Read):
+            return Value(node)
+        suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[node.level]
+        name = f"{node.field}{suffix}"
+        offset = tuple(a + b for a, b in zip(node.offset, distance, strict=True))
+        self.states.setdefault(name, (node.field, node.level))
+        return self._read(name, offset)
+
+
+def _plus(a: Value, b: Value) -> Value:
+    if isinstance(a.op, Const) and a.op.value == 0:
+        return b
+    return a if isinstance(b.op, Const) and b.op.value == 0 else a + b
+
+
+def _masked(condition: Value | None, value: Value) -> Value:
+    zero = isinstance(value.op, Const) and value.op.value == 0
+    return value if zero or condition is None else apply("where", condition, value, 0.0)
+
+
+def _all(conditions: Sequence[Value]) -> Value | None:
+    found: Value | None = None
+    for each in conditions:
+        found = each if found is None else found & each
+    return found
+
+
+def _reads(value: Value) -> bool:
+    stack, seen = [value], set()
+    while stack:
+        each = stack.pop()
+        if isinstance(each.op, Read):
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            stack.extend(each.args)
+    return False

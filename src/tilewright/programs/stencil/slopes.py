@@ -1,0 +1,113 @@
+"""Derivatives of a stencil's expression as expressions: by what it reads and by its scalars, in reverse mode."""
+
+from collections.abc import Callable
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.expression import Apply, Const, Leaf, Tape, Value, apply
+from tilewright.programs.stencil.operators import BOOLEAN
+
+FLAT = BOOLEAN | {"floor"}
+"""Operators whose derivative is zero wherever there is one."""
+
+
+def values_of(tape: Tape, leaf: Callable[[Leaf], Value]) -> list[Value]:
+    """Build the values of a tape's nodes anew, each leaf replaced."""
+    found: list[Value] = []
+    for node in tape:
+        if isinstance(node, Apply):
+            found.append(apply(node.op, *(found[arg] for arg in node.args)))
+        else:
+            found.append(leaf(node))
+    return found
+
+
+def slopes(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool]) -> dict[Leaf, Value]:
+    """Differentiate a tape's result.
+
+    Args:
+        tape: The expression.
+        values: Those of its nodes, see :func:`values_of`.
+        wanted: Leaves by which to differentiate.
+
+    Returns:
+        By leaf, the derivative; leaves that it does not depend on smoothly are left out.
+
+    Raises:
+        UsageError: If an operator has no derivative.
+    """
+    moving = [not isinstance(node, Apply) and wanted(node) for node in tape]
+    for place, node in enumerate(tape):
+        if isinstance(node, Apply) and node.op not in FLAT:
+            moving[place] = any(moving[arg] for arg in node.args)
+    seeds: dict[int, Value] = {len(tape) - 1: Value(Const(1.0))}
+    found: dict[Leaf, Value] = {}
+    for place in range(len(tape) - 1, -1, -1):
+        seed = seeds.pop(place, None)
+        if seed is None or not moving[place]:
+            continue
+        node = tape[place]
+        if not isinstance(node, Apply):
+            found[node] = seed
+            continue
+        if node.op not in _PARTIALS:
+            raise UsageError(f"{node.op!r} has no derivative here", "write the adjoint by hand")
+        args = [values[arg] for arg in node.args]
+        partials = _PARTIALS[node.op](seed, values[place], *args)
+        for arg, partial in zip(node.args, partials, strict=True):
+            if partial is not None and moving[arg]:
+                seeds[arg] = partial if arg not in seeds else seeds[arg] + partial
+    return found
+
+
+def _times(seed: Value, factor: Value) -> Value:
+    one = isinstance(seed.op, Const) and seed.op.value == 1
+    return factor if one else seed * factor
+
+
+def _minus(seed: Value) -> Value:
+    return -seed
+
+
+def _chosen(condition: Value, seed: Value, *, first: bool) -> Value:
+    zero = Value(Const(0.0))
+    return apply("where", condition, seed if first else zero, zero if first else seed)
+
+
+def _sign(x: Value) -> Value:
+    return apply("where", x > 0, 1.0, apply("where", x < 0, -1.0, 0.0))
+
+
+Partials = Callable[..., tuple[Value | None, ...]]
+_PARTIALS: dict[str, Partials] = {
+    "add": lambda s, _v, _a, _b: (s, s),
+    "sub": lambda s, _v, _a, _b: (s, _minus(s)),
+    "neg": lambda s, _v, _a: (_minus(s),),
+    "mul": lambda s, _v, a, b: (_times(s, b), _times(s, a)),
+    "div": lambda s, v, _a, b: (s / b, _minus(_times(s, v / b))),
+    "pow": lambda s, v, a, b: (_times(s, b * a ** (b - 1.0)), _times(s, v * apply("log", a))),
+    "sqrt": lambda s, v, _a: (s * 0.5 / v,),
+    "exp": lambda s, v, _a: (_times(s, v),),
+    "log": lambda s, _v, a: (s / a,),
+    "sin": lambda s, _v, a: (_times(s, apply("cos", a)),),
+    "cos": lambda s, _v, a: (_minus(_times(s, apply("sin", a))),),
+    "tanh": lambda s, v, _a: (_times(s, 1.0 - v * v),),
+    "abs": lambda s, _v, a: (_times(s, _sign(a)),),
+    "minimum": lambda s, _v, a, b: (_chosen(a <= b, s, first=True), _chosen(a <= b, s, first=False)),
+    "maximum": lambda s, _v, a, b: (_chosen(a >= b, s, first=True), _chosen(a >= b, s, first=False)),
+    "where": lambda s, _v, c, _a, _b: (None, _chosen(c, s, first=True), _chosen(c, s, first=False)),
+}
+"""By operator, what it hands on to each operand: from what its own result is worth, the result, and the operands."""
+
+
+def is_smooth(value: Value) -> bool:
+    """Whether an expression is finite wherever what it reads is: no division, root, logarithm, power or function."""
+    stack, seen = [value], set()
+    while stack:
+        each = stack.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each.op, str) and each.op in {"div", "sqrt", "log", "pow", "exp"}:
+            return False
+        stack.extend(each.args)
+    return True
