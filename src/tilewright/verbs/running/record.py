@@ -124,13 +124,18 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     from tilewright.costs.setting import make_setting
     from tilewright.runtime.devices.found import device_machine
     from tilewright.tuning.choice import choose_blocks
+    from tilewright.tuning.spaces.form_cost import arithmetic_ratio
     from tilewright.verbs.predict import as_machine
 
     whole, tiling = replace(problem, steps=steps), kernel.plan.tiling
     machine = device_machine(kernel.program.device) if isinstance(kernel, GpuKernel) else as_machine("host")
     try:
         blocks = None if kernel.plan.block is None else choose_blocks(whole, machine, tiling)
-        costs = time_model.predict(whole, tiling, machine) if blocks is None else blocks.costs
+        if blocks is None:
+            ratio = arithmetic_ratio(whole, tiling, machine)
+            costs = time_model.predict(whole, tiling, machine, arithmetic=ratio)
+        else:
+            costs = blocks.costs
     except TilewrightError:
         return None
     return float(whole_seconds(tiling.family, costs.seconds, make_setting(whole, machine)))
