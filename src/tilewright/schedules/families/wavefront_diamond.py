@@ -136,7 +136,7 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     """
     alone = replace(tiling, team=1)
     least = least_pitch(problem, tiling.time)
-    return untileable(problem) or verdict(problem, alone, tree(problem, alone), axis=1, least=least)
+    return untileable(problem) or verdict(problem, tiling, tree(problem, alone), axis=1, least=least)
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
