@@ -7,10 +7,11 @@ import pytest
 
 import tilewright as tw
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import slopes
+from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Boundary, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
+from tilewright.schedules.families import orthogonal
 from tilewright.schedules.geometry import Hexagon, Skew
 from tilewright.schedules.legality import Legal, Violation, broken
 from tilewright.schedules.tiling import Tiling, parse
@@ -193,3 +194,34 @@ def test_a_base_below_the_slope_may_be_legal_and_is_computed_as_such(oracle):
         found = tw.run(program_, *arrays, steps=21, backend="c", tiling=str(tiling))
         expected = tw.run(program_, *arrays, steps=21, backend="numpy")
         np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tables_run_along_anti_diagonals_where_the_tree_says_so(seed):
+    """The family asks one thing of dependences, that none points up and to the right; tiles hold the reach."""
+    rng = random.Random(seed)  # noqa: S311
+    offsets = [(-rng.randint(0, 3), rng.randint(-3, 2)) for _ in range(rng.randint(1, 3))]
+    offsets = [(up, beside) if up else (0, -1 - abs(beside)) for up, beside in offsets]
+    rows, columns = (max(1, *(-offset[axis] for offset in offsets)) + rng.randint(0, 3) for axis in (0, 1))
+    sub = rng.choice([part for part in range(1, columns + 1) if columns % part == 0])
+    tiling = Tiling(family="orthogonal", time=rows, space=(columns,), sub=(sub,))
+    sizes = Sizes(shape=(50, 60), steps=1, stages=1)
+    distances = [Distance(time=0, offsets=tuple((o, o) for o in offset)) for offset in offsets]
+    h = FieldBuilder("h")
+    filled = stencil("filled", 2, {"h": sum((h.new[offset] for offset in offsets[1:]), h.new[offsets[0]])})
+    problem = make_problem(filled, (50, 60), 1)
+    verdict = catalogue.check(problem, tiling)
+    assert isinstance(verdict, Violation) == any(breaks(orthogonal.table_tree(tiling), d, sizes) for d in distances)
+
+
+def test_time_tiles_of_recurrences_are_broken_in_the_tree_as_well():
+    """Prisms cannot wait for a neighbour; nor can the code of any time tile, whose rows are vectors."""
+    problem = make_problem(program("smith_waterman"), (40, 30), 3)
+    sweep = [Distance(time=d.time, offsets=tuple((o, o) for o in d.offset)) for d in analyse(problem.program).sweep]
+    sizes = Sizes(shape=problem.shape, steps=3, stages=1)
+    plain = make_problem(program("j2d5pt"), problem.shape, 3)
+    for text in ("hybrid:t=2,s=2x3", "diamond:t=2,s=4x4"):  # skewed tiles would keep it, computed cell by cell
+        assert isinstance(catalogue.check(problem, parse(text)), Violation)
+        assert any(breaks(catalogue.tree(plain, parse(text)), each, sizes) for each in sweep), text
+    none = catalogue.tree(plain, parse("none"))
+    assert not any(breaks(none, each, sizes) for each in sweep)
