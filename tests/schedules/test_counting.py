@@ -9,14 +9,14 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.counting import forms
-from tilewright.schedules.counting.forms import Ambiguous, Atom, Class, Kind, Later, Scope, number
 from tilewright.schedules.counting.spans import spans_of
 from tilewright.schedules.families import streaming, wavefront_diamond
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.pieces import Piece, clip, volume
 from tilewright.schedules.tiling import NONE, parse
+from tilewright.schedules.tree import forms
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of, floor_div, least, most, value
+from tilewright.schedules.tree.forms import Ambiguous, Atom, Class, Kind, Later, Scope, number
 from tilewright.schedules.tree.order import _Walk
 
 from .test_strategies import tiling_of

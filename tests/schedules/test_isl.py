@@ -5,7 +5,7 @@ import pytest
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.schedules import catalogue, prism
+from tilewright.schedules import catalogue, legality, prism
 from tilewright.schedules.geometry import Hexagon
 from tilewright.schedules.tiling import Tiling
 
@@ -203,3 +203,14 @@ def test_numbers_of_tiles(extent, steps):
     counts = catalogue.counts(problem, tiling)
     assert _count(tiles) == counts.tiles
     assert _count(tiles.project_out(isl.dim_type.set, 1, 1)) == counts.wavefronts
+
+
+@pytest.mark.parametrize("base", [1, 2, 3, 4])
+@pytest.mark.parametrize(("offsets", "height"), [((-3, 0, 3), 4), ((-1, 2), 2), ((0, 4), 6), ((-2, 1), 4)])
+def test_the_verdict_over_the_tree_is_isls(offsets, height, base):
+    problem = _problem([(o,) for o in offsets], height, 1)
+    tiling = Tiling(family="hexagonal", time=height, space=(base,))
+    found = legality.broken(problem, catalogue.tree(problem, tiling))
+    by_isl = _verdict(problem, _geometry(problem, height, (base,)))
+    assert by_isl in {None, "a dependence is broken"}
+    assert (found is None) == (by_isl is None)

@@ -6,9 +6,11 @@ import pytest
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.dependences import Slope
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue, legality, prism
+from tilewright.schedules.geometry import Skew
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import NONE, Tiling, parse
 
@@ -23,29 +25,28 @@ def test_a_narrow_base_names_the_dependence():
     assert verdict.dependence is not None
     assert verdict.dependence.time == 1
     assert abs(verdict.dependence.offset[0]) == 3
-    assert "flow dependence (-1; -3, +0) from u[-3, 0]" in str(verdict)
+    assert "the tiles of hybrid:t=4,s=2x8 break the flow dependence (-1; -3, +0) from u[-3, 0]" in str(verdict)
     assert verdict.hint == "make the first tile size at least 3"
 
 
-def test_a_memory_dependence_is_named():
+def test_a_memory_dependence_is_named(monkeypatch):
     """Reads to the left only; with two copies in time the new value must wait for the reader to its right."""
     u = FieldBuilder("u")
-    problem = make_problem(stencil("one_sided", 1, {"u": u[-2] + u[0]}), (50,), 6)
-    hexagon = prism.geometry(problem, parse("hexagonal:t=4,s=2")).hexagon
-    assert legality.broken_by_hexagon(problem, hexagon) is None
     wide = make_problem(stencil("wide", 2, {"u": u[0, -2] + u[0, 0]}), (50, 50), 6)
-    (skew,) = prism.geometry(wide, parse("hybrid:t=4,s=2x4")).skews
+    tiling = parse("hybrid:t=4,s=2x4")
+    (skew,) = prism.geometry(wide, tiling).skews
     assert skew.slope == 2
-    verdict = legality.broken_by_skew(wide, dataclasses.replace(skew, slope=1), 1)
-    assert verdict is not None
-    assert str(verdict.dependence) == "memory dependence (-1; +0, +2) from u[0, -2]"
+    assert legality.broken(wide, catalogue.tree(wide, tiling)) is None
+    monkeypatch.setattr(Skew, "row", lambda self, index, i: (index * self.size - i, index * self.size - i + self.size))
+    found = legality.broken(wide, catalogue.tree(wide, tiling))
+    assert str(found) == "memory dependence (-1; +0, +2) from u[0, -2]"
 
 
-def test_a_slope_too_small_names_the_dependence():
-    problem = _problem("star2d2r")
-    hexagon = prism.geometry(problem, parse("hybrid:t=4,s=4x4")).hexagon
-    verdict = legality.broken_by_hexagon(problem, dataclasses.replace(hexagon, slope=1))
-    assert "grows by 1 cell per logical step, which does not cover the 2 of the flow dependence" in str(verdict)
+def test_a_slope_too_small_names_the_dependence(monkeypatch):
+    problem, tiling = _problem("star2d2r"), parse("hybrid:t=4,s=4x4")
+    assert legality.broken(problem, catalogue.tree(problem, tiling)) is None
+    monkeypatch.setattr(prism, "slopes", lambda problem: (Slope(left=1, right=1),) * problem.program.rank)
+    assert "flow dependence (-1; -2, +0)" in str(legality.broken(problem, catalogue.tree(problem, tiling)))
 
 
 def test_wrap_is_a_long_range_dependence():

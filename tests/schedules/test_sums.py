@@ -7,6 +7,8 @@ import pytest
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import RegisterBlock, Table
 from tilewright.codegen.passes.write_sums import CANDIDATES as WRITERS
+from tilewright.costs.sums import MANY, cycles
+from tilewright.programs.stencil import weights
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import columns, weighted_sum
@@ -106,8 +108,8 @@ def operations(stmt):
 def forms(terms, results):
     rank = rank_of(terms)
     yield from (Sum(form="inputs", accumulators=ways) for ways in (1, 2, 4))
-    for ways, weights, loaded in itertools.product((1, 2), (2, 6), (False, True)):
-        yield Sum(form="columns", accumulators=ways, weights=weights, loaded=loaded)
+    for ways, held, loaded in itertools.product((1, 2), (2, 6), (False, True)):
+        yield Sum(form="columns", accumulators=ways, weights=held, loaded=loaded)
     if rank == 2:
         yield Sum(form="winograd")
     elif rank == 3:
@@ -135,6 +137,33 @@ def test_the_work_of_a_form_is_what_its_statements_hold(name, planes, lines):
 
 def test_every_form_but_the_programs_own_has_a_candidate_and_a_writer():
     assert set(sums.CANDIDATES) == set(WRITERS) == set(FORMS) - {"outputs"}
+
+
+@pytest.mark.parametrize(
+    ("name", "pays"),
+    [
+        *((name, True) for name in ("j2d5pt", "star2d1r", "star2d2r", "star2d3r", "star2d4r")),
+        *((name, False) for name in ("jacobi2d", "laplacian2d")),
+    ],
+)
+@pytest.mark.parametrize("planes", [2, 4])
+def test_columns_at_few_places_are_taken_where_the_counts_say_that_they_pay(monkeypatch, name, pays, planes):
+    """What cuts a sum into columns counts in its own way, below schedules; whoever compares forms does so exactly."""
+    terms = weights.apart(program(name).statements[0].tape, pairs=True).sums
+    assert bool(terms) == pays
+    reads = program(name).statements[0].reads
+    terms = terms[0] if pays else dict.fromkeys(reads, 0.2)
+    assert (columns(terms) is not None) == pays
+    monkeypatch.setattr(weights, "_few_pay", lambda terms, found, rest: True)
+    weights._columns.cache_clear()
+    try:
+        results = Results(axis=0, planes=planes)
+        pairs, plain = (
+            cycles(work(terms, results, Sum(form=form)), MANY, planes, 1) for form in ("winograd", "inputs")
+        )
+    finally:
+        weights._columns.cache_clear()
+    assert (pairs < plain) == pays
 
 
 def test_pairs_are_for_columns_along_axis_0():

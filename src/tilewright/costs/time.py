@@ -18,7 +18,7 @@ from tilewright.costs.energy.tiles import printed_amounts
 from tilewright.costs.hardware import hardware
 from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting, make_setting
-from tilewright.machines.machine import Machine
+from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
@@ -82,7 +82,7 @@ class Costs:
         return plain
 
 
-def predict(
+def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     problem: Problem,
     tiling: Tiling,
     machine: Machine,
@@ -90,6 +90,7 @@ def predict(
     model: str = "exact",
     scope: str | None = None,
     resources: Resources | None = None,
+    arithmetic: float = 1.0,
 ) -> Costs:
     """Predict what one tiling of a problem costs on a machine.
 
@@ -100,6 +101,7 @@ def predict(
         model: ``exact``, or ``published`` for the equations as printed.
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
         resources: What a compiler says of the code, for a hybrid or streaming tiling with threads on a GPU.
+        arithmetic: How long the arithmetic of a cell takes over what the machine's file says: by another form of sums.
 
     Returns:
         The costs.
@@ -107,7 +109,7 @@ def predict(
     Raises:
         UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
     """
-    setting = make_setting(problem, machine, scope)
+    setting = _lengthened(make_setting(problem, machine, scope), tiling.family, arithmetic)
     sizes = sizes_of(tiling, setting)
     if traits(tiling.family).streams and setting.gpu is not None:
         from tilewright.costs.gpu import streaming as streaming_gpu
@@ -128,6 +130,21 @@ def predict(
         costs = costs_at(replace(result, seconds=terms.seconds), 0, setting)
         return replace(costs, tiles_per_sm=int(terms.resident[0]), bound_by=terms.bound_by(0))
     return costs_at(result, 0, setting)
+
+
+def _lengthened(setting: Setting, family: str, ratio: float) -> Setting:
+    """A setting in which the arithmetic of a family's code takes so many times as long."""
+    if ratio == 1.0:
+        return setting
+
+    def longer(known: Quantity) -> Quantity:
+        return replace(known, value=ratio * known.value, source="estimated", low=None, high=None)
+
+    if traits(family).streams:
+        return replace(setting, blocked=longer(setting.blocked))
+    if traits(family).untiled:
+        return replace(setting, swept=longer(setting.swept))
+    return replace(setting, c_iter=longer(setting.c_iter))
 
 
 def models_threads(tiling: Tiling, rank: int) -> bool:
@@ -252,7 +269,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
             raise IllegalTilingError(f"the height of a hexagon is even, got t={tiling.time}")
         if tiling.space[0] < setting.slopes[0]:
             raise IllegalTilingError(
-                f"the base of a hexagon is at least the reach, {setting.slopes[0]}, got {tiling.space[0]}"
+                f"the model's hexagons have a base of at least the reach, {setting.slopes[0]}, got {tiling.space[0]}"
             )
         if tiling.time > _LARGEST or tiling.time * int(np.prod([float(s) for s in tiling.space])) > _LARGEST_TILE:
             raise IllegalTilingError(f"the tile {str(tiling)!r} is larger than any machine could hold")

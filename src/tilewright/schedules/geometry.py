@@ -77,7 +77,7 @@ class Hexagon(_TwoColours):
 
     Attributes:
         height: Rows of a tile in logical steps, even (the papers' t_T, times the stages of a step).
-        base: Cells of the first and of the last row (the papers' t_S), at least ``max(1, slope)``.
+        base: Cells of the first and of the last row (the papers' t_S), at least 1.
         slope: Cells by which a row grows on each side per logical step.
     """
 

@@ -1,12 +1,14 @@
 """What makes a tiling legal: the rules that families share. All of them start from the dependences of the program."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.dependences import Dependence, analyse, distances
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.geometry import Diamond, Hexagon, Skew
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tree.nodes import Node, Wavefronts, nodes
+from tilewright.schedules.tree.precedence import Distance, Sizes, breaks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,6 @@ class Violation:
 
 
 Verdict = Legal | Violation
-_NTH = ("first", "second", "third")
 
 
 def require(verdict: Verdict) -> None:
@@ -75,57 +76,79 @@ def untileable(problem: Problem) -> Violation | None:
     return None
 
 
-def broken_by_hexagon(problem: Problem, hexagon: Hexagon) -> Violation | None:
-    """Find a dependence that hexagons on (time, axis 0) break.
+def broken(problem: Problem, tree: Node) -> Dependence | None:
+    """Return a dependence that a tree breaks whose tiles compute in the grid's memory, or None; recurrences aside.
 
-    A dependence ``(d, o)`` is kept if the rows grow and shrink fast enough, ``|o| <= slope * d``, and if it cannot
-    reach across the tile of the other colour to one of the same wavefront: the first and the last row must hold the
-    reach per logical step, ``base >= ceil(|o| / d)``.
+    The order has to keep it in a grid without end, so that a tiling is legal for any number of steps and any size, and
+    in this grid where the order itself hangs on the size. ``mirror`` and ``reflect`` bend reads to the other side,
+    ``nearest`` makes them shorter, which is taken to happen anywhere; ``wrap`` is not looked at, see
+    :func:`untileable`.
+
+    Args:
+        problem: The problem.
+        tree: The tree of a tiling of it.
     """
-    for dependence in analyse(problem.program).dependences:
-        for distance in distances(problem, dependence, 0):
-            reach = ceil_div(abs(distance), dependence.time)
-            if reach > hexagon.slope:
-                return _too_steep("a hexagon on axis 0 grows by", hexagon.slope, reach, dependence)
-            if reach > hexagon.base:
-                return Violation(
-                    reason=f"a hexagon of base {hexagon.base} on axis 0 is narrower than the {reach} cells per logical "
-                    f"step of the {dependence}",
-                    dependence=dependence,
-                    hint=f"make the first tile size at least {reach}",
-                )
+    analysis = analyse(problem.program)
+    shapes = [(_ENDLESS,) * problem.program.rank]
+    if any(isinstance(node, Wavefronts) for node in nodes(tree)):
+        shapes.append(problem.shape)
+    groups: dict[tuple[int, int], list[Dependence]] = {}
+    for dependence in analysis.dependences:
+        groups.setdefault((dependence.time, dependence.stage), []).append(dependence)
+    for shape in shapes:
+        sizes = Sizes(shape=shape, steps=_ENDLESS, stages=len(analysis.stages))
+        for group in groups.values():
+            found = _first(problem, tree, sizes, group)
+            if found is not None:
+                return found
     return None
 
 
-def broken_by_diamond(problem: Problem, diamond: Diamond, axis: int = 0) -> Violation | None:
-    """Find a dependence that diamonds on time and an axis break: one that is steeper than their sides."""
-    for dependence in analyse(problem.program).dependences:
-        for distance in distances(problem, dependence, axis):
-            reach = ceil_div(abs(distance), dependence.time)
-            least, nth = reach * diamond.height, _NTH[axis]
-            if least > diamond.pitch:
-                return Violation(
-                    reason=f"diamonds of {diamond.height} rows, {diamond.pitch} cells apart on axis {axis}, are "
-                    f"steeper than the {reach} cells per logical step of the {dependence}",
-                    dependence=dependence,
-                    hint=f"make the {nth} tile size at least {least}",
-                )
-    return None
+def _first(problem: Problem, tree: Node, sizes: Sizes, several: list[Dependence]) -> Dependence | None:
+    """The first broken one of some dependences, of one time and stage, looked for where any of them may be."""
+    if not breaks(tree, _hull(problem, several), sizes):
+        return None
+    half = len(several) // 2
+    if not half:
+        return several[0]
+    return _first(problem, tree, sizes, several[:half]) or _first(problem, tree, sizes, several[half:])
 
 
-def broken_by_skew(problem: Problem, skew: Skew, axis: int) -> Violation | None:
-    """Find a dependence that classic cuts of an axis break: one with ``o > slope * d``, towards a later tile."""
-    for dependence in analyse(problem.program).dependences:
-        for distance in distances(problem, dependence, axis):
-            reach = ceil_div(distance, dependence.time)
-            if reach > skew.slope:
-                return _too_steep(f"a classic tile of axis {axis} moves by", skew.slope, reach, dependence)
-    return None
+def verdict(problem: Problem, tiling: Tiling, tree: Node, *, axis: int, least: int) -> Verdict:
+    """Say whether tiles whose size along an axis is below one that is always large enough keep every dependence.
 
-
-def _too_steep(what: str, slope: int, reach: int, dependence: Dependence) -> Violation:
-    cells = f"{slope} cell{'s' * (slope != 1)}"
+    Args:
+        problem: The problem.
+        tiling: A completed tiling.
+        tree: Its tree.
+        axis: The axis.
+        least: The size that is large enough.
+    """
+    found = broken(problem, tree) if tiling.space[axis] < least else None
+    if found is None:
+        return Legal()
     return Violation(
-        reason=f"{what} {cells} per logical step, which does not cover the {reach} of the {dependence}",
-        dependence=dependence,
+        reason=f"the tiles of {tiling} break the {found}: what has to run first would run later, or at the same time",
+        dependence=found,
+        hint=f"make the {_NTH[axis]} tile size at least {least}",
     )
+
+
+_NTH = ("first", "second", "third")
+_ENDLESS = 2**32
+"""Cells, and steps, of a grid without end."""
+
+
+def _offsets(problem: Problem, dependence: Dependence) -> Iterator[tuple[int, int]]:
+    """Per axis the least and the greatest distance: as it is written, and all that boundaries may make of it."""
+    for axis, offset in enumerate(dependence.offset):
+        kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
+        found = distances(problem, dependence, axis) if kinds & {"nearest", "mirror", "reflect"} else (offset,)
+        yield min(found), max(found)
+
+
+def _hull(problem: Problem, several: Sequence[Dependence]) -> Distance:
+    """A distance that is broken if any of several dependences is, all of one time and stage."""
+    axes = zip(*(_offsets(problem, each) for each in several), strict=True)
+    offsets = tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in map(tuple, axes))
+    return Distance(time=several[0].time, offsets=offsets, stage=several[0].stage)

@@ -14,14 +14,7 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
-from tilewright.schedules.legality import (
-    Legal,
-    Verdict,
-    broken_by_diamond,
-    broken_by_hexagon,
-    broken_by_skew,
-    untileable,
-)
+from tilewright.schedules.legality import Verdict, untileable, verdict
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, Expr, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
@@ -103,16 +96,14 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
 
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory."""
-    shape = geometry(problem, tiling)
-    violation = untileable(problem)
-    if isinstance(shape.hexagon, Diamond):
-        violation = violation or broken_by_diamond(problem, shape.hexagon)
-    else:
-        violation = violation or broken_by_hexagon(problem, shape.hexagon)
-    for axis, skew in enumerate(shape.skews, 1):
-        violation = violation or broken_by_skew(problem, skew, axis)
-    return violation or Legal()
+    """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory.
+
+    Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper; of others the tree
+    decides.
+    """
+    face, reach = geometry(problem, tiling).hexagon, slopes(problem)[0].widest
+    least = reach * face.height if isinstance(face, Diamond) else reach
+    return untileable(problem) or verdict(problem, tiling, tree(problem, tiling), axis=0, least=least)
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

@@ -16,6 +16,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces.form_cost import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import Blocks, plan_blocks
 
 _FEWEST_STEPS = 3
@@ -77,7 +78,11 @@ def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine) -> flo
         TilewrightError: If there is no model of it.
     """
     blocks = choose_blocks(problem, machine, tiling)
-    costs = time_model.predict(problem, tiling, machine) if blocks is None else blocks.costs
+    if blocks is None:
+        ratio = arithmetic_ratio(problem, tiling, machine)
+        costs = time_model.predict(problem, tiling, machine, arithmetic=ratio)
+    else:
+        costs = blocks.costs
     return float(whole_seconds(tiling.family, costs.seconds, make_setting(problem, machine)))
 
 

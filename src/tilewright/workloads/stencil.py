@@ -25,6 +25,7 @@ from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning.choice import best_tiling, choose_blocks, families_of
 from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces.form_cost import arithmetic_ratio
 from tilewright.tuning.spaces.thread_shapes import select_with_threads
 from tilewright.workload import Points
 
@@ -95,7 +96,10 @@ class StencilWorkload:
             return blocks.tiling, blocks.costs
         problem, model = self.problem, self.model
         chosen = best_tiling(problem, self.setting, model) if tiling is None else tilings.legal(problem, tiling)
-        return chosen, time_model.predict(problem, chosen, self.machine, model=model, scope=self.scope)
+        ratio = arithmetic_ratio(problem, chosen, self.machine)
+        return chosen, time_model.predict(
+            problem, chosen, self.machine, model=model, scope=self.scope, arithmetic=ratio
+        )
 
     def expected(self, tiling: Tiling) -> Costs | None:
         """Return the costs of a tiling alone; None where it does not fit, or is none of the problem's."""

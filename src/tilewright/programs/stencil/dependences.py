@@ -26,12 +26,14 @@ class Dependence:
         offset: Where the computation that must come first lies, relative to this one.
         kind: ``flow`` or ``memory``.
         cause: The read behind it, as a user would write it.
+        stage: The stage of this computation.
     """
 
     time: int
     offset: tuple[int, ...]
     kind: str
     cause: str
+    stage: int = 0
 
     def __str__(self) -> str:
         return f"{self.kind} dependence ({-self.time}; {', '.join(f'{o:+d}' for o in self.offset)}) from {self.cause}"
@@ -182,7 +184,7 @@ def _flow(program: Program, stage_of: list[int], depth: int) -> list[Dependence]
                     "a recurrence reads new values at lexicographically earlier cells only",
                 )
             cause = _cause(read.field, read.level, read.offset)
-            result.append(Dependence(time=time, offset=read.offset, kind="flow", cause=cause))
+            result.append(Dependence(time=time, offset=read.offset, kind="flow", cause=cause, stage=stage_of[i]))
     return result
 
 
@@ -199,7 +201,8 @@ def _memory(program: Program, field: str, copies: int, stage_of: list[int], dept
             in_place = time == 0 and i == writer and not any(offset)
             if not in_place:
                 cause = _cause(field, read.level, read.offset)
-                result.append(Dependence(time=time, offset=offset, kind="memory", cause=cause))
+                stage = stage_of[writer]
+                result.append(Dependence(time=time, offset=offset, kind="memory", cause=cause, stage=stage))
     return result
 
 

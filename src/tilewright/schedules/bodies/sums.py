@@ -111,11 +111,11 @@ def work(terms: Terms, results: Results, form: Sum) -> Work:
     return CANDIDATES[form.form].work(terms, results, form)
 
 
-def _loads(terms: Terms, results: Results) -> int:
-    """Distinct vectors: the places of reads that differ on blocked axes alone, as far as results reach."""
+def input_loads(reads: Iterable[Read], results: Results) -> int:
+    """Return the distinct vectors of reads: the places of those that differ on blocked axes alone, for all results."""
     middle = 1 if results.lines > 1 else results.axis
     groups: dict[object, set[tuple[int, int]]] = {}
-    for read in terms:
+    for read in reads:
         others = [o for axis, o in enumerate(read.offset) if axis not in {results.axis, middle}]
         at = read.offset[results.axis], read.offset[middle] if results.lines > 1 else 0
         groups.setdefault((read.field, read.level, *others), set()).add(at)
@@ -199,7 +199,7 @@ def _column_work(terms: Terms, results: Results, form: Sum) -> Work:
         products=many * products,
         additions=many * (added_first + products - 1),
         fused=many * (products - sums),
-        loads=_loads(terms, results),
+        loads=input_loads(terms, results),
         weights=loaded if form.loaded else many * loaded,
     )
 
@@ -221,7 +221,7 @@ def _winograd_work(terms: Terms, results: Results, form: Sum) -> Work:
         products=pairs * products + rest.products + left.products,
         additions=pairs * (turned + products) + rest.additions + left.additions,
         fused=pairs * (products - 2) + rest.fused + left.fused,
-        loads=_loads(terms, results),
+        loads=input_loads(terms, results),
         weights=pairs * _loaded(factors) + rest.weights + left.weights,
     )
 
@@ -338,7 +338,7 @@ def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> Work:
         products=products,
         additions=products + turned + joined,
         fused=products,
-        loads=_loads(terms, results),
+        loads=input_loads(terms, results),
         weights=products,
     )
 
@@ -349,7 +349,7 @@ def _loop_work(terms: Terms, results: Results, form: Sum) -> Work:
         products=products,
         additions=products + results.count * (form.accumulators - 1),
         fused=products,
-        loads=_loads(terms, results),
+        loads=input_loads(terms, results),
         weights=len(terms) * results.lines if form.loaded else products,
     )
 

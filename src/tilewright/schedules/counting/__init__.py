@@ -7,9 +7,9 @@ from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.counting.block import block_of, endless
 from tilewright.schedules.counting.counts import Counts
-from tilewright.schedules.counting.forms import number
 from tilewright.schedules.counting.tiles import Counter, Reach, reach_of
 from tilewright.schedules.tree.affine import STEPS, extent_of
+from tilewright.schedules.tree.forms import number
 from tilewright.schedules.tree.nodes import Loop, Node, Private, nodes
 
 

@@ -1,7 +1,7 @@
 """Tiles and wavefronts of a schedule tree, counted by classes: no longer where the grid is larger, or the run.
 
 Tiles that behave alike are counted as one: every loop is a variable over a class of numbers
-(:mod:`tilewright.schedules.counting.forms`), and a class is cut only where something decides differently inside it,
+(:mod:`tilewright.schedules.tree.forms`), and a class is cut only where something decides differently inside it,
 such as whether a tile is cut by the grid.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.counting.forms import Ambiguous, Class, Form, Later, Names, Scope, number
 from tilewright.schedules.counting.fronts import Profile, overlapping, profile_of
 from tilewright.schedules.pieces import Box, volume
 from tilewright.schedules.tree.affine import Combined, Expr, Operator
+from tilewright.schedules.tree.forms import Ambiguous, Class, Form, Later, Names, Scope, number
 from tilewright.schedules.tree.nodes import (
     Compute,
     Guard,

@@ -21,7 +21,7 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Diamond, Skew
-from tilewright.schedules.legality import Legal, Verdict, broken_by_diamond, broken_by_skew, untileable
+from tilewright.schedules.legality import Verdict, untileable, verdict
 from tilewright.schedules.prism import MAX_HEIGHT, Prism
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
@@ -130,14 +130,13 @@ def _geometry(problem: Problem, tiling: Tiling) -> Prism:
 
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether a completed tiling keeps every dependence: no part of a step needs another one of the same step."""
-    cut = _geometry(problem, tiling)
-    violation = untileable(problem) or broken_by_diamond(
-        problem, Diamond(height=cut.hexagon.height, pitch=tiling.space[1]), 1
-    )
-    for axis, skew in zip((0, 2), cut.skews, strict=True):
-        violation = violation or broken_by_skew(problem, skew, axis)
-    return violation or Legal()
+    """Say whether a completed tiling keeps every dependence: diamonds no steeper than the reach do.
+
+    Of others the tree decides; parts of a step need none of the same step, so that it need not have any.
+    """
+    alone = replace(tiling, team=1)
+    least = least_pitch(problem, tiling.time)
+    return untileable(problem) or verdict(problem, tiling, tree(problem, alone), axis=1, least=least)
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

@@ -14,6 +14,7 @@ from tilewright.programs.stencil.periodic import Extended, extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.tuning.spaces.form_cost import arithmetic_ratio
 
 _LENGTHS = (2, 4, 8, 16, 32, 64, 128)
 """Steps of a block that are tried."""
@@ -102,7 +103,8 @@ def plan_blocks(
 def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tiling) -> Blocks:
     """Cost blocks: the extended grid's time, and the copies that are read, fetched and written between blocks."""
     block = extended.problem
-    costs = time_model.predict(block, tiling, machine)
+    ratio = arithmetic_ratio(block, tiling, machine)
+    costs = time_model.predict(block, tiling, machine, arithmetic=ratio)
     count = math.ceil(problem.steps / block.steps)
     versions = sum(problem.program.history(f) for f in problem.program.updated)
     copied = (block.cells - problem.cells) * versions * problem.itemsize
