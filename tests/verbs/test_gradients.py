@@ -299,6 +299,30 @@ def test_gradients_equal_those_of_jax(private_folders, name):
         np.testing.assert_allclose(one, np.asarray(other), rtol=1e-9, atol=1e-12)
 
 
+BRANCHES = {
+    "root": lambda u: tw.where(u[0, 0] > 0.0, tw.sqrt(u[0, 0]), 0.5 * u[0, 1]),
+    "logarithm times a neighbour": lambda u: tw.where(u[0, 0] > 0.0, u[1, 0] * tw.log(u[0, 0]), u[0, -1]),
+    "power": lambda u: tw.maximum(0.25 * u[0, 0], tw.where(u[0, 1] > 0.0, u[0, 1] ** 1.5, u[0, 0])),
+    "quotient": lambda u: tw.where(u[0, 0] * u[0, 0] > 0.0, 0.1 * u[0, 1] / u[0, 0], u[1, 0]),
+    "a root of what another branch uses": lambda u: tw.where(u[0, 0] > 0.0, tw.sqrt(u[0, 0]) + u[0, 1], u[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+@pytest.mark.parametrize("boundary", ["fixed", "reflect", "constant"])
+def test_branches_that_were_not_taken_are_worth_nothing(private_folders, name, boundary):
+    program, draw, step = tw.stencil(BRANCHES[name]), np.random.default_rng(6), 1e-6
+    u = draw.uniform(-1.0, 1.0, (10, 12))
+    move, worth = draw.standard_normal((2, 10, 12))
+    if name == "quotient":
+        u[3:5], move[3:5] = 0.0, 0.0
+    _, pullback = tw.vjp(program, u, steps=1, boundary=boundary)
+    (gradient,), _ = pullback(worth)
+    far, near = (tw.run(program, u + by * move, steps=1, boundary=boundary) for by in (step, -step))
+    expected = float((worth * (far - near)).sum()) / (2 * step)
+    assert float((gradient * move).sum()) == pytest.approx(expected, rel=1e-6)
+
+
 def test_arrays_come_back_as_they_were_given(private_folders):
     xarray = pytest.importorskip("xarray")
     field = xarray.DataArray(np.random.default_rng(1).random((10, 11)), dims=("x", "y"), name="heat")
