@@ -351,7 +351,13 @@ def test_what_cannot_be_is_one_sentence():
         tw.vjp("heat2d_var", u, u, steps=1, wrt=("u",))
     with pytest.raises(UsageError, match="needs more than 1 cells along axis 0"):
         tw.vjp("j2d5pt", np.ones((1, 9)), steps=1, boundary="reflect")
+    with pytest.raises(UsageError, match="gradients take no option 'where'"):
+        tw.vjp("j2d5pt", u, steps=1, where=u > 0)
+    with pytest.raises(UsageError, match="gradients take no option 'every'"):
+        tw.value_and_grad("j2d5pt", lambda y: (0.0, y), u, steps=1, every=1)
     _, pullback = tw.vjp("j2d5pt", u, steps=1)
+    with pytest.raises(ArrayError, match="is real, as the result is, got complex64"):
+        pullback(u.astype("complex64"))
     with pytest.raises(ArrayError, match="has the result's shape"):
         pullback(np.ones((3, 3)))
     with pytest.raises(ArrayError, match="a cotangent is needed for each of u"):

@@ -99,6 +99,8 @@ def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Seque
         UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers, of
             fields that wrap along different axes.
     """
+    if program.complex_constant is not None:
+        raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
     probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary)
     return _made(probe, None if wanted is None else tuple(wanted))
 
@@ -113,8 +115,6 @@ class _Maker:
         program = probe.program
         if analyse(program).sweep:
             raise UsageError(f"{program.name!r} is a recurrence, which has no adjoint here")
-        if program.complex_constant is not None:
-            raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
         self.program = program
         self.sides = probe.boundaries
         self.problem: Problem = probe
