@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 HEAD = """# Experiments
 
-The papers' experiments, one command each; all are scripts in `benchmarks/experiments`. The verdicts are those that the
+The papers' experiments, one command each; all are scripts in `reproduce`. The verdicts are those that the
 scripts wrote with the records in `benchmarks/results`; what was lost stands there as well. Those that need nothing but
 the models are judged on the pages that explain them.
 """
@@ -42,7 +42,7 @@ def main() -> None:
         first = record.read_text(encoding="utf-8").partition("\n\n\n")[0].strip()
         verdict = first.splitlines()[0] if record.suffix == ".txt" else first
         verdict = re.sub(r"(?m)^(?!- )(.+)\n- ", r"\1\n\n- ", verdict)  # a list begins after an empty line
-        parts.append(f"## {name}\n\n*Claimed:* {claim}\n\n`python benchmarks/experiments/{name}.py`\n\n{verdict}\n")
+        parts.append(f"## {name}\n\n*Claimed:* {claim}\n\n`python reproduce/{name}.py`\n\n{verdict}\n")
         picture = RESULTS / name / f"{name}.png"
         if picture.exists():
             with mkdocs_gen_files.open(f"pictures/experiments/{picture.name}", "wb") as target:

@@ -1,6 +1,7 @@
 """Vectors at the ends of rows: every boundary, every tiling that has them, bit-equal to the untiled reference."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -9,10 +10,12 @@ import tilewright as tw
 from tilewright.codegen.boxes.vectors import vectors_at_ends
 from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
-from tilewright.driver import emit_tiling
+from tilewright.driver import emit_tilings
 from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.problem import Boundary, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
+from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.bodies import choose_body
@@ -93,19 +96,23 @@ def test_long_rows_whose_neighbours_are_put_together(name, last, dtype):
     """Bit-equal to the reference: blocks of rows and single ones, whole rows and pieces of them, of any length."""
     known = catalogue.program(name)
     boundary = (*("fixed" if last == "fixed" else "nearest",) * (known.rank - 1), last)
+    pairs = []
     for extent in LONG:
-        shape = (*(15, 11)[: known.rank - 1], extent)
-        problem = make_problem(known, shape, 3, dtype, boundary)
-        random = np.random.default_rng(4)
-        given = {field: [random.random(shape).astype(dtype)] for field in known.fields}
-        exact = reference.run(problem, given, {})
+        problem = make_problem(known, (*(15, 11)[: known.rank - 1], extent), 3, dtype, boundary)
         pieces = [f"hybrid:t=4,s=8x{extent - 20}"] if known.rank == 2 and last == "fixed" else []
-        for tiling in ("none", *pieces):
-            assert "_long(" in emit_tiling(problem, tilings.complete(problem, parse(tiling)), strict=True).text
-            arrays = [(given[field][0],) * known.history(field) for field in known.fields]
-            out = tw.run(known, *arrays, steps=3, boundary=boundary, backend="c", tiling=tiling, strict=True)
-            for field, values in zip(known.updated, out if isinstance(out, tuple) else (out,), strict=True):
-                np.testing.assert_array_equal(values, exact[field])
+        pairs += [(problem, tilings.complete(problem, parse(tiling))) for tiling in ("none", *pieces)]
+    source = emit_tilings(pairs, strict=True)
+    for (problem, tiling), kernel, entry in zip(
+        pairs, stencil_kernels(source, toolchain()), source.kernels, strict=True
+    ):
+        assert re.search(rf"\b{entry.entry}_box_\d+_long\(", source.text), tiling
+        random = np.random.default_rng(4)
+        given = {field: random.random(problem.shape).astype(dtype) for field in known.fields}
+        arrays = {field: [values] * known.history(field) for field, values in given.items()}
+        exact = reference.run(problem, arrays, {})
+        found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), 2)
+        for field in known.updated:
+            np.testing.assert_array_equal(found[field], exact[field], err_msg=f"{tiling} of {problem.shape}")
 
 
 @pytest.mark.parametrize(("dtype", "lanes"), [("float32", 16), ("float64", 8), ("int64", 8), ("complex64", 8)])

@@ -5,7 +5,9 @@ that are anything legal. Strict kernels must be equal bit for bit. They run thro
 poisoned memory. ``TILEWRIGHT_LAWS_SEED`` replaces both seeds; a failure prints the seed, the case and its tiling.
 """
 
+import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -74,15 +76,15 @@ def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
     return replace(case, problem=problem, tiling=tiling)
 
 
+def drawn(family: str, seed: int) -> Iterator[LawCase]:
+    """Cases of a family without end, each made when it is asked for: finding a legal one of some is long."""
+    for index in itertools.count():
+        if (case := strategy_case(family, seed, index)) is not None:
+            yield case
+
+
 def cases_of(family: str, seed: int, count: int) -> list[LawCase]:
-    found: list[LawCase] = []
-    index = 0
-    while len(found) < count:
-        case = strategy_case(family, seed, index)
-        index += 1
-        if case is not None:
-            found.append(case)
-    return found
+    return list(itertools.islice(drawn(family, seed), count))
 
 
 def run_all(cases: list[LawCase]) -> list[str]:
@@ -118,12 +120,14 @@ def test_random_programs_under_every_strategy(family, seed, tally):
     assert several >= LEAST_LARGE * len(cases)
 
 
-def _few(family: str) -> list[LawCase]:
-    cases = cases_of(family, 1, 80)
-    chosen = [
-        c for c in cases if large(c) and c.problem.dtype != "int32" and min(map(max, c.problem.program.reach)) > 0
-    ]
-    return chosen[:FEW]
+def _few(family: str, count: int = FEW) -> list[LawCase]:
+    """The first large cases of floating-point numbers whose every axis is read on both sides."""
+    fit = (
+        case
+        for case in itertools.islice(drawn(family, 1), 80)
+        if case.problem.dtype != "int32" and min(map(max, case.problem.program.reach)) > 0 and large(case)
+    )
+    return list(itertools.islice(fit, count))
 
 
 def _shallow(**sizes: int) -> Skew:
@@ -155,7 +159,7 @@ def test_a_diamond_too_steep_makes_the_law_fail(monkeypatch):
 
 def test_a_wavefront_diamond_too_steep_makes_the_law_fail(monkeypatch):
     cases = []
-    for case in _few(wavefront_diamond.NAME)[: FEW // 3]:
+    for case in _few(wavefront_diamond.NAME, FEW // 3):
         planes, _, cells = case.tiling.space
         least = wavefront_diamond.least_pitch(case.problem, case.tiling.time)
         cases.append(replace(case, tiling=replace(case.tiling, space=(planes, least, cells))))

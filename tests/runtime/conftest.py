@@ -1,4 +1,4 @@
-"""Every test of this layer gets a kernel cache of its own."""
+"""Every test of this layer starts as a new process would; kernels are kept, but for tests with a cache of their own."""
 
 import pytest
 
@@ -8,10 +8,15 @@ from tilewright.runtime.toolchains import cpu as toolchain
 
 
 @pytest.fixture(autouse=True)
-def private_cache(tmp_path, monkeypatch):
-    """An empty cache directory, and no memory of kernels, compilers or warnings."""
-    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+def forgotten(monkeypatch):
+    """No memory of kernels, compilers or warnings."""
     forget(monkeypatch)
+
+
+@pytest.fixture
+def private_cache(tmp_path, monkeypatch):
+    """An empty cache directory, for tests of what is kept in it, and of compilers that are none."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 

@@ -16,6 +16,8 @@ from tilewright.schedules.tiling import NONE
 
 from .conftest import forget
 
+pytestmark = pytest.mark.usefixtures("private_cache")
+
 PROBLEM = make_problem(program("jacobi1d"), (40,), 3)
 SOURCE = emit_tiling(PROBLEM, NONE)
 U = np.linspace(0, 1, 40, dtype=np.float32) ** 2

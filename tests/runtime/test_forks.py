@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -190,6 +191,35 @@ def test_an_interrupted_call_in_a_child_ends_after_its_kernel():
     else:
         sys.exit("nobody was interrupted")
     """)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_interrupt_while_the_thread_starts_leaves_no_kernel_behind(monkeypatch, begun):
+    """A kernel that has begun is waited for; one that has not never begins."""
+    started, running, done = [], threading.Event(), []
+
+    def kernel():
+        running.set()
+        time.sleep(0.1)
+        done.append(True)
+
+    def start(function, arguments):
+        started.append(threading.Thread(target=function, args=arguments))
+        if begun:
+            started[0].start()
+            running.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forks._thread, "start_new_thread", start)
+    monkeypatch.setattr(forks, "_forked", [threading.get_ident()])
+    with pytest.raises(KeyboardInterrupt):
+        forks._Protected(kernel)()
+    assert done == [True] * begun
+    monkeypatch.undo()
+    if not begun:
+        started[0].start()
+    started[0].join()
+    assert done == [True] * begun
 
 
 def test_no_child_finds_a_lock_taken_by_a_thread_that_it_does_not_have():

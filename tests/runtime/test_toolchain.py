@@ -10,6 +10,8 @@ from tilewright.runtime.store import hosts
 from tilewright.runtime.toolchains import cpu as toolchain
 from tilewright.runtime.toolchains.cpu import compile_shared
 
+pytestmark = pytest.mark.usefixtures("private_cache")
+
 
 def _fake(tmp_path, body):
     path = tmp_path / "my cc"

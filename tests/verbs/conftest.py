@@ -6,19 +6,24 @@ from tilewright.runtime import warn
 from tilewright.runtime.store import folder as store
 
 
+@pytest.fixture
+def private_folders(tmp_path, monkeypatch):
+    """A store of the test's own, and two threads."""
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
+    warn.forget_warnings()
+
+
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    """A kernel cache for all tests of a file: its keys hold the compiler, a faulty one too."""
+    """A folder for all tests of a file."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
-def private_folders(tmp_path, monkeypatch, kernels):
-    """A store of the test's own, and two threads."""
-    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+def private_kernels(monkeypatch, kernels):
+    """A kernel cache of the file's own: its keys hold the compiler, and some of its tests have faulty ones."""
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(kernels))
-    monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
-    warn.forget_warnings()
 
 
 @pytest.fixture

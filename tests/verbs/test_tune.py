@@ -57,7 +57,7 @@ os.execvp("cc", ["cc", *arguments])
 """
 
 
-pytestmark = pytest.mark.usefixtures("private_folders")
+pytestmark = pytest.mark.usefixtures("private_folders", "private_kernels")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from tilewright.verbs import wisdom
 
-pytestmark = pytest.mark.usefixtures("private_folders")
+pytestmark = pytest.mark.usefixtures("private_folders", "private_kernels")
 
 COMMAND = ["tune", "j2d5pt", "--shape", "200x300", "--steps", "16", "--candidates", "8", "--seconds", "600", "--json"]
 

@@ -173,6 +173,10 @@ def test_the_longest_step_is_the_longest(order, parts):
         ({"receivers": []}, "receivers: coordinates have the shape"),
         ({"layers": (waves.Sponge(3),)}, r"one entry per axis \(2\)"),
         ({"layers": (3, None)}, "one layer or two"),
+        (
+            {"layers": waves.CPML(3), "frequency": None, "wavelet": np.sin},
+            "CPML around a wavelet needs its frequency",
+        ),
         ({"interpolation": "cubic"}, "linear, sinc"),
         ({"boundary": "wrap"}, "a shot sets boundary by itself"),
         ({"record": True}, "a shot sets record by itself"),
@@ -205,6 +209,9 @@ def test_times_are_those_of_the_records_where_a_run_ends_early():
         (lambda: even((5, 5), 1.0, shear=3000.0), "slower than pressure waves"),
         (lambda: waves.Sponge(0), "at least one cell"),
         (lambda: waves.Sponge(5, -1.0), "decay of a sponge is positive"),
+        (lambda: waves.CPML(0), "at least one cell"),
+        (lambda: waves.CPML(5, -1.0), "frequency of a CPML is positive"),
+        (lambda: waves.CPML(5, reflection=1.0), "reflection of a CPML lies between 0 and 1"),
     ],
 )
 def test_bad_models_are_refused_in_a_sentence(make, told):

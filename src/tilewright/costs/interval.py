@@ -2,7 +2,7 @@
 
 The ranges are the 10th and the 90th percentile of measured over predicted time, over measurements that are recorded:
 those of others on a V100 (constants of the model fitted to other stencils than the measured one), and sweeps of ten
-programs on a CPU. ``benchmarks/experiments/intervals.py`` repeats them, and says what share of the points of a program
+programs on a CPU. ``reproduce/intervals.py`` repeats them, and says what share of the points of a program
 lies inside the range that the *other* programs give. They are errors of the models, so that they stand beside these;
 what a machine's own numbers scatter by is in its file.
 """

@@ -16,6 +16,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 _PAUSE = "omp_pause_resource_all"
@@ -81,23 +82,27 @@ class _Protected:
         if threading.get_ident() not in _forked:
             self._function(*arguments)
             return
-        finished = threading.Event()
-        _thread.start_new_thread(_run, (self._function, arguments, finished))
-        interrupt: KeyboardInterrupt | None = None
-        while not finished.is_set():
-            try:
-                finished.wait()
-            except KeyboardInterrupt as error:
-                interrupt = error  # the kernel still writes to the caller's memory
-        if interrupt is not None:
-            raise interrupt
+        claim, finished = _thread.allocate_lock(), threading.Event()
+        try:
+            _thread.start_new_thread(_run, (self._function, arguments, claim, finished))
+            finished.wait()
+        except KeyboardInterrupt:
+            begun = not claim.acquire(blocking=False)  # what has not begun never will
+            while begun:  # the kernel still writes to the caller's memory
+                with suppress(KeyboardInterrupt):
+                    finished.wait()
+                    begun = False
+            raise
 
 
-def _run(function: Callable[..., None], arguments: tuple[Any, ...], finished: threading.Event) -> None:
-    try:
-        function(*arguments)
-    finally:
-        finished.set()
+def _run(
+    function: Callable[..., None], arguments: tuple[Any, ...], claim: _thread.LockType, finished: threading.Event
+) -> None:
+    if claim.acquire(blocking=False):
+        try:
+            function(*arguments)
+        finally:
+            finished.set()
 
 
 def _hook() -> bool:

@@ -34,7 +34,7 @@ class Errors:
     """How the model errs: standard deviations of the logarithm of measured over predicted time.
 
     The values are of replayed measurements of others on a GPU and of sweeps on a CPU
-    (``benchmarks/experiments/active.py``); they matter little within a factor of two.
+    (``reproduce/active.py``); they matter little within a factor of two.
 
     Attributes:
         common: Of all candidates alike: wide, since a sample may be of fewer steps than the prediction.

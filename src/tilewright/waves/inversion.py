@@ -56,7 +56,8 @@ def misfit(  # noqa: PLR0913  (a public verb)
         **options: Further options of :func:`tilewright.vjp`: ``memory``, ``checkpoints``, ``threads``.
 
     Returns:
-        Half the sum of the squared differences, and its gradient by the speeds, of the model's shape.
+        Half the sum of the squared differences, and its gradient by the speeds, of the model's shape. The strength of a
+        CPML follows the fastest speed; it is held.
 
     Raises:
         ArrayError: If an array does not fit.
@@ -85,7 +86,7 @@ def misfit(  # noqa: PLR0913  (a public verb)
         raise ArrayError(f"observed traces have the shape {traces['u'].shape}, got {wanted.shape}")
     rest = traces["u"].astype(np.float64) - wanted
     gradients, _ = pullback((None, {"u": rest.astype(dtype)}))
-    of_squares = _folded(gradients[1].astype(np.float64), scheme.around)
+    of_squares = _folded(gradients[scheme.program.fields.index("m")].astype(np.float64), scheme.around)
     return 0.5 * float((rest**2).sum()), of_squares * 2.0 * model.velocity * scheme.step**2
 
 

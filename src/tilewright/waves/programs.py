@@ -16,28 +16,43 @@ AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}
 """Names of the axes, depth first."""
 
 
-def acoustic(spacing: Sequence[float], space_order: int = 8, *, damped: bool = True) -> Program:
+def acoustic(
+    spacing: Sequence[float], space_order: int = 8, *, damped: bool = True, absorbed: Sequence[int] = ()
+) -> Program:
     """Build the acoustic wave equation of constant density, ``u_tt = v^2 laplacian(u)``.
+
+    Along an absorbed axis ``u_zz`` becomes ``w + r``, ``w = u_zz + q_z``, with memories q of u_z and r of w: D. Pasalic
+    and R. McGarry, "Convolutional perfectly matched layer for isotropic and anisotropic acoustic wave equations", SEG
+    Technical Program Expanded Abstracts 29 (2010), 2925-2929.
 
     Args:
         spacing: Distance of neighbouring cells per axis, which says the rank; m.
         space_order: Order of the Laplacian, even.
         damped: Whether there is a taper, which multiplies new values, and old ones where they are read.
+        absorbed: Axes with a :class:`~tilewright.waves.layers.CPML`, in ascending order.
 
     Returns:
-        A program of the fields u (two time levels), m = (v dt)^2, and, if damped, the taper g.
+        A program of the fields u (two time levels), per absorbed axis the memories ``u_a`` (half a cell further along
+        it) and ``u_aa``, m = (v dt)^2, if damped, the taper g, then what :func:`absorption_fields` names.
     """
-    rank = len(spacing)
-    grid = StencilGrid(rank)
-    u, at = FieldBuilder("u", grid=grid), (0,) * rank
-    wave = FieldBuilder("m")[at] * laplacian(u, check_order(space_order), tuple(spacing))
-    if not damped:
-        return stencil(f"acoustic{rank}d", rank, {"u": 2.0 * u[at] - u.prev[at] + wave}, fields=("u", "m"))
-    g = FieldBuilder("g")[at]
-    return stencil(f"acoustic{rank}d", rank, {"u": g * (2.0 * u[at] - g * u.prev[at] + wave)}, fields=("u", "m", "g"))
+    rank, order = len(spacing), check_order(space_order)
+    parts = _Parts(spacing, order, damped=damped, absorbed=absorbed)
+    u, at = parts.field("u"), (0,) * rank
+    curved = laplacian(u, order, tuple(spacing))
+    for axis in absorbed:
+        a = AXES[rank][axis]
+        parts.remember(f"u_{a}", axis, diff(u, axis, 1, order, spacing[axis], at=0.5), half=True)
+        change = diff(parts.field(f"u_{a}").new, axis, 1, order, spacing[axis], at=-0.5)
+        memory = parts.remember(f"u_{a}{a}", axis, diff(u, axis, 2, order, spacing[axis]) + change, half=False)
+        curved = curved + (change + memory)
+    old = parts.here("g") * u.prev[at] if damped else u.prev[at]
+    parts.values["u"] = parts.tapered(2.0 * u[at] - old + parts.here("m") * curved)
+    return parts.program(f"acoustic{rank}d", ("u",), ("m",))
 
 
-def pressure(spacing: Sequence[float], space_order: int = 8, *, damped: bool = True) -> Program:
+def pressure(
+    spacing: Sequence[float], space_order: int = 8, *, damped: bool = True, absorbed: Sequence[int] = ()
+) -> Program:
     """Build the acoustic wave equation of any density, as pressure and velocities on a staggered grid.
 
     ``v_t = -grad(p) / rho``, then ``p_t = -rho c^2 div(v)``: J. Virieux, "SH-wave propagation in heterogeneous media:
@@ -47,26 +62,26 @@ def pressure(spacing: Sequence[float], space_order: int = 8, *, damped: bool = T
         spacing: As for :func:`acoustic`.
         space_order: Order of the differences.
         damped: Whether there is a taper.
+        absorbed: As for :func:`acoustic`.
 
     Returns:
-        A program of p, a velocity per axis (half a cell further along it), then the coefficients: ``b_a = dt / rho``
-        where the velocities are, ``k = dt rho c^2``, and, if damped, g.
+        A program of p, a velocity per axis (half a cell further along it), the memories of derivatives along absorbed
+        axes (``p_a``, ``va_a``), then the coefficients: ``b_a = dt / rho`` where the velocities are, ``k = dt rho
+        c^2``, if damped, g, and what :func:`absorption_fields` names.
     """
-    rank, order, parts = len(spacing), check_order(space_order), _Parts(spacing, damped=damped)
-    p, names = parts.field("p"), AXES[rank]
-    values = {}
+    rank, order = len(spacing), check_order(space_order)
+    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed), AXES[rank]
     for axis, a in enumerate(names):
-        slope = diff(p, axis, 1, order, spacing[axis], at=0.5)
-        values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") - parts.here(f"b{a}") * slope)
-    flow = _total(
-        [diff(parts.field(f"v{a}").new, axis, 1, order, spacing[axis], at=-0.5) for axis, a in enumerate(names)]
-    )
-    values["p"] = parts.tapered(parts.here("p") - parts.here("k") * flow)
-    fields = ("p", *(f"v{a}" for a in names), *(f"b{a}" for a in names), "k", *(("g",) if damped else ()))
-    return stencil(f"pressure{rank}d", rank, values, fields=fields)
+        slope = parts.slope("p", axis, 0.5)
+        parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") - parts.here(f"b{a}") * slope)
+    flow = _total([parts.slope(f"v{a}", axis, -0.5, new=True) for axis, a in enumerate(names)])
+    parts.values["p"] = parts.tapered(parts.here("p") - parts.here("k") * flow)
+    return parts.program(f"pressure{rank}d", ("p", *(f"v{a}" for a in names)), (*(f"b{a}" for a in names), "k"))
 
 
-def elastic(spacing: Sequence[float], space_order: int = 8, *, damped: bool = True) -> Program:
+def elastic(
+    spacing: Sequence[float], space_order: int = 8, *, damped: bool = True, absorbed: Sequence[int] = ()
+) -> Program:
     """Build the isotropic elastic wave equation, as velocities and stresses on a staggered grid.
 
     ``rho v_t = div(s)``, then ``s_t = lambda div(v) I + mu (grad(v) + grad(v)^T)``: J. Virieux, "P-SV wave propagation
@@ -76,38 +91,41 @@ def elastic(spacing: Sequence[float], space_order: int = 8, *, damped: bool = Tr
         spacing: As for :func:`acoustic`; 2D and 3D.
         space_order: Order of the differences.
         damped: Whether there is a taper.
+        absorbed: As for :func:`acoustic`.
 
     Returns:
         A program of the velocities ``vz`` …, the stresses ``szz`` … and ``szx`` … (half a cell further along both
-        axes), then the coefficients: ``b_a = dt / rho`` where the velocities are, ``l = dt lambda``, ``n = 2 dt mu``,
-        ``m_ac = dt mu`` where the shear stresses are, and, if damped, g.
+        axes), the memories of derivatives along absorbed axes (``szx_z``: of szx along z), then the coefficients:
+        ``b_a = dt / rho`` where the velocities are, ``l = dt lambda``, ``n = 2 dt mu``, ``m_ac = dt mu`` where the
+        shear stresses are, if damped, g, and what :func:`absorption_fields` names.
     """
-    rank, order, parts = len(spacing), check_order(space_order), _Parts(spacing, damped=damped)
-    names = AXES[rank]
+    rank, order = len(spacing), check_order(space_order)
+    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed), AXES[rank]
     pairs = list(itertools.combinations(range(rank), 2))
-
-    def along(name: str, axis: int, at: float, *, new: bool = False) -> Value:
-        field = parts.field(name)
-        return diff(field.new if new else field, axis, 1, order, spacing[axis], at=at)
-
-    values: dict[str, Value] = {}
     for axis, a in enumerate(names):
-        force = [along(f"s{a}{a}", axis, 0.5)]
+        force = [parts.slope(f"s{a}{a}", axis, 0.5)]
         for low, high in pairs:
             if axis in {low, high}:
-                force.append(along(f"s{names[low]}{names[high]}", high if axis == low else low, -0.5))
-        values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") + parts.here(f"b{a}") * _total(force))
-    rates = [along(f"v{a}", axis, -0.5, new=True) for axis, a in enumerate(names)]
+                force.append(parts.slope(f"s{names[low]}{names[high]}", high if axis == low else low, -0.5))
+        parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") + parts.here(f"b{a}") * _total(force))
+    rates = [parts.slope(f"v{a}", axis, -0.5, new=True) for axis, a in enumerate(names)]
     for rate, a in zip(rates, names, strict=True):
         change = parts.here("l") * _total(rates) + parts.here("n") * rate
-        values[f"s{a}{a}"] = parts.tapered(parts.here(f"s{a}{a}") + change)
+        parts.values[f"s{a}{a}"] = parts.tapered(parts.here(f"s{a}{a}") + change)
     for low, high in pairs:
         a, c = names[low], names[high]
-        shear = along(f"v{a}", high, 0.5, new=True) + along(f"v{c}", low, 0.5, new=True)
-        values[f"s{a}{c}"] = parts.tapered(parts.here(f"s{a}{c}") + parts.here(f"m{a}{c}") * shear)
-    coefficients = (*(f"b{a}" for a in names), "l", "n", *(f"m{names[low]}{names[high]}" for low, high in pairs))
-    fields = (*values, *coefficients, *(("g",) if damped else ()))
-    return stencil(f"elastic{rank}d", rank, values, fields=fields)
+        shear = parts.slope(f"v{a}", high, 0.5, new=True) + parts.slope(f"v{c}", low, 0.5, new=True)
+        parts.values[f"s{a}{c}"] = parts.tapered(parts.here(f"s{a}{c}") + parts.here(f"m{a}{c}") * shear)
+    shears = [f"{names[low]}{names[high]}" for low, high in pairs]
+    waves = (*(f"v{a}" for a in names), *(f"s{a}{a}" for a in names), *(f"s{each}" for each in shears))
+    return parts.program(
+        f"elastic{rank}d", waves, (*(f"b{a}" for a in names), "l", "n", *(f"m{each}" for each in shears))
+    )
+
+
+def absorption_fields(axis: str) -> tuple[str, ...]:
+    """Name the coefficients along an absorbed axis: decays and gains of memories, then both half a cell further."""
+    return (f"decay_{axis}", f"gain_{axis}", f"decay_{axis}_half", f"gain_{axis}_half")
 
 
 def _total(values: Sequence[Value]) -> Value:
@@ -115,10 +133,13 @@ def _total(values: Sequence[Value]) -> Value:
 
 
 class _Parts:
-    """Fields of one grid, and the taper."""
+    """A program under way: fields of one grid, the taper, and the memories of absorbing layers."""
 
-    def __init__(self, spacing: Sequence[float], *, damped: bool) -> None:
-        self.grid, self.at, self.damped = StencilGrid(len(spacing)), (0,) * len(spacing), damped
+    def __init__(self, spacing: Sequence[float], order: int, *, damped: bool, absorbed: Sequence[int]) -> None:
+        self.spacing, self.order, self.damped, self.absorbed = tuple(spacing), order, damped, tuple(absorbed)
+        self.grid, self.at, self.names = StencilGrid(len(spacing)), (0,) * len(spacing), AXES[len(spacing)]
+        self.values: dict[str, Value] = {}
+        self.memories: list[str] = []
 
     def field(self, name: str) -> FieldBuilder:
         return FieldBuilder(name, grid=self.grid)
@@ -128,3 +149,23 @@ class _Parts:
 
     def tapered(self, value: Value) -> Value:
         return self.here("g") * value if self.damped else value
+
+    def slope(self, name: str, axis: int, at: float, *, new: bool = False) -> Value:
+        """The derivative of a field along an axis, and its memory where a layer absorbs along it."""
+        field = self.field(name)
+        found = diff(field.new if new else field, axis, 1, self.order, self.spacing[axis], at=at)
+        if axis not in self.absorbed:
+            return found
+        return found + self.remember(f"{name}_{self.names[axis]}", axis, found, half=at > 0)
+
+    def remember(self, name: str, axis: int, value: Value, *, half: bool) -> Value:
+        """The new value of a memory, which this states."""
+        decay, gain = absorption_fields(self.names[axis])[2 * half : 2 * half + 2]
+        self.memories.append(name)
+        self.values[name] = self.here(decay) * self.here(name) + self.here(gain) * value
+        return self.field(name).new[self.at]
+
+    def program(self, name: str, waves: Sequence[str], coefficients: Sequence[str]) -> Program:
+        layers = [each for axis in self.absorbed for each in absorption_fields(self.names[axis])]
+        fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()), *layers)
+        return stencil(name, len(self.spacing), self.values, fields=fields)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
-from tilewright.waves.layers import Layers, Side, Sponge, sides_of, taper_of
+from tilewright.waves.layers import CPML, Layers, Side, Sponge, memory_along, sides_of, taper_of
 from tilewright.waves.models import Floats, Model, longest_step
 from tilewright.waves.programs import AXES, acoustic, elastic, pressure
 
@@ -127,7 +127,8 @@ def shot(  # noqa: PLR0913  (a public verb)
         wavelet: A function of times in place of it, which is not looked at.
         time_step: Time step; half of the longest stable one by default; s.
         space_order: Order of the differences in space: 2 to 16.
-        layers: Absorbing layers: one for all sides, or per axis one or a pair. Beyond sides without one values are 0.
+        layers: Absorbing layers, of either kind: one for all sides, or per axis one or a pair. Beyond sides without one
+            values are 0.
         interpolation: ``linear`` or ``sinc``, of source and receivers.
         every: Record every so many steps.
         dtype: Element type, as text: one of a floating point.
@@ -214,13 +215,23 @@ def prepare(  # noqa: PLR0913  (the arguments of a shot)
     if frequency is not None:
         _warn_if_short(model, frequency)
     steps = math.ceil(time / step - 1e-9)
-    scheme = Scheme(model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=space_order, dtype=dtype)
+    sides = _with_frequency(sides_of(layers, model.velocity.ndim), frequency)
+    scheme = Scheme(model=model, sides=sides, step=step, order=space_order, dtype=dtype)
     values = np.asarray(form(step * np.arange(steps, dtype=np.float64)), dtype=np.float64)
     if values.shape != (steps,):
         raise ArrayError(f"a wavelet gives one value per time ({steps}), got the shape {format_shape(values.shape)}")
     sources = scheme.sources(_places(source, model, "source"), values, interpolation)
     recorders = scheme.receivers(_places(receivers, model, "receivers"), interpolation, every)
     return Setup(scheme=scheme, steps=steps, sources=sources, receivers=recorders)
+
+
+def _with_frequency(sides: tuple[tuple[Side, Side], ...], frequency: float | None) -> tuple[tuple[Side, Side], ...]:
+    """Give layers that have no frequency the source's."""
+
+    def given(side: Side) -> Side:
+        return replace(side, frequency=frequency) if isinstance(side, CPML) and side.frequency is None else side
+
+    return tuple((given(low), given(high)) for low, high in sides)
 
 
 def _warn_if_short(model: Model, frequency: float) -> None:
@@ -282,18 +293,23 @@ class Scheme:
 
     @property
     def damped(self) -> bool:
-        """Whether there is a layer at any side."""
-        return any(side is not None for pair in self.sides for side in pair)
+        """Whether there is a sponge at any side."""
+        return any(isinstance(side, Sponge) for pair in self.sides for side in pair)
+
+    @property
+    def absorbed(self) -> tuple[int, ...]:
+        """Axes with a layer that has memories."""
+        return tuple(axis for axis, pair in enumerate(self.sides) if any(isinstance(side, CPML) for side in pair))
 
     @property
     def program(self) -> Program:
         """What computes a step."""
         build = elastic if self.model.shear is not None else pressure if self.model.density is not None else acoustic
-        return build(self.model.spacing, self.order, damped=self.damped)
+        return build(self.model.spacing, self.order, damped=self.damped, absorbed=self.absorbed)
 
     def boundary(self) -> Any:  # noqa: ANN401
-        """Values beyond the grid are 0; behind a layer cells at the end may as well stay 0, which is cheaper."""
-        return tuple(tuple("constant" if side is None else "fixed" for side in pair) for pair in self.sides)
+        """Values beyond the grid are 0; behind a sponge cells at the end may as well stay 0, which is cheaper."""
+        return tuple(tuple("fixed" if isinstance(side, Sponge) else "constant" for side in pair) for pair in self.sides)
 
     def padded(self, values: Floats) -> Floats:
         """Return values of the model's cells with the outermost ones repeated in the layers."""
@@ -306,20 +322,33 @@ class Scheme:
         rank, names = speed.ndim, AXES[speed.ndim]
         rest = np.zeros(speed.shape, numpy_type(self.dtype))
         taper = [taper_of(self.sides, speed.shape)] if self.damped else []
+        last = [*taper, *self._memories(speed.shape)]
+        others = [rest] * (len(self.program.updated) - 1)
         if model.shear is None and model.density is None:
-            return [(rest, rest), *self._typed([(speed * dt) ** 2, *taper])]
+            return [(rest, rest), *others, *self._typed([(speed * dt) ** 2, *last])]
         density = self.padded(np.ones_like(model.velocity) if model.density is None else model.density)
         light = [dt / _between(density, (axis,)) for axis in range(rank)]
-        updated = self.program.updated
         if model.shear is None:
-            return [*[rest] * len(updated), *self._typed([*light, dt * density * speed**2, *taper])]
+            return [rest, *others, *self._typed([*light, dt * density * speed**2, *last])]
         stiff = density * self.padded(model.shear) ** 2
         with np.errstate(divide="ignore"):
             shears = [
                 dt / _between(1.0 / stiff, (low, high)) for low in range(rank) for high in range(low + 1, len(names))
             ]
         first = density * speed**2 - 2.0 * stiff
-        return [*[rest] * len(updated), *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
+        return [rest, *others, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *last])]
+
+    def _memories(self, shape: tuple[int, ...]) -> list[Floats]:
+        """Decays and gains along absorbed axes, at the cells and half a cell further."""
+        speed, found = float(self.model.velocity.max()), []
+        for axis in self.absorbed:
+            for half in (False, True):
+                lines = memory_along(
+                    self.sides[axis], shape[axis], self.model.spacing[axis], speed, self.step, half=half
+                )
+                along = [-1 if each == axis else 1 for each in range(len(shape))]
+                found += [np.broadcast_to(line.reshape(along), shape) for line in lines]
+        return found
 
     def _typed(self, arrays: Sequence[Floats]) -> list[Array]:
         return [array.astype(numpy_type(self.dtype)) for array in arrays]

@@ -40,7 +40,7 @@ class Constants:
 
     The first fourteen are calibrated, the others are fixed. All but those of registers, spills and the instruction
     cache are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is made of
-    these (``benchmarks/experiments/first_choice.py`` repeats the fit). Registers were read off which launches exist in
+    these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
     the logs at all (a block that needs more registers than the file has cannot start), not off times.
 
     Attributes:

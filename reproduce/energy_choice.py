@@ -1,6 +1,6 @@
 """Choosing tiles by energy: table B.3, and whether the fastest tile also takes the least energy.
 
-python benchmarks/experiments/energy_choice.py [--quick] [--runs FILE.csv] [--output DIR]
+python reproduce/energy_choice.py [--quick] [--runs FILE.csv] [--output DIR]
 """
 
 import argparse
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from energy_runs import METERED, runs
 
+from energy_runs import METERED, runs
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load

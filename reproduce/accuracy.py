@@ -1,6 +1,6 @@
 """How far the time model is off on this machine: RMSE over all tilings and over those near the best (figure 3).
 
-python benchmarks/experiments/accuracy.py [--quick] [--sweeps DIR] [--output DIR]
+python reproduce/accuracy.py [--quick] [--sweeps DIR] [--output DIR]
 
 With --sweeps nothing is measured: the points are those of sweeps (benchmarks/sweep.py), whose files lie in that folder.
 
@@ -11,9 +11,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import measured
 import numpy as np
 
+import measured
 import tilewright as tw
 
 CASES = {

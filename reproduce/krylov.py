@@ -1,6 +1,6 @@
 """Krylov kernels tuned on this machine, alone, fused, and as whole iterations; figures 6 to 8 of the OrCuda paper.
 
-python benchmarks/experiments/krylov.py [--quick] [--part PART] [--output DIR]
+python reproduce/krylov.py [--quick] [--part PART] [--output DIR]
 
 The paper tunes the kernels of its table II for two GPUs and compares them with cuBLAS, cuSPARSE and hand-written code.
 Here they are tuned for this machine's CPU and compared with BLAS (as SciPy calls it, in the fastest composition of its
@@ -38,7 +38,6 @@ from krylov_tables import (
     tune_vectors,
     vector_table,
 )
-
 from tilewright.runtime.host import thread_count
 from tilewright.sparse.bratu import Bratu
 
@@ -203,7 +202,7 @@ def verdict(cases: Sequence[Case]) -> str:
 
 def merged(cases: Sequence[Case], folder: Path) -> list[Case]:
     """Record every round of these cases, with the machine; return them with all others that are on record."""
-    sys.path.append(str(Path(__file__).parents[1]))
+    sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
     from environment import describe
 
     path = folder / "krylov.json"

@@ -1,6 +1,6 @@
 """The thesis' matrix chains: a worked example, and 19,000 random ones for two on-chip sizes; figure D.11, table D.1.
 
-python benchmarks/experiments/chains.py [--quick] [--output DIR]
+python reproduce/chains.py [--quick] [--output DIR]
 
 The thesis does not say how its chains were drawn. Ours have sizes that are independent and uniform over the multiples
 of 8 from 320 to 1024 (above sqrt(M) for both memories), 1,000 chains of every length from 2 to 20, seed 0: with them

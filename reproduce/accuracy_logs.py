@@ -1,6 +1,6 @@
 """The model against 25,370 measurements of others: hybrid tiles with thread shapes on a V100 (figures 3 to 6).
 
-python benchmarks/experiments/accuracy_logs.py [--quick] [--data DIR] [--output DIR]
+python reproduce/accuracy_logs.py [--quick] [--data DIR] [--output DIR]
 
 Fetch the logs with benchmarks/fetch_stencilbench.py. Ten points per stencil calibrate, all others are scored.
 """
@@ -10,9 +10,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import measured
 import numpy as np
 
+import measured
 from tilewright.costs.gpu.terms import TERMS
 from tilewright.report import validation as report
 from tilewright.runtime.formats.logs import read_stencilbench

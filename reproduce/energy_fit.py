@@ -1,6 +1,6 @@
 """Energy constants by regression against micro-benchmarks: table B.2, 10 % of the runs to fit, 90 % held out.
 
-python benchmarks/experiments/energy_fit.py [--quick] [--runs FILE.csv] [--output DIR]
+python reproduce/energy_fit.py [--quick] [--runs FILE.csv] [--output DIR]
 """
 
 import argparse
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from energy_runs import COUNTS, METERED, runs
 
+from energy_runs import COUNTS, METERED, runs
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load

@@ -1,6 +1,6 @@
 """Does the band around the model's minimum hold the best tile? (figures 4-6).
 
-python benchmarks/experiments/tile_choice.py [--quick] [--sweeps DIR] [--output DIR]
+python reproduce/tile_choice.py [--quick] [--sweeps DIR] [--output DIR]
 
 With --sweeps nothing is measured: the points are those of the sweep of gradient2d (benchmarks/sweep.py) in that folder.
 
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import measured
-
 import tilewright as tw
 from tilewright.verbs.prediction import Prediction
 

@@ -1,6 +1,6 @@
 """Workload sensitivity: 425 to 450 mm^2, weights changed without solving again; table C.2 and the needs of memory.
 
-python benchmarks/experiments/workload.py [--quick] [--output DIR]
+python reproduce/workload.py [--quick] [--output DIR]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """The first choice on stencils that the model has not seen: 25,370 measurements of others on a V100.
 
-python benchmarks/experiments/first_choice.py [--seeds N] [--data DIR] [--output DIR]
+python reproduce/first_choice.py [--seeds N] [--data DIR] [--output DIR]
 
 Fetch the logs with benchmarks/fetch_stencilbench.py. The constants that ship were fitted to these very logs, so every
 table says where its constants come from: `shipped`, or `others`, fitted to the other six stencils around ESTIMATES.
@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import measured
 import numpy as np
 
+import measured
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.gpu.fit import FASTEST, Points, calibrate
 from tilewright.costs.gpu.terms import Constants

@@ -1,6 +1,6 @@
 """Are the calibrated parameters repeatable, and is C_iter a property of the stencil alone? (tables 3 and 4).
 
-python benchmarks/experiments/micro_benchmarks.py [--quick] [--output DIR]
+python reproduce/micro_benchmarks.py [--quick] [--output DIR]
 """
 
 import argparse
@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import measured
 import numpy as np
 
+import measured
 from tilewright.costs import fit
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity

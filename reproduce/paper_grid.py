@@ -1,6 +1,6 @@
 """The time-model paper's experiments as data: 80 + 48 combinations, 850 baseline points each (PPoPP 2017, 5.1).
 
-python benchmarks/experiments/paper_grid.py [-o grid.csv] [--machine gtx980] [--points]
+python reproduce/paper_grid.py [-o grid.csv] [--machine gtx980] [--points]
 
 A combination is a stencil, a grid and a number of steps on a GPU. Its baseline is 85 tiles that fill the shared memory
 of a block, or a half, a third, … of it so that several blocks fit on a multiprocessor, with ten thread shapes each. The

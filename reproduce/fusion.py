@@ -1,6 +1,6 @@
 """Fusions and thread blocks of pipelines (Ben Cheikh et al. 2015, figures 12-16 and 18).
 
-    python benchmarks/experiments/fusion.py [--quick] [--output DIR]
+    python reproduce/fusion.py [--quick] [--output DIR]
 
 Gaussian blur at 4096^2 and 8192^2 and Canny at 2048^2 and 4096^2: predicted for gtx590, gtx780 and gtx750, measured
 on this CPU. Writes CSVs, a figure and a paragraph beside the paper's claims: the tuned configuration beats

@@ -1,6 +1,6 @@
 """Measuring in turn what promises most, replayed: 25,370 measurements on a V100, and sweeps of our own on a CPU.
 
-python benchmarks/experiments/active.py [--data DIR] [--sweeps DIR] [--output DIR]
+python reproduce/active.py [--data DIR] [--sweeps DIR] [--output DIR]
 
 Every line measures one candidate after the other, and says which share of the best measured speed the best of 1, 4, 10
 and so many candidates has reached. `model, in turn` takes the model's ranking as it stands, `model, learning` asks
@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import measured
 import numpy as np
-from first_choice import fits, predicted, whole
 
+import measured
+from first_choice import fits, predicted, whole
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.runtime.formats.logs import read_stencilbench
 from tilewright.schedules.tiling import parse
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10, help="seeds of the searches without a model")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
-    parser.add_argument("--sweeps", type=Path, default=Path(__file__).parents[1] / "results" / "sweeps")
+    parser.add_argument("--sweeps", type=Path, default=Path(__file__).parents[1] / "benchmarks" / "results" / "sweeps")
     parser.add_argument("--output", type=Path, default=Path("results/active"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """The thesis' codesign experiment: six stencils, 16 sizes each, 200 to 650 mm^2; figures C.3 and C.4, table C.2.
 
-python benchmarks/experiments/codesign.py [--quick] [--output DIR]
+python reproduce/codesign.py [--quick] [--output DIR]
 """
 
 import argparse

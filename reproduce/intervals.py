@@ -1,6 +1,6 @@
 """The intervals of predictions: what share of measured times lies inside those that the other programs give.
 
-python benchmarks/experiments/intervals.py [--data DIR] [--sweeps DIR] [--output DIR]
+python reproduce/intervals.py [--data DIR] [--sweeps DIR] [--output DIR]
 
 Per family the 10th and 90th percentile of measured over predicted time over all programs; and, program by program, the
 share of its points inside the percentiles of the other programs. It should be 75 to 85 %.
@@ -12,10 +12,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import measured
 import numpy as np
-from first_choice import fits, predicted, whole
 
+import measured
+from first_choice import fits, predicted, whole
 from tilewright.costs.arrays import Floats
 from tilewright.runtime.formats.logs import read_stencilbench
 from tilewright.schedules.tiling import parse
@@ -27,7 +27,7 @@ _TAILS = (0.1, 0.9)
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
-    parser.add_argument("--sweeps", type=Path, default=Path(__file__).parents[1] / "results" / "sweeps")
+    parser.add_argument("--sweeps", type=Path, default=Path(__file__).parents[1] / "benchmarks" / "results" / "sweeps")
     parser.add_argument("--output", type=Path, default=Path("results/intervals"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
