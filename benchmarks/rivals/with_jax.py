@@ -60,17 +60,15 @@ class Jax:
         self.entry, self.compile_seconds = entries[self.form], compiling[self.form]
 
     def _entry(self, form: str) -> Callable[[State, int], State]:
+        return jax.jit(lambda state, steps: jax.lax.fori_loop(0, steps, lambda _, each: self.step(each, form), state))
+
+    def step(self, state: State, form: str) -> State:
+        """Trace one time step in one of the :data:`FORMS`."""
         update = self._sliced if form == "slices" else self._rolled
-
-        def step(_: int, state: State) -> State:
-            new: dict[str, Any] = {}
-            for statement in self.order:
-                new[statement.field] = update(statement, state, new)
-            return {
-                field: (new[field], *versions[:-1]) if field in new else versions for field, versions in state.items()
-            }
-
-        return jax.jit(lambda state, steps: jax.lax.fori_loop(0, steps, step, state))
+        new: dict[str, Any] = {}
+        for statement in self.order:
+            new[statement.field] = update(statement, state, new)
+        return {field: (new[field], *versions[:-1]) if field in new else versions for field, versions in state.items()}
 
     def _sliced(self, statement: Statement, state: State, new: dict[str, Any]) -> Any:  # noqa: ANN401
         box = self.problem.update_box(statement)

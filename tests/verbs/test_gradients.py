@@ -223,6 +223,30 @@ def test_no_steps_hand_the_cotangent_on():
     np.testing.assert_array_equal(pullback(worth)[0][0], worth)
 
 
+BRANCHES = {
+    "root": lambda u: tw.where(u[0, 0] > 0.0, tw.sqrt(u[0, 0]), 0.5 * u[0, 1]),
+    "logarithm times a neighbour": lambda u: tw.where(u[0, 0] > 0.0, u[1, 0] * tw.log(u[0, 0]), u[0, -1]),
+    "power": lambda u: tw.maximum(0.25 * u[0, 0], tw.where(u[0, 1] > 0.0, u[0, 1] ** 1.5, u[0, 0])),
+    "quotient": lambda u: tw.where(u[0, 0] * u[0, 0] > 0.0, 0.1 * u[0, 1] / u[0, 0], u[1, 0]),
+    "a root of what another branch uses": lambda u: tw.where(u[0, 0] > 0.0, tw.sqrt(u[0, 0]) + u[0, 1], u[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+@pytest.mark.parametrize("boundary", ["fixed", "reflect", "constant"])
+def test_branches_that_were_not_taken_are_worth_nothing(private_folders, name, boundary):
+    program, draw, step = tw.stencil(BRANCHES[name]), np.random.default_rng(6), 1e-6
+    u = draw.uniform(-1.0, 1.0, (10, 12))
+    move, worth = draw.standard_normal((2, 10, 12))
+    if name == "quotient":
+        u[3:5], move[3:5] = 0.0, 0.0
+    _, pullback = tw.vjp(program, u, steps=1, boundary=boundary)
+    (gradient,), _ = pullback(worth)
+    far, near = (tw.run(program, u + by * move, steps=1, boundary=boundary) for by in (step, -step))
+    expected = float((worth * (far - near)).sum()) / (2 * step)
+    assert float((gradient * move).sum()) == pytest.approx(expected, rel=1e-6)
+
+
 def test_arrays_come_back_as_they_were_given(private_folders):
     xarray = pytest.importorskip("xarray")
     field = xarray.DataArray(np.random.default_rng(1).random((10, 11)), dims=("x", "y"), name="heat")
@@ -251,7 +275,13 @@ def test_what_cannot_be_is_one_sentence():
         tw.vjp("heat2d_var", u, u, steps=1, wrt=("u",))
     with pytest.raises(UsageError, match="needs more than 1 cells along axis 0"):
         tw.vjp("j2d5pt", np.ones((1, 9)), steps=1, boundary="reflect")
+    with pytest.raises(UsageError, match="gradients take no option 'where'"):
+        tw.vjp("j2d5pt", u, steps=1, where=u > 0)
+    with pytest.raises(UsageError, match="gradients take no option 'every'"):
+        tw.value_and_grad("j2d5pt", lambda y: (0.0, y), u, steps=1, every=1)
     _, pullback = tw.vjp("j2d5pt", u, steps=1)
+    with pytest.raises(ArrayError, match="is real, as the result is, got complex64"):
+        pullback(u.astype("complex64"))
     with pytest.raises(ArrayError, match="has the result's shape"):
         pullback(np.ones((3, 3)))
     with pytest.raises(ArrayError, match="a cotangent is needed for each of u"):

@@ -137,7 +137,7 @@ def test_host_is_this_machine():
 def test_what_cannot_be_predicted_is_one_sentence():
     with pytest.raises(IllegalTilingError, match="wrap"):
         predict("fdtd2d", shape=(64, 64), steps=8, machine=HOST, tiling="hybrid:t=4,s=8x32", boundary={"hz": "wrap"})
-    with pytest.raises(IllegalTilingError, match="break the flow dependence .-1; -2, .0. from u.-2, 0."):
+    with pytest.raises(IllegalTilingError, match=r"break the flow dependence .-1; -2, .0. from u.-2, 0."):
         predict("j2d9pt", shape=(64, 64), steps=8, machine=HOST, tiling=parse("hybrid:t=4,s=1x32"))
     with pytest.raises(UsageError, match="no tiling family 'hybird'"):
         predict("heat2d", shape=(64, 64), steps=8, machine=HOST, tiling="hybird:t=4,s=8x32")

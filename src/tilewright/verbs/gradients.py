@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
+from tilewright.frontends.trace import RESERVED
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.points import Points
@@ -115,6 +116,7 @@ def vjp(
         >>> gradient
         array([1., 1., 0., 0., 1.])
     """
+    _check_options(scalars)
     given = gather(_same(as_program(program)), arrays, scalars, dtype)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
@@ -426,6 +428,8 @@ class _Run:
                 raise ArrayError(
                     f"the cotangent of {field!r} has the result's shape {self.problem.shape}, got {array.shape}"
                 )
+            if array.dtype.kind == "c":
+                raise ArrayError(f"the cotangent of {field!r} is real, as the result is, got {array.dtype}")
             worth[self.adjoint.worth(field)] = values = array.astype(self.problem.dtype)
             if field in self.adjoint.kept:
                 worth[self.adjoint.worth(field)], worth[self.adjoint.kept[field]] = self._split(field, values)
@@ -458,6 +462,14 @@ def _levels(session: StateInMemory, problem: Problem) -> State:
     ages = {field: problem.program.history(field) for field in problem.program.updated}
     by_age = [session.results(None, age) for age in range(max(ages.values()))]
     return {field: tuple(by_age[age][field].copy() for age in range(ages[field])) for field in ages}
+
+
+def _check_options(scalars: Mapping[str, Any]) -> None:
+    """Refuse options of a run that gradients have none for; no scalar has such a name."""
+    unknown = [name for name in scalars if name in RESERVED]
+    if unknown:
+        hint = "a mask is a field of the program: tw.where(mask[0, 0] != 0, new, u[0, 0])"
+        raise UsageError(f"gradients take no option {unknown[0]!r}", hint if unknown[0] == "where" else "leave it out")
 
 
 def _check_extents(problem: Problem) -> None:

@@ -8,6 +8,10 @@ from tilewright.programs.stencil.operators import BOOLEAN
 
 FLAT = BOOLEAN | {"floor"}
 """Operators whose derivative is zero wherever there is one."""
+_CHOICES = frozenset({"where", "minimum", "maximum"})
+"""Operators with branches that are not taken."""
+_LINEAR = _CHOICES | {"add", "sub", "neg"}
+"""Operators that hand on zero from zero, whatever their operands are."""
 
 
 def values_of(tape: Tape, leaf: Callable[[Leaf], Value]) -> list[Value]:
@@ -40,6 +44,7 @@ def slopes(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool]) -> d
         if isinstance(node, Apply) and node.op not in FLAT:
             moving[place] = any(moving[arg] for arg in node.args)
     seeds: dict[int, Value] = {len(tape) - 1: Value(Const(1.0))}
+    chosen: set[int] = set()
     found: dict[Leaf, Value] = {}
     for place in range(len(tape) - 1, -1, -1):
         seed = seeds.pop(place, None)
@@ -53,9 +58,13 @@ def slopes(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool]) -> d
             raise UsageError(f"{node.op!r} has no derivative here", "write the adjoint by hand")
         args = [values[arg] for arg in node.args]
         partials = _PARTIALS[node.op](seed, values[place], *args)
+        choice = place in chosen or node.op in _CHOICES
         for arg, partial in zip(node.args, partials, strict=True):
             if partial is not None and moving[arg]:
-                seeds[arg] = partial if arg not in seeds else seeds[arg] + partial
+                handed = _where_worth(seed, partial) if place in chosen and node.op not in _LINEAR else partial
+                seeds[arg] = handed if arg not in seeds else seeds[arg] + handed
+                if choice:
+                    chosen.add(arg)
     return found
 
 
@@ -71,6 +80,11 @@ def _minus(seed: Value) -> Value:
 def _chosen(condition: Value, seed: Value, *, first: bool) -> Value:
     zero = Value(Const(0.0))
     return apply("where", condition, seed if first else zero, zero if first else seed)
+
+
+def _where_worth(seed: Value, partial: Value) -> Value:
+    """Keep a branch that was not taken at zero: what its operators hand on may be infinite, or no number, there."""
+    return partial if is_smooth(partial) else apply("where", apply("ne", seed, 0.0), partial, 0.0)
 
 
 def _sign(x: Value) -> Value:
