@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.codegen.loops.c import code
-from tilewright.codegen.loops.parallel import Plan, plan_parallel
+from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
 from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.scalars import inline_temporaries, localise
@@ -12,13 +12,13 @@ TYPES = {**dict.fromkeys("ABCxyzstuv", "double"), "c": "int", "n": "int", "m": "
 KNOWN = {"n": 140, "m": 130}
 
 
-def planned(text: str, *, device: bool = False, known: dict[str, int] | None = None) -> Plan:
+def planned(text: str, *, device: bool = False, known: dict[str, int] | None = None) -> ParallelLoops:
     stmt = parse_code(text, "a test")
     stmt = localise(inline_temporaries(stmt, TYPES), TYPES)
     return plan_parallel(stmt, Setting(known=KNOWN if known is None else known, types=TYPES), device=device)
 
 
-def parallel(plan: Plan) -> list[str]:
+def parallel(plan: ParallelLoops) -> list[str]:
     return [loop.index for loop, _ in plan.loops]
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from tilewright.codegen.loops import parallel as loop_parallel
 from tilewright.codegen.loops.harness import Bound, emit_unit
-from tilewright.codegen.loops.parallel import Plan, plan_parallel
+from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
 from tilewright.codegen.loops.transforms import Setting
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.dependences import Nest
@@ -107,7 +107,7 @@ def reversed_loop(loop: Loop) -> Loop:
     return replace(loop, first=last, last=loop.first, step=-loop.step)
 
 
-def planned(text: str, *, device: bool) -> tuple[Stmt, Plan]:
+def planned(text: str, *, device: bool) -> tuple[Stmt, ParallelLoops]:
     stmt = parse_code(text, "a law")
     stmt = localise(inline_temporaries(stmt, TYPES, {"s", "q"}), TYPES, {"s", "q"})
     known = {} if "W" in text else NUMBERS

@@ -81,7 +81,7 @@ def checked(path):
 
 
 def test_a_tune_that_was_printed_becomes_a_page(written, tmp_path, document):
-    path = api.report(api.of_file(written, api.Known()), tmp_path / "out.html")
+    path = api.report(api.of_file(written, api.FileDefaults()), tmp_path / "out.html")
     page = checked(path)
     assert page.plots == PLOTS | {"tile"}
     for each in document["candidates"]:
@@ -133,7 +133,7 @@ def test_without_matplotlib_notebooks_show_tables_and_pages_say_what_is_missing(
 
 
 def test_the_models_alone_make_a_page(tmp_path):
-    known = api.Known(shape=(256, 256), steps=16, machine="gtx980")
+    known = api.FileDefaults(shape=(256, 256), steps=16, machine="gtx980")
     for program in (mine.program, tw.program("heat2d")):
         page = checked(api.report(api.of_problem(program, known, top=5), tmp_path / "out.html"))
         assert page.plots == PLOTS - {"scatter"} | {"tile"}
@@ -147,7 +147,7 @@ def test_a_log_is_read_up_to_its_cut(tmp_path):
         store.append(path, {"kind": "sample", "tiling": tile, "seconds": 0.5 - 0.1 * place, "outcome": "ok"})
     store.append(path, {"kind": "sample", "tiling": "hybrid:t=2,s=8x8", "outcome": str(Outcome.CRASH), "detail": "x"})
     path.write_bytes(path.read_bytes() + b'\n{"kind":"sample","tili')
-    known = api.Known(program=tw.program("heat2d"), shape=(256, 256), steps=16, machine="gtx980")
+    known = api.FileDefaults(program=tw.program("heat2d"), shape=(256, 256), steps=16, machine="gtx980")
     study = api.of_file(path, known)
     assert [each.tiling for each in study.candidates] == [*TILES[::-1], "hybrid:t=2,s=8x8"]
     assert study.candidates[0].measured == pytest.approx(0.2)
@@ -158,7 +158,7 @@ def test_a_page_says_where_it_comes_from_and_what_ran(document, tmp_path):
     made = {"date": "2026-01-02 03:04 UTC", "version": "9.9", "backend": "cuda", "processor": "<b>", "compiler": "cc 1"}
     document["candidates"][0]["range_seconds"] = [0.5, 0.75]
     (tmp_path / "plan.json").write_text(json.dumps(document | {"made": made | {"threads": 3, "other": "x"}}))
-    study = api.of_file(tmp_path / "plan.json", api.Known())
+    study = api.of_file(tmp_path / "plan.json", api.FileDefaults())
     assert dict(study.made)["measured by"] == "tilewright 9.9"
     assert "other" not in dict(study.made)
     assert study.candidates[0].measured_range == (0.5, 0.75)
@@ -177,7 +177,9 @@ def test_a_page_says_where_it_comes_from_and_what_ran(document, tmp_path):
 
 
 def test_a_page_of_the_models_says_that_nothing_was_run_and_how_sure_they_are(tmp_path):
-    study = api.of_problem(tw.program("heat2d"), api.Known(shape=(4096, 4096), steps=256, machine="h200"), top=15)
+    study = api.of_problem(
+        tw.program("heat2d"), api.FileDefaults(shape=(4096, 4096), steps=256, machine="h200"), top=15
+    )
     assert "Nothing was run" in study.plain
     assert "No code of tilewright ran on this GPU" in study.plain
     low, high = study.candidates[0].interval
@@ -185,7 +187,7 @@ def test_a_page_of_the_models_says_that_nothing_was_run_and_how_sure_they_are(tm
     one = tw.predict("heat2d", shape=(4096, 4096), steps=256, machine="h200")
     assert (low, high) == pytest.approx((one.interval.low, one.interval.high))
     assert all(each.interval for each in study.candidates[:12])
-    own = api.of_problem(tw.program("heat2d"), api.Known(shape=(256, 256), steps=16, machine="zen3"), top=3)
+    own = api.of_problem(tw.program("heat2d"), api.FileDefaults(shape=(256, 256), steps=16, machine="zen3"), top=3)
     assert "GPU" not in own.plain
 
 
@@ -224,7 +226,7 @@ BAD = {
 def test_files_that_are_no_results_are_refused_in_one_sentence(name, tmp_path):
     (tmp_path / "bad.json").write_text(BAD[name])
     with pytest.raises(UsageError) as error:
-        api.of_file(tmp_path / "bad.json", api.Known())
+        api.of_file(tmp_path / "bad.json", api.FileDefaults())
     assert len(str(error.value)) < 700
 
 
@@ -237,15 +239,15 @@ def test_where_a_page_cannot_go(tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
         api.report(one, tmp_path / "nowhere" / "out.html")
     with pytest.raises(UsageError, match="shape and steps"):
-        api.of_problem(mine.program, api.Known())
+        api.of_problem(mine.program, api.FileDefaults())
     (tmp_path / "log.jsonl").write_text("")
     with pytest.raises(UsageError, match="does not say what it is of"):
-        api.of_file(tmp_path / "log.jsonl", api.Known())
+        api.of_file(tmp_path / "log.jsonl", api.FileDefaults())
 
 
 def test_headless_chromium_shows_the_plots(written, tmp_path):
     """The page is asserted on in any case; its picture where there is a browser."""
-    path = api.report(api.of_file(written, api.Known()), tmp_path / "out.html")
+    path = api.report(api.of_file(written, api.FileDefaults()), tmp_path / "out.html")
     assert checked(path).plots == PLOTS | {"tile"}
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:

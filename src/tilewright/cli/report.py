@@ -55,7 +55,7 @@ def report(
     if not results and program is None:
         raise typer.BadParameter("give a RESULT, or --program P, --shape S and --steps T")
     chosen = None if program is None else load_program(program)
-    known = api.Known(
+    known = api.FileDefaults(
         program=chosen,
         shape=None if shape is None else parse_shape(shape),
         steps=steps,

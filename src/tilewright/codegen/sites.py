@@ -170,7 +170,7 @@ RowKey = tuple[str, int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowPointers:
     """Named pointers to the rows that a statement reads, for one or several neighbouring rows of results."""
 
     names: dict[RowKey, ir.Var]
@@ -186,7 +186,7 @@ def _key(read: Read, shift: int) -> RowKey:
     return (read.field, read.level, (*outer[:-1], outer[-1] + shift) if outer else ())
 
 
-def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> Rows:
+def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
     """Name every row that ``block`` neighbouring result rows read.
 
     Args:
@@ -202,7 +202,7 @@ def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], 
         var = ir.Var(f"r{number}", ir.const_pointer(site.dtype))
         lets.append(ir.Let(var, _row_pointer(site, field, version_name(site, field, level), places, outer, block)))
         names[key] = var
-    return Rows(names=names, lets=tuple(lets))
+    return RowPointers(names=names, lets=tuple(lets))
 
 
 def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr) -> ir.Expr:

@@ -18,7 +18,7 @@ from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
-from tilewright.schedules.families.streaming import Footing
+from tilewright.schedules.families.streaming import TileGrowth
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import of_problem
 
@@ -129,9 +129,9 @@ class Setting:
     cpu: bool
     coefficients: Coefficients
     energy: Energy | None = None
-    stream: Footing | None = None
+    stream: TileGrowth | None = None
     reuse: Uses | None = None
-    block: stream_block.Footing | None = None
+    block: stream_block.BlockGrowth | None = None
     gpu: Hardware | None = None
     guessed: bool = False
     points: int = 0

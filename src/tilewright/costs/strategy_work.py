@@ -21,7 +21,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:
-    from tilewright.schedules.counting.block import Block
+    from tilewright.schedules.counting.block import BlockCounts
     from tilewright.schedules.counting.spans import Spans
 
 
@@ -272,7 +272,7 @@ def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
 
 
 @functools.lru_cache(maxsize=4096)
-def _work(problem: Problem, tiling: Tiling) -> "tuple[Block, Spans]":
+def _work(problem: Problem, tiling: Tiling) -> "tuple[BlockCounts, Spans]":
     """A tiling's block and spans; they are asked for again where energy is counted, and for every size of a team."""
     from tilewright.schedules.counting.block import block_of
     from tilewright.schedules.counting.spans import spans_of

@@ -21,7 +21,7 @@ _CONVERTED_BYTES = 2**22
 """Bytes that are converted to another element type at a time."""
 
 
-class Rows(Protocol):
+class RowArray(Protocol):
     """An array whose rows can be read and written; a row is everything at one index of the outermost axis."""
 
     @property
@@ -227,7 +227,7 @@ def is_zarr(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "zarr" and hasattr(value, "chunks")
 
 
-def open_rows(value: Any, name: str, *, writes: bool = False) -> Rows:  # noqa: ANN401
+def open_rows(value: Any, name: str, *, writes: bool = False) -> RowArray:  # noqa: ANN401
     """Open an array by its rows.
 
     Args:
@@ -254,7 +254,7 @@ def open_rows(value: Any, name: str, *, writes: bool = False) -> Rows:  # noqa: 
     )
 
 
-def _open_path(path: Path, name: str, *, writes: bool) -> Rows:
+def _open_path(path: Path, name: str, *, writes: bool) -> RowArray:
     if path.suffix == ".npy":
         try:
             mapped = np.load(path, mmap_mode="r+" if writes else "r", allow_pickle=False)
@@ -286,7 +286,7 @@ def import_zarr() -> Any:  # noqa: ANN401
     return zarr
 
 
-def _open_memmap(value: "np.memmap[Any, Any]", name: str, *, writes: bool) -> Rows:
+def _open_memmap(value: "np.memmap[Any, Any]", name: str, *, writes: bool) -> RowArray:
     mapping = value._mmap  # type: ignore[attr-defined]  # noqa: SLF001  (public in no version)
     if value.filename is None or not isinstance(mapping, mmap.mmap):
         raise ArrayError(f"the memmap of {name} has no file", "np.load(path, mmap_mode='r') makes one that has")

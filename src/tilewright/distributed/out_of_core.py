@@ -20,7 +20,7 @@ from tilewright.base.units import format_bytes, format_shape
 from tilewright.costs.transfers.disk import Passes
 from tilewright.distributed import disk, journal, slabs
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.disk import Rows
+from tilewright.distributed.disk import RowArray
 from tilewright.distributed.slabs import Levels
 from tilewright.distributed.windows import check_cut
 from tilewright.machines.machine import Machine
@@ -155,7 +155,7 @@ def _chunks(job: Job) -> tuple[int, ...]:
     return (max(1, min(job.problem.shape[0], _CHUNK_BYTES // row)), *job.problem.shape[1:])
 
 
-def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], Rows]:
+def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], RowArray]:
     """Open the targets that are there already, by field and age.
 
     Raises:
@@ -163,7 +163,7 @@ def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], Rows]:
         UsageError: If one is an input, or two are the same.
     """
     problem = job.problem
-    found: dict[tuple[str, int], Rows] = {}
+    found: dict[tuple[str, int], RowArray] = {}
     for field, values in job.targets.items():
         for age, value in enumerate(values):
             if not disk.exists(value):
@@ -194,7 +194,7 @@ def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], Rows]:
     return found
 
 
-def _transfer_bytes(job: Job, place: _Place, old: Mapping[tuple[str, int], Rows]) -> int:
+def _transfer_bytes(job: Job, place: _Place, old: Mapping[tuple[str, int], RowArray]) -> int:
     """Return the memory that one array that is read and one that is written take meanwhile."""
     dtype = job.problem.dtype
     read = max(each.transfer_bytes(dtype) for levels in job.given.values() for each in levels)
@@ -203,9 +203,11 @@ def _transfer_bytes(job: Job, place: _Place, old: Mapping[tuple[str, int], Rows]
     return read + max([new, *(each.transfer_bytes(dtype) for each in old.values())])
 
 
-def _made(job: Job, place: _Place, old: Mapping[tuple[str, int], Rows], stack: ExitStack) -> dict[str, list[Rows]]:
+def _made(
+    job: Job, place: _Place, old: Mapping[tuple[str, int], RowArray], stack: ExitStack
+) -> dict[str, list[RowArray]]:
     """Make the targets that are not there yet, and return all of them."""
-    out: dict[str, list[Rows]] = {}
+    out: dict[str, list[RowArray]] = {}
     for field, values in job.targets.items():
         out[field] = []
         for age, value in enumerate(values):
@@ -226,14 +228,14 @@ def _create(path: Path, problem: Problem, chunks: tuple[int, ...]) -> None:
         disk.create_npy(path, problem.shape, problem.dtype)
 
 
-def _key(job: Job, out: Mapping[str, Sequence[Rows]], computer: Computer) -> str:
+def _key(job: Job, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
     """Return a fingerprint of what is computed, from which files into which."""
     numbers = {name: complex(value) for name, value in computer.scalars.items()}
     places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
     return fingerprint(job.problem, numbers, places)
 
 
-def _check_space(job: Job, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], Rows]) -> None:
+def _check_space(job: Job, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], RowArray]) -> None:
     """Refuse a run whose files do not fit on the disk, all copies counted, before any is made.
 
     Raises:
@@ -271,10 +273,10 @@ class _Sets:
     """The two sets of arrays that passes write in turn; the last pass writes the results."""
 
     def __init__(
-        self, job: Job, place: _Place, chosen: Passes, out: Mapping[str, Sequence[Rows]], stack: ExitStack
+        self, job: Job, place: _Place, chosen: Passes, out: Mapping[str, Sequence[RowArray]], stack: ExitStack
     ) -> None:
         self._out = out
-        made: dict[str, Rows] = {}
+        made: dict[str, RowArray] = {}
         for name in _scratch(job, chosen):
             path = place.scratch(name)
             if not path.exists():

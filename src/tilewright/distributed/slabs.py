@@ -15,7 +15,7 @@ from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
 from tilewright.costs.transfers.disk import Passes, Streamed, passes
 from tilewright.distributed.compute import Computer, expected_seconds, session_bytes
-from tilewright.distributed.disk import Array, Rows
+from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.windows import Window, depths, pieces, window
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import analyse
@@ -28,7 +28,7 @@ _BLOCK = 16
 _ROW_PADDING = 1.15
 """Memory of a field over its values: ends of rows and of versions."""
 
-Levels = Mapping[str, Sequence[Rows]]
+Levels = Mapping[str, Sequence[RowArray]]
 
 
 def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Passes:
@@ -203,7 +203,7 @@ def _cut(buffers: Mapping[str, Sequence[Array]], each: Window) -> dict[str, list
 
 
 def _read(
-    rows: Rows, span: tuple[int, int], extent: int, target: Array, before: tuple[tuple[int, int], Array] | None
+    rows: RowArray, span: tuple[int, int], extent: int, target: Array, before: tuple[tuple[int, int], Array] | None
 ) -> None:
     """Read the rows of a window, those that the window before it holds from there."""
     first = span[0]

@@ -16,7 +16,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
-from tilewright.sparse.choices import REGISTERS, Choice, Known, keep, known, learned
+from tilewright.sparse.choices import REGISTERS, Choice, KeptChoices, keep, known, learned
 from tilewright.sparse.dia import Dia, room
 from tilewright.sparse.krylov import interleaved, norm
 from tilewright.sparse.matvec import DTYPES
@@ -31,7 +31,7 @@ def _kernel(dtype: str, vectors: int) -> Function:
 
 
 @functools.lru_cache(maxsize=64)
-def _choose(dtype: str, cells: int, _known: Known, *_environment: str | None) -> Choice:
+def _choose(dtype: str, cells: int, _known: KeptChoices, *_environment: str | None) -> Choice:
     """Return what tuning found, else a reasonable way; what may change the answer is among the arguments."""
     threads = thread_count()
     moved = 3 * cells * np.dtype(dtype).itemsize

@@ -95,14 +95,14 @@ def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KeptChoices:
     """Every choice that was kept: by key, by length. Another object once one is added."""
 
     choices: Mapping[str, Mapping[int, Choice]]
 
 
 @functools.cache
-def known() -> Known:
+def known() -> KeptChoices:
     """Return what tuning has found on this machine."""
     place = store.directory()
     found: dict[str, dict[int, Choice]] = {}
@@ -110,7 +110,7 @@ def known() -> Known:
         choice = _choice(record)
         if choice is not None:
             found.setdefault(str(record["key"]), {})[int(record["length"])] = choice
-    return Known(found)
+    return KeptChoices(found)
 
 
 def _choice(record: Mapping[str, Any]) -> Choice | None:

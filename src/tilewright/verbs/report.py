@@ -20,7 +20,7 @@ from tilewright.verbs.predict import MachineLike, as_machine, select
 from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning import study
 from tilewright.verbs.tuning.plan import Plan
-from tilewright.verbs.tuning.study import Case
+from tilewright.verbs.tuning.study import StudyCase
 
 _MOST = 10_000
 _LONGEST = 500
@@ -28,7 +28,7 @@ Result = Plan | Prediction | Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class FileDefaults:
     """What is said about files beside what they hold; None where a file says it, or its default holds.
 
     Attributes:
@@ -83,7 +83,7 @@ def _study(result: Result) -> Study:
     return result if isinstance(result, Study) else result.study()
 
 
-def of_problem(program: Program, known: Known, top: int = 40) -> Study:
+def of_problem(program: Program, known: FileDefaults, top: int = 40) -> Study:
     """Return the study of a problem on a machine from the models alone: nothing is compiled or run.
 
     Args:
@@ -103,11 +103,11 @@ def of_problem(program: Program, known: Known, top: int = 40) -> Study:
     )  # fmt: skip
     first = ranked[0]
     assert isinstance(first.problem, Problem)  # noqa: S101  (a program has no table)
-    case = Case(problem=first.problem, machine=machine, model=first.model)
+    case = StudyCase(problem=first.problem, machine=machine, model=first.model)
     return study.of_case(case, [each.candidate() for each in ranked])
 
 
-def of_file(path: Path, known: Known) -> Study:
+def of_file(path: Path, known: FileDefaults) -> Study:
     """Read what ``tune --json`` or ``predict --json`` printed, or a tuning log of the store.
 
     Args:
@@ -153,7 +153,7 @@ def _missing(name: str) -> UsageError:
     )
 
 
-def _of_log(path: Path, known: Known) -> Study:
+def _of_log(path: Path, known: FileDefaults) -> Study:
     """Read a tuning log, up to wherever it was cut; the quickest tiling counts as chosen."""
     from tilewright.verbs.tuning.meter import read_history
 
@@ -177,11 +177,11 @@ def _of_log(path: Path, known: Known) -> Study:
     ]
     many.sort(key=lambda each: math.inf if each.measured is None else each.measured)
     problem = make_problem(known.program, known.shape, known.steps, known.dtype, known.boundary)
-    case = Case(problem=problem, machine=as_machine(known.machine or "host"))
+    case = StudyCase(problem=problem, machine=as_machine(known.machine or "host"))
     return study.of_case(case, many, (f"{len(many)} tilings in the log {path.name}",))
 
 
-def _case(document: Mapping[str, Any], known: Known, where: str) -> Case:
+def _case(document: Mapping[str, Any], known: FileDefaults, where: str) -> StudyCase:
     """Return what a document is of, checked."""
     name, shape, steps = document["program"], document.get("shape"), document.get("steps")
     program = known.program or (study.known_program(name) if isinstance(name, str) else None)
@@ -201,7 +201,7 @@ def _case(document: Mapping[str, Any], known: Known, where: str) -> Case:
         raise UsageError(f"{where} names the machine {_short(machine)}, which is no name", "give --machine FILE.toml")
     problem = make_problem(program, tuple(shape or ()), steps, dtype, known.boundary)
     model = "published" if document.get("model") == "published" else "exact"
-    return Case(problem=problem, machine=as_machine(known.machine or machine), model=model)
+    return StudyCase(problem=problem, machine=as_machine(known.machine or machine), model=model)
 
 
 def _candidate(row: object, where: str) -> Candidate:

@@ -259,12 +259,12 @@ def ordered(log: TuningLog) -> TuningLog:
     return dataclasses.replace(log, points=tuple(sorted(log.measured, key=place)))
 
 
-def _seed(case: selector.Case, seed: int) -> tuple[int, int]:
+def _seed(case: selector.TilingBatch, seed: int) -> tuple[int, int]:
     """Return the seed of a stencil's sample: from its name, so that it does not depend on the other logs."""
     return seed, zlib.crc32(case.program.name.encode())
 
 
-def case_of(log: TuningLog, machine: Machine) -> selector.Case:
+def case_of(log: TuningLog, machine: Machine) -> selector.TilingBatch:
     """Return a log's measured points as the model of thread blocks takes them.
 
     Raises:
@@ -289,7 +289,7 @@ def case_of(log: TuningLog, machine: Machine) -> selector.Case:
 
 
 def _scored(
-    case: selector.Case, seconds: Floats, used: Ints, gpu: Hardware, constants: Constants, off: Sequence[str]
+    case: selector.TilingBatch, seconds: Floats, used: Ints, gpu: Hardware, constants: Constants, off: Sequence[str]
 ) -> StencilValidation:
     terms = selector.evaluate(case, gpu, constants, off)
     scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
@@ -297,7 +297,7 @@ def _scored(
     return _result(case, terms.seconds * scale, seconds, used, gpu.shared_limit, (terms.resident[rest], scale))
 
 
-def _published(case: selector.Case, seconds: Floats, points: int, seed: tuple[int, int]) -> StencilValidation:
+def _published(case: selector.TilingBatch, seconds: Floats, points: int, seed: tuple[int, int]) -> StencilValidation:
     """Score the printed model, C_iter fitted to the sample."""
     limit = min(case.setting.block_bytes, STATIC_SHARED)
     setting = dataclasses.replace(case.setting, block_bytes=limit)
@@ -320,7 +320,7 @@ def _with_iteration(setting: Setting, factor: float) -> Setting:
 
 
 def _result(
-    case: selector.Case,
+    case: selector.TilingBatch,
     predicted: Floats,
     seconds: Floats,
     used: Ints,

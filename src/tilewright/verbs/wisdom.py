@@ -11,7 +11,7 @@ from tilewright.runtime.store.wisdom import Circumstances, Wisdom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class StoreEntry:
     """An entry of the store, and whether it may be used here.
 
     Attributes:
@@ -28,12 +28,12 @@ class Known:
         return {**self.wisdom.to_dict(), "stale": list(self.stale)}
 
 
-def known(program: str | None = None) -> tuple[Known, ...]:
+def known(program: str | None = None) -> tuple[StoreEntry, ...]:
     """Return the store's entries, of one program or of all."""
     return _judged([entry for entry in store.load() if program in {None, entry.program}])
 
 
-def _judged(entries: Sequence[Wisdom]) -> tuple[Known, ...]:
+def _judged(entries: Sequence[Wisdom]) -> tuple[StoreEntry, ...]:
     """Compare each entry with the device of its name, where there is one here, and else with the processor."""
     here = store.here()
     names = {entry.circumstances.device for entry in entries} - {here.device if here else ""}
@@ -47,7 +47,7 @@ def _judged(entries: Sequence[Wisdom]) -> tuple[Known, ...]:
         same = [each for each in devices if each.device == entry.circumstances.device]
         return min((store.staleness(entry, each) for each in same or (here,)), key=len)
 
-    return tuple(Known(wisdom=entry, stale=stale(entry)) for entry in entries)
+    return tuple(StoreEntry(wisdom=entry, stale=stale(entry)) for entry in entries)
 
 
 def export(path: Path | None = None, program: str | None = None) -> str:
@@ -62,7 +62,7 @@ def export(path: Path | None = None, program: str | None = None) -> str:
     return text
 
 
-def take_in(path: Path) -> tuple[Known, ...]:
+def take_in(path: Path) -> tuple[StoreEntry, ...]:
     """Add the entries of an exported file to the store; an entry that is known from later on is kept.
 
     Returns:
@@ -103,7 +103,7 @@ def forget(
     return len(chosen)
 
 
-def rows(entries: Sequence[Known]) -> list[tuple[str, ...]]:
+def rows(entries: Sequence[StoreEntry]) -> list[tuple[str, ...]]:
     """Return entries as the cells of a table."""
     return [
         (

@@ -20,7 +20,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.codesign_plots import Panel, draw_designs, draw_shares
-from tilewright.tuning.codesign.design import Axes, Case, Options, expand
+from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, expand
 from tilewright.tuning.codesign.designs import Exploration, pareto_set
 from tilewright.tuning.codesign.families import others_of
 from tilewright.tuning.codesign.insights import shares
@@ -225,7 +225,7 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
     options = Options(**{**held, "form": Form(**held["form"]), "strategies": tuple(held["strategies"])})
     base = as_machine(str(meta["machine"]))
     cases = tuple(
-        Case(
+        WeightedProblem(
             problem=make_problem(catalogue.program(name), tuple(shape), steps),
             weight=weight,
             flops_per_cell=flops,

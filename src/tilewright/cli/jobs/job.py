@@ -24,7 +24,7 @@ from tilewright.verbs.load import load_program
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.record import threads_of
-from tilewright.verbs.running.run import Case, calculation_of, make_case, without_points
+from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, without_points
 from tilewright.verbs.running.told import Watched, while_running
 
 Note = Callable[[str], None]
@@ -315,7 +315,7 @@ def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Se
             note(f"warning: {clipped} values of {field!r} outside 0 to 1 are clipped in {str(path)!r}")
 
 
-def _compare(cases: Sequence[Case], results: Sequence[Mapping[str, Array]], note: Note) -> Comparison:
+def _compare(cases: Sequence[CheckedProblem], results: Sequence[Mapping[str, Array]], note: Note) -> Comparison:
     """Compare every cell with the float64 reference; see :func:`tilewright.programs.stencil.rounding.bound`."""
     from tilewright.programs.stencil import rounding
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import write_lines
-from tilewright.codegen.sites import Rows, Site, extent, inside, or_constants, stride, version_name
+from tilewright.codegen.sites import RowPointers, Site, extent, inside, or_constants, stride, version_name
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import box_sum, boxes
@@ -35,11 +35,11 @@ def rows_type(site: Site) -> ir.Pointer:
 
 
 def row_starts(site: Site, *, const: bool = False) -> ir.Var:
-    """The array of where rows start, in the order of :class:`Rows`."""
+    """The array of where rows start, in the order of :class:`RowPointers`."""
     return ir.Var("rows", ir.Pointer(rows_type(site), const=const))
 
 
-def found_rows(starts: ir.Var, rows: Rows) -> dict[ir.Var, ir.Expr]:
+def found_rows(starts: ir.Var, rows: RowPointers) -> dict[ir.Var, ir.Expr]:
     """What :func:`find_rows` has stored for every row, by its name."""
     kind = ir.pointee(starts)
     loads = (ir.Load(starts, ir.Int(number), kind) for number in range(len(rows.names)))
@@ -82,7 +82,9 @@ def _find_box(
     return nest[0]
 
 
-def sum_function(name: str, site: Site, near: Sequence[Near], rows: Rows, block: Block, *, keeps: bool) -> ir.Function:
+def sum_function(
+    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: Block, *, keeps: bool
+) -> ir.Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
 
     Args:

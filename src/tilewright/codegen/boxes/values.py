@@ -6,7 +6,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Place, RegisterBlock
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
-from tilewright.codegen.sites import Rows, Site
+from tilewright.codegen.sites import RowPointers, Site
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
@@ -16,7 +16,7 @@ from tilewright.schedules.bodies.body import Block
 def row_values(
     site: Site,
     statement: Statement,
-    rows: Rows,
+    rows: RowPointers,
     block: Block,
     place: ir.Var,
     load: Callable[[Read, ir.Var], ir.Expr] | None = None,
@@ -50,7 +50,9 @@ def row_values(
 class _InRows:
     """Where the vectors of neighbouring rows come from."""
 
-    def __init__(self, site: Site, rows: Rows, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None) -> None:
+    def __init__(
+        self, site: Site, rows: RowPointers, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None
+    ) -> None:
         self.dtype, self.rows, self.place, self.load = site.dtype, rows, place, load
         self.order = {row: number for number, row in enumerate(rows.names.values())}
 

@@ -8,7 +8,7 @@ from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, ro
 from tilewright.codegen.boxes.values import row_values
 from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.passes.split_ends import BEGIN, END, START, STOP, row_reach, vectors_at_ends
-from tilewright.codegen.sites import Rows, Site, extent, literal, places_inside, stride
+from tilewright.codegen.sites import RowPointers, Site, extent, literal, places_inside, stride
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
@@ -51,7 +51,9 @@ def _sum_name(site: Site, statement: Statement, lines: int | None = None) -> str
     return f"{site.prefix}_sum_{number}{'' if lines is None else f'_of_{lines}'}"
 
 
-def sum_functions(site: Site, statement: Statement, blocks: Iterable[tuple[int, Rows]]) -> tuple[ir.Function, ...]:
+def sum_functions(
+    site: Site, statement: Statement, blocks: Iterable[tuple[int, RowPointers]]
+) -> tuple[ir.Function, ...]:
     """What boxes of a large sum call; nothing for other statements.
 
     A function for every number of rows that are computed together, and ``beyond(row, to, n)``, which copies what a
@@ -93,7 +95,7 @@ class Group:
 
     site: Site
     statement: Statement
-    rows: Rows
+    rows: RowPointers
     carried: tuple[shuffle_neighbours.Carried, ...]
     block: int
 

@@ -54,7 +54,7 @@ class ChipField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chip:
+class SharedLayout:
     """The layout of a tile's values.
 
     Attributes:
@@ -86,7 +86,7 @@ def hexagon_of(cut: Prism) -> Hexagon:
     return cut.hexagon
 
 
-def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> Chip:
+def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> SharedLayout:
     """Lay out a tile of given sizes.
 
     Args:
@@ -103,7 +103,7 @@ def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> Chip:
         slots = tuple(_fixed_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
         fields.append(ChipField(name=field, low=ir.Int(low), high=ir.Int(high), start=ir.Int(start), slots=slots))
         start += copies * (high - low) * plane
-    return Chip(
+    return SharedLayout(
         fields=tuple(fields),
         box=tuple((ir.Int(low), ir.Int(high)) for low, high in box),
         pure=tuple(offsets(problem, axis, bent=False) for axis in range(rank)),
@@ -111,7 +111,7 @@ def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> Chip:
     )
 
 
-def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> Chip:
+def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> SharedLayout:
     """Lay out a tile whose height (in logical steps), base and sizes have names.
 
     Raises:
@@ -141,7 +141,7 @@ def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> 
         slots = (ChipSlot(pieces=((low, high),), hull=(low, high)),) * copies
         fields.append(ChipField(name=field, low=low, high=high, start=start, slots=slots))
         start = ir.add(start, ir.mul(each, copies))
-    return Chip(
+    return SharedLayout(
         fields=tuple(fields),
         box=tuple(box),
         pure=tuple(offsets(problem, axis, bent=False) for axis in range(rank)),

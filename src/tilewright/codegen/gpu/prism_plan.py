@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.chip import Chip, ChipField, hexagon_of
+from tilewright.codegen.gpu.chip import ChipField, SharedLayout, hexagon_of
 from tilewright.codegen.gpu.site import GpuSite
 from tilewright.codegen.lower.index import index
 from tilewright.programs.stencil.program import Statement
@@ -20,7 +20,7 @@ class PrismPlan:
     site: GpuSite
     schedule: GpuSchedule
     cut: Prism
-    chip: Chip
+    chip: SharedLayout
 
     # Geometry, as numbers or names.
 

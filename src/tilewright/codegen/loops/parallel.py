@@ -49,7 +49,7 @@ _TILE = 32
 
 
 @dataclass(slots=True, kw_only=True)
-class Plan:
+class ParallelLoops:
     """Which loops of a nest run in parallel.
 
     Attributes:
@@ -110,7 +110,7 @@ def _private_count(loop: Loop, array: str, setting: Setting) -> Expr | None:
     return extent.count if isinstance(count, int) and 0 < count <= MOST_PRIVATE else None
 
 
-def plan_parallel(stmt: Stmt, setting: Setting, *, device: bool = False) -> Plan:
+def plan_parallel(stmt: Stmt, setting: Setting, *, device: bool = False) -> ParallelLoops:
     """Find the outermost parallel loops of a nest, rewriting it where that gives more of them.
 
     A loop that carries a dependence stays sequential and the loops inside it are tried: a time loop becomes a sequence
@@ -122,7 +122,7 @@ def plan_parallel(stmt: Stmt, setting: Setting, *, device: bool = False) -> Plan
         device: Whether the loops become kernels: then inner loops are brought outside, and there are no sums into
             arrays.
     """
-    planner = _Planner(setting=setting, device=device, plan=Plan(stmt=stmt))
+    planner = _Planner(setting=setting, device=device, plan=ParallelLoops(stmt=stmt))
     for loop in outermost(stmt):
         planner.outer = loop
         planner.visit(loop)
@@ -142,7 +142,7 @@ class _Planner:
 
     setting: Setting
     device: bool
-    plan: Plan
+    plan: ParallelLoops
     outer: Loop | None = None
     _nests: list[tuple[Stmt, Nest]] = field(default_factory=list)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Rows, Site, extent
+from tilewright.codegen.sites import RowPointers, Site, extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.bodies.body import Block
@@ -37,7 +37,7 @@ def beside(own: ir.Expr, other: ir.Expr, offset: int, kind: ir.Vector) -> ir.Shi
     return ir.Shift(own=own, other=other, low=offset < 0, distance=abs(offset), type=kind)
 
 
-def carried(statement: Statement, rows: Rows, block: Block) -> tuple[Carried, ...]:
+def carried(statement: Statement, rows: RowPointers, block: Block) -> tuple[Carried, ...]:
     """The rows read at several places, if the neighbours of these rows of results come by shuffles.
 
     Args:

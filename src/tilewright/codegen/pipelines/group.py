@@ -14,7 +14,7 @@ from tilewright.codegen.boundary import map_name
 from tilewright.codegen.ir.builder import Builder, Value, least, most, select
 from tilewright.codegen.pipelines.loops import PassPorts, Source, conversion_function, pass_function, ports
 from tilewright.codegen.pipelines.rings import Rings
-from tilewright.codegen.pipelines.rows import Rows
+from tilewright.codegen.pipelines.rows import RowFunctions
 from tilewright.codegen.print import c
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.pipelines.problem import PipelineProblem
@@ -78,7 +78,7 @@ class _Tiles:
 
     def __init__(self, rings: Rings) -> None:
         self.rings, self.problem, self.plan, self.rank = rings, rings.problem, rings.plan, rings.rank
-        self.parts = Rows(rings)
+        self.parts = RowFunctions(rings)
         self.passes = [self._pass(number) for number in range(len(self.plan.passes))]
 
     def _pass(self, number: int) -> ir.Function:

@@ -9,7 +9,7 @@ from tilewright.programs.stencil.problem import Boundary
 _BYTE = ir.element("uint8")
 
 
-class Rows:
+class RowFunctions:
     """Functions on rows, per grid.
 
     Attributes:

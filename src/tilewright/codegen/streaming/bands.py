@@ -8,7 +8,7 @@ from tilewright.codegen.sites import Site, constants, unpack
 from tilewright.codegen.streaming.borders import border_function, brim_function, has_borders
 from tilewright.codegen.streaming.copies import ahead_function, fetch_function, load_function, store_function
 from tilewright.codegen.streaming.ends import ends_function
-from tilewright.codegen.streaming.layout import Plan, cut, make_plan, parts
+from tilewright.codegen.streaming.layout import StreamingContext, cut, make_plan, parts
 from tilewright.codegen.streaming.points import stream_function
 from tilewright.codegen.streaming.stages import stage_functions
 from tilewright.codegen.streaming.tile import tile_function
@@ -71,7 +71,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
     return (*_apart(plan, [*result, tile_function(plan)]), _entry(plan, name))
 
 
-def _apart(plan: Plan, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
+def _apart(plan: StreamingContext, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
     """Keep functions as they are written: left to itself, gcc makes one of all and takes twice as long.
 
     The short one at the ends of a row stays inline where the body does not say otherwise.
@@ -80,7 +80,7 @@ def _apart(plan: Plan, functions: list[ir.Function]) -> tuple[ir.Function, ...]:
     return tuple(each if each.kind == "inline" and not apart else replace(each, kind="apart") for each in functions)
 
 
-def _entry(plan: Plan, name: str) -> ir.Function:
+def _entry(plan: StreamingContext, name: str) -> ir.Function:
     """The exported function: bands one after the other, tiles of a band shared by the threads."""
     site = plan.site
     band, bands = ir.Var("band"), ir.Var("bands")
@@ -105,7 +105,7 @@ def _entry(plan: Plan, name: str) -> ir.Function:
     return ir.Function(name=name, params=site.params, body=body, kind="entry", about=about)
 
 
-def _bands(plan: Plan, bands: ir.Var) -> tuple[ir.Stmt, ...]:
+def _bands(plan: StreamingContext, bands: ir.Var) -> tuple[ir.Stmt, ...]:
     """Count the bands; their number is odd or even as :func:`tilewright.schedules.families.streaming.bands` says."""
     fewest = ir.Var("fewest")
     slot = ir.mod(STEPS, 2 * plan.sides)
@@ -114,7 +114,7 @@ def _bands(plan: Plan, bands: ir.Var) -> tuple[ir.Stmt, ...]:
     return (ir.Let(fewest, ir.ceildiv(STEPS, plan.levels)), ir.Let(bands, ir.add(fewest, more)))
 
 
-def _grid(plan: Plan) -> tuple[tuple[ir.Expr, ir.Var, int], ...]:
+def _grid(plan: StreamingContext) -> tuple[tuple[ir.Expr, ir.Var, int], ...]:
     """Per axis its extent, its number of tiles, and the cells by which tiles can differ."""
     rank = plan.site.rank
     extents: list[ir.Expr] = [ir.Var(f"n{axis}") for axis in range(rank)] if rank > 1 else [ir.Int(1), ir.Var("n0")]
@@ -124,7 +124,7 @@ def _grid(plan: Plan) -> tuple[tuple[ir.Expr, ir.Var, int], ...]:
     )
 
 
-def _counts(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _counts(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     lets = [
         ir.Let(number, parts(extent, size, unit))
         for (extent, number, unit), size in zip(_grid(plan), plan.space, strict=True)
@@ -135,7 +135,7 @@ def _counts(plan: Plan) -> tuple[ir.Stmt, ...]:
     return (*lets, ir.Let(ir.Var("count"), total))
 
 
-def _tiles(plan: Plan, band: ir.Var, bands: ir.Var) -> ir.Stmt:
+def _tiles(plan: StreamingContext, band: ir.Var, bands: ir.Var) -> ir.Stmt:
     """The tiles of a band: the innermost axis changes fastest."""
     index: ir.Expr = ir.Var("tile")
     lets: list[ir.Stmt] = []

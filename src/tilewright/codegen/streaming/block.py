@@ -8,7 +8,7 @@ from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Resu
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.passes.write_sums.loop import INDEX
-from tilewright.codegen.streaming.layout import PITCH, Plan, Slabs, slab_at, slabs
+from tilewright.codegen.streaming.layout import PITCH, Slabs, StreamingContext, slab_at, slabs
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Apart, apart
 from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
@@ -29,7 +29,7 @@ class Operands:
     factors: ir.Expr | None = None
 
 
-def parameters(plan: Plan) -> Operands:
+def parameters(plan: StreamingContext) -> Operands:
     """The operands of a stage's function."""
     return Operands(
         slab=lambda field, level, position: slab_at(plan, source(plan, (field, level)), position),
@@ -37,12 +37,12 @@ def parameters(plan: Plan) -> Operands:
     )
 
 
-def stage_outputs(plan: Plan, stage: int) -> tuple[int, ...]:
+def stage_outputs(plan: StreamingContext, stage: int) -> tuple[int, ...]:
     """Fields that a stage produces: updated ones, and in stage 0 those that are only handed on."""
     return tuple(field for field in range(len(plan.fields)) if plan.pipeline.stage_of[field] == stage)
 
 
-def stage_sources(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
+def stage_sources(plan: StreamingContext, stage: int) -> tuple[tuple[int, int], ...]:
     """Versions (field, level) that a stage reads; its own fields' newest ones among them."""
     keys = dict.fromkeys((field, 0) for field in stage_outputs(plan, stage))
     for number in plan.pipeline.stages[stage]:
@@ -51,7 +51,7 @@ def stage_sources(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(keys))
 
 
-def source(plan: Plan, key: tuple[int, int]) -> Slabs:
+def source(plan: StreamingContext, key: tuple[int, int]) -> Slabs:
     """Names of a version that a stage reads."""
     return slabs(plan, key[0], version_tag(key[1]))
 
@@ -61,7 +61,7 @@ def version_tag(level: int) -> str:
     return {1: "new", 0: "now", -1: "prev", -2: "prev2"}[level]
 
 
-def target(plan: Plan, field: int) -> Slabs:
+def target(plan: StreamingContext, field: int) -> Slabs:
     """Names of the version that a stage writes."""
     return slabs(plan, field, "out", write=True)
 
@@ -74,7 +74,7 @@ def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
 
 
 def block_body(
-    plan: Plan, stage: int, code: StageCode, block: StreamBlock, operands: Operands
+    plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, operands: Operands
 ) -> tuple[tuple[ir.Stmt, ...], tuple[float, ...]]:
     """Write one iteration: some rows along axis 0, and some along the middle axis in 3D.
 
@@ -100,7 +100,9 @@ def block_body(
     return (*registers.finish(), *stores), tuple(table.factors if table else ())
 
 
-def _values(plan: Plan, block: RegisterBlock, field: int, code: StageCode, forms: tuple[Sum, ...]) -> Results:
+def _values(
+    plan: StreamingContext, block: RegisterBlock, field: int, code: StageCode, forms: tuple[Sum, ...]
+) -> Results:
     """Write the new values of a field; one that is only handed on is loaded."""
     name, statements = plan.fields[field], plan.site.problem.program.statements
     tape = next((each.tape for each in statements if each.field == name), None)
@@ -114,7 +116,7 @@ def _values(plan: Plan, block: RegisterBlock, field: int, code: StageCode, forms
 class _Slabs:
     """Where the vectors of a stage come from: lifted rows of slabs."""
 
-    def __init__(self, plan: Plan, stage: int, operands: Operands) -> None:
+    def __init__(self, plan: StreamingContext, stage: int, operands: Operands) -> None:
         self.plan, self.stage, self.slab, self.dtype = plan, stage, operands.slab, plan.site.dtype
 
     def key(self, read: Read, at: Place) -> tuple[int, int, Place, int]:

@@ -10,8 +10,8 @@ from tilewright.codegen.streaming.layout import (
     PITCH,
     SLAB,
     N,
-    Plan,
     Slabs,
+    StreamingContext,
     lanes,
     sizes,
     slab_at,
@@ -23,18 +23,18 @@ from tilewright.programs.stencil.problem import Boundary
 FRESH, Y0, ROWS0, ROWS1 = ir.Var("fresh"), ir.Var("y0"), ir.Var("n0"), ir.Var("n1")
 
 
-def has_borders(plan: Plan, field: int) -> bool:
+def has_borders(plan: StreamingContext, field: int) -> bool:
     """Whether anything on an outer axis keeps its values or is read outside."""
     return any(sum(plan.frame(field, axis)) + sum(plan.pipeline.ghosts[field][axis]) for axis in range(plan.rank - 1))
 
 
-def border_params(plan: Plan, field: int) -> tuple[ir.Var, ...]:
+def border_params(plan: StreamingContext, field: int) -> tuple[ir.Var, ...]:
     """Parameters of :func:`border_function`: the new version, the one before, and where the tile lies."""
     new, old = slabs(plan, field, "out", write=True), slabs(plan, field, "now")
     return (*new.params, *old.params, Y0, FRESH, ROWS0, ROWS1, N, GX, GY, EDGE)
 
 
-def near_border(plan: Plan, field: int) -> ir.Expr:
+def near_border(plan: StreamingContext, field: int) -> ir.Expr:
     """Whether :func:`border_function` has anything to do for the rows that start at ``y0``."""
     low = max(plan.frame(field, 0)[0], int(plan.pipeline.ghosts[field][0][0] > 0))
     high = plan.frame(field, 0)[1]
@@ -46,13 +46,13 @@ def near_border(plan: Plan, field: int) -> ir.Expr:
     return test
 
 
-def _near_lines(plan: Plan, field: int) -> tuple[ir.Expr, ir.Expr]:
+def _near_lines(plan: StreamingContext, field: int) -> tuple[ir.Expr, ir.Expr]:
     low, high = plan.frame(field, 1)
     some = sum(plan.pipeline.ghosts[field][1]) > 0
     return ir.lt(GY, max(low, int(some))), ir.gt(ir.add(GY, plan.lines), ir.sub(ROWS1, high))
 
 
-def border_function(plan: Plan, field: int) -> ir.Function:
+def border_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that finishes the slabs of one advance along the outer axes."""
     new, old = slabs(plan, field, "out", write=True), slabs(plan, field, "now")
     stage = plan.pipeline.stage_of[field]
@@ -80,11 +80,11 @@ def border_function(plan: Plan, field: int) -> ir.Function:
     )
 
 
-def _lines_matter(plan: Plan, field: int) -> bool:
+def _lines_matter(plan: StreamingContext, field: int) -> bool:
     return sum(plan.frame(field, 1)) + sum(plan.pipeline.ghosts[field][1]) > 0
 
 
-def _ghost_slabs(plan: Plan, field: int, new: Slabs) -> list[ir.Stmt]:
+def _ghost_slabs(plan: StreamingContext, field: int, new: Slabs) -> list[ir.Stmt]:
     low, high = plan.pipeline.ghosts[field][0]
     sides = plan.boundary(field, 0)
     body: list[ir.Stmt] = []
@@ -97,7 +97,9 @@ def _ghost_slabs(plan: Plan, field: int, new: Slabs) -> list[ir.Stmt]:
     return body
 
 
-def _ghost_slab(plan: Plan, field: int, new: Slabs, rows: tuple[ir.Expr, ir.Expr], side: Boundary) -> ir.Stmt:
+def _ghost_slab(
+    plan: StreamingContext, field: int, new: Slabs, rows: tuple[ir.Expr, ir.Expr], side: Boundary
+) -> ir.Stmt:
     """Fill one slab outside the grid where it and its source are at hand."""
     keep = plan.pipeline.keep[field]
     to, start = ir.Var("to"), ir.Var("from")
@@ -132,16 +134,16 @@ def _ghost_slab(plan: Plan, field: int, new: Slabs, rows: tuple[ir.Expr, ir.Expr
     return ir.If(held(ir.sub(rows[0], Y0)), tuple(fill))
 
 
-def _before(plan: Plan) -> ir.Expr:
+def _before(plan: StreamingContext) -> ir.Expr:
     """Elements of a row before its first vector."""
     return ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V"))
 
 
-def _copy_slab(plan: Plan, to: ir.Expr, start: ir.Expr) -> ir.Stmt:
+def _copy_slab(plan: StreamingContext, to: ir.Expr, start: ir.Expr) -> ir.Stmt:
     return ir.Intrinsic("copy", (ir.sub(to, _before(plan)), ir.sub(start, _before(plan)), SLAB), plan.site.dtype)
 
 
-def brim_function(plan: Plan, field: int) -> ir.Function:
+def brim_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that finishes the rows at the ends of a plane: those that keep their values, those outside."""
     plane, old = ir.Var("plane", ir.pointer(plan.site.dtype)), ir.Var("old", ir.const_pointer(plan.site.dtype))
     low, high = plan.frame(field, 1)
@@ -185,7 +187,9 @@ def brim_function(plan: Plan, field: int) -> ir.Function:
     )
 
 
-def _ghost_line(plan: Plan, field: int, rows: tuple[ir.Expr, ir.Expr], side: Boundary) -> tuple[ir.Stmt, ...]:
+def _ghost_line(
+    plan: StreamingContext, field: int, rows: tuple[ir.Expr, ir.Expr], side: Boundary
+) -> tuple[ir.Stmt, ...]:
     start = ir.sub(rows[0], _before(plan))
     if side.kind != "constant":
         return (ir.Intrinsic("copy", (start, ir.sub(rows[1], _before(plan)), PITCH), plan.site.dtype),)

@@ -11,7 +11,7 @@ from tilewright.codegen.streaming.layout import (
     X0,
     X1,
     N,
-    Plan,
+    StreamingContext,
     lanes,
     row_width,
     sizes,
@@ -28,7 +28,7 @@ BOUNDS = (ir.Var("ya"), ir.Var("yb"), ir.Var("za"), ir.Var("zb"), X0, X1)
 """A tile's own cells: along axis 0, along the middle axis in 3D, along the innermost axis."""
 
 
-def fetch_function(plan: Plan) -> ir.Function:
+def fetch_function(plan: StreamingContext) -> ir.Function:
     """The cells of a row as one piece: in place, or copied where they would lie before the first cell of all.
 
     Cells outside the grid may hold anything, but nothing outside the array is read.
@@ -61,7 +61,7 @@ def fetch_function(plan: Plan) -> ir.Function:
     )
 
 
-def global_row(plan: Plan, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
+def global_row(plan: StreamingContext, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
     """A row of the grid; axis 0 is ``y``, and ``z`` the middle axis in 3D."""
     if plan.site.rank == 1:
         return base
@@ -69,7 +69,7 @@ def global_row(plan: Plan, base: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
     return ir.add(row, ir.op(ir.Operator.MUL, z, stride(1))) if plan.rank == 3 else row
 
 
-def load_function(plan: Plan, field: int) -> ir.Function:
+def load_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that brings the rows of one advance in."""
     new = slabs(plan, field, "out", write=True)
     base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
@@ -98,7 +98,7 @@ def load_function(plan: Plan, field: int) -> ir.Function:
     )
 
 
-def ahead_function(plan: Plan, field: int) -> ir.Function:
+def ahead_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that asks for a share of the rows that the next advance loads, before they are needed; in 2D."""
     base, y0, x = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("y0"), ir.Var("x")
     part, shares = ir.Var("part"), ir.Var("shares")
@@ -117,7 +117,7 @@ def ahead_function(plan: Plan, field: int) -> ir.Function:
     )
 
 
-def outer(plan: Plan, strides: str = "s") -> tuple[ir.Var, ...]:
+def outer(plan: StreamingContext, strides: str = "s") -> tuple[ir.Var, ...]:
     """Extents and strides of the outer axes.
 
     Args:
@@ -129,12 +129,12 @@ def outer(plan: Plan, strides: str = "s") -> tuple[ir.Var, ...]:
     return (*names, *(ir.Var(f"{strides}{axis}") for axis in range(plan.site.rank - 1)))
 
 
-def strides_in(plan: Plan, field: int) -> str:
+def strides_in(plan: StreamingContext, field: int) -> str:
     """First letter of the names of the strides with which a field is read; one that does not change is the caller's."""
     return "i" if plan.fields[field] in plan.site.problem.program.updated else "p"
 
 
-def store_function(plan: Plan, field: int) -> ir.Function:
+def store_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that writes the tile's own cells of one advance to the grid."""
     new = slabs(plan, field, "out", write=True)
     base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))

@@ -3,10 +3,10 @@
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.sites import literal
-from tilewright.codegen.streaming.layout import EDGE, GX, VECTORS, N, Plan, lanes, place, row_width, sizes
+from tilewright.codegen.streaming.layout import EDGE, GX, VECTORS, N, StreamingContext, lanes, place, row_width, sizes
 
 
-def ends_function(plan: Plan, field: int) -> ir.Function:
+def ends_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that finishes a row: cells that keep their values, cells outside the grid, shifted vectors."""
     row, old = ir.Var("row", ir.pointer(plan.site.dtype)), ir.Var("old", ir.const_pointer(plan.site.dtype))
     edits = (*_kept(plan, field, row, old), *row_ghosts(plan, field, row))
@@ -21,7 +21,7 @@ def ends_function(plan: Plan, field: int) -> ir.Function:
     )
 
 
-def _kept(plan: Plan, field: int, row: ir.Var, old: ir.Var) -> tuple[ir.Stmt, ...]:
+def _kept(plan: StreamingContext, field: int, row: ir.Var, old: ir.Var) -> tuple[ir.Stmt, ...]:
     low, high = plan.frame(field, plan.rank - 1)
     dtype, x = plan.site.dtype, ir.Var("x")
     at = place(ir.sub(x, GX))
@@ -36,7 +36,7 @@ def _kept(plan: Plan, field: int, row: ir.Var, old: ir.Var) -> tuple[ir.Stmt, ..
     return tuple(stmts)
 
 
-def row_ghosts(plan: Plan, field: int, row: ir.Var) -> tuple[ir.Stmt, ...]:
+def row_ghosts(plan: StreamingContext, field: int, row: ir.Var) -> tuple[ir.Stmt, ...]:
     """Cells outside the grid along the innermost axis, where the row holds them."""
     axis, dtype = plan.rank - 1, plan.site.dtype
     low, high = plan.pipeline.ghosts[field][axis]

@@ -21,7 +21,7 @@ PITCH, SLAB, VECTORS, EDGE = ir.Var("pitch"), ir.Var("slab"), ir.Var("vectors"),
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class StreamingContext:
     """What the parts of a streaming kernel share; axes count as in :mod:`tilewright.schedules.streaming.levels`.
 
     Attributes:
@@ -114,7 +114,7 @@ class Plan:
         return f"{self.site.prefix}_{part}"
 
 
-def make_plan(site: Site, tiling: Tiling) -> Plan:
+def make_plan(site: Site, tiling: Tiling) -> StreamingContext:
     """Lay a streaming kernel out."""
     problem = site.problem
     whole = complete(problem, tiling)
@@ -130,7 +130,7 @@ def make_plan(site: Site, tiling: Tiling) -> Plan:
         )
     unit = line_cells(problem)
     width = round_up(round_up(space[-1], unit) + sum(halo[-1]), unit)
-    return Plan(
+    return StreamingContext(
         site=site,
         pipeline=pipeline,
         levels=whole.time,
@@ -141,19 +141,19 @@ def make_plan(site: Site, tiling: Tiling) -> Plan:
     )
 
 
-def lanes(plan: Plan) -> ir.Lanes:
+def lanes(plan: StreamingContext) -> ir.Lanes:
     """Lanes of a vector."""
     return ir.Lanes(plan.site.dtype)
 
 
-def row_width(plan: Plan) -> ir.Expr:
+def row_width(plan: StreamingContext) -> ir.Expr:
     """Cells of a lifted row: what is needed, but as many vectors as they have lanes."""
     if plan.width == plan.widest:
         return ir.Int(plan.width)
     return ir.largest(plan.width, ir.mul(lanes(plan), lanes(plan)))
 
 
-def sizes(plan: Plan) -> tuple[ir.Stmt, ...]:
+def sizes(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name the sizes of rows: vectors of a row, distance of rows (an odd number of vectors), distance of slabs."""
     vectors = ir.div(row_width(plan), lanes(plan))
     whole = ir.or_(ir.add(VECTORS, sum(plan.reach)), 1)
@@ -186,14 +186,14 @@ class Slabs:
         return (self.passing, self.fresh, self.older)
 
 
-def slabs(plan: Plan, field: int, tag: str, *, write: bool = False) -> Slabs:
+def slabs(plan: StreamingContext, field: int, tag: str, *, write: bool = False) -> Slabs:
     """Name one version of a field."""
     kind = ir.Pointer(plan.site.dtype, const=not write)
     name = f"{plan.fields[field]}_{tag}"
     return Slabs(field, ir.Var(f"{name}_passing", kind), ir.Var(f"{name}_fresh", kind), ir.Var(f"{name}_older", kind))
 
 
-def slab_at(plan: Plan, version: Slabs, position: int) -> ir.Expr:
+def slab_at(plan: StreamingContext, version: Slabs, position: int) -> ir.Expr:
     """The slab at a position known now: 0 is the first of this advance, negative ones are of the one before."""
     keep, passing = plan.pipeline.keep[version.field], plan.passing(version.field)
     if position < 0:
@@ -203,7 +203,7 @@ def slab_at(plan: Plan, version: Slabs, position: int) -> ir.Expr:
     return ir.add(version.fresh, ir.mul(SLAB, position - passing))
 
 
-def slab_somewhere(plan: Plan, version: Slabs, position: ir.Expr) -> ir.Expr:
+def slab_somewhere(plan: StreamingContext, version: Slabs, position: ir.Expr) -> ir.Expr:
     """The slab at a position known when the kernel runs."""
     keep, passing = plan.pipeline.keep[version.field], plan.passing(version.field)
     old = ir.add(version.older, ir.op(ir.Operator.MUL, ir.add(position, keep), SLAB))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.streaming.block import Operands, block_body, source, stage_outputs, target, version_tag
-from tilewright.codegen.streaming.layout import VECTORS, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.streaming.layout import VECTORS, StreamingContext, lanes, mul_vector, sizes, slab_at
 from tilewright.schedules.bodies.body import StageCode, StreamBlock
 
 
@@ -35,7 +35,7 @@ class Planes:
 
 
 def planes_function(
-    plan: Plan, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[ir.Stmt, ...]
+    plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[ir.Stmt, ...]
 ) -> Planes:
     """Write the function for a number of planes and lines.
 

@@ -22,7 +22,7 @@ from tilewright.codegen.streaming.layout import (
     X0,
     X1,
     N,
-    Plan,
+    StreamingContext,
     lanes,
     place,
     row_width,
@@ -34,7 +34,7 @@ from tilewright.codegen.streaming.layout import (
 Y0 = ir.Var("y0")
 
 
-def near_rows(plan: Plan, field: int, y0: ir.Expr) -> ir.Expr:
+def near_rows(plan: StreamingContext, field: int, y0: ir.Expr) -> ir.Expr:
     """Whether any cell with sources or receivers lies in the rows, or planes, of the advance that starts at ``y0``."""
     site = plan.site
     if site.rank == 1:
@@ -50,14 +50,14 @@ def near_rows(plan: Plan, field: int, y0: ir.Expr) -> ir.Expr:
     return found or ir.Int(0)
 
 
-def stream_params(plan: Plan, field: int) -> tuple[ir.Var, ...]:
+def stream_params(plan: StreamingContext, field: int) -> tuple[ir.Var, ...]:
     """Parameters of :func:`stream_function`: the new version, its step, and where the tile lies."""
     new = slabs(plan, field, "out", write=True)
     shared = (plan.site.params[1], *plan.site.params[3:], ir.Var("t"), *new.params[:2])
     return (*shared, Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
 
 
-def stream_function(plan: Plan, field: int) -> ir.Function:
+def stream_function(plan: StreamingContext, field: int) -> ir.Function:
     """A function that adds the sources of a field to the rows of one advance, and records its tile's own cells."""
     site, name = plan.site, plan.fields[field]
     new = slabs(plan, field, "out", write=True)
@@ -81,7 +81,7 @@ def stream_function(plan: Plan, field: int) -> ir.Function:
 
 
 def _in_slab(
-    plan: Plan, field: int, slab: tuple[ir.Expr, ir.Expr], numbers: ir.Var, *, records: bool
+    plan: StreamingContext, field: int, slab: tuple[ir.Expr, ir.Expr], numbers: ir.Var, *, records: bool
 ) -> tuple[ir.Stmt, ...]:
     site, (start, y) = plan.site, slab
     end = ir.add(GX, row_width(plan))

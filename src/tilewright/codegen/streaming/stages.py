@@ -19,7 +19,18 @@ from tilewright.codegen.streaming.block import (
     stage_sources,
     target,
 )
-from tilewright.codegen.streaming.layout import EDGE, GX, PITCH, VECTORS, N, Plan, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.streaming.layout import (
+    EDGE,
+    GX,
+    PITCH,
+    VECTORS,
+    N,
+    StreamingContext,
+    lanes,
+    mul_vector,
+    sizes,
+    slab_at,
+)
 from tilewright.codegen.streaming.planes import Planes, planes_function
 from tilewright.schedules.bodies.body import StageCode
 from tilewright.schedules.streaming.levels import line_cells
@@ -29,7 +40,7 @@ CHUNK = ir.Var("chunk")
 LINE = ir.Var("line")
 
 
-def stage_params(plan: Plan, stage: int) -> tuple[ir.Var, ...]:
+def stage_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
     """Parameters of a stage's function."""
     names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
     names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
@@ -37,18 +48,18 @@ def stage_params(plan: Plan, stage: int) -> tuple[ir.Var, ...]:
     return (plan.site.params[2], *names, *lines, GX, N, EDGE)
 
 
-def ahead_params(plan: Plan, stage: int) -> tuple[ir.Var, ...]:
+def ahead_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
     """Parameters of a stage in 3D for the cells that the next advance loads: where they start, how they go on."""
     starts = [next_name(plan, field, age) for field, age in loaded(plan, stage)]
     return (*(var for start in starts for var in (start, *next_strides(start))), CHUNK)
 
 
-def loaded(plan: Plan, stage: int) -> tuple[tuple[int, int], ...]:
+def loaded(plan: StreamingContext, stage: int) -> tuple[tuple[int, int], ...]:
     """Fields of a stage and their versions, by age, that every advance loads."""
     return tuple((field, age) for field in stage_outputs(plan, stage) for age in range(plan.pipeline.history[field]))
 
 
-def next_name(plan: Plan, field: int, age: int) -> ir.Var:
+def next_name(plan: StreamingContext, field: int, age: int) -> ir.Var:
     """Name of the pointer to what the next advance loads."""
     return ir.Var(f"next_{plan.fields[field]}{age or ''}", ir.const_pointer(plan.site.dtype))
 
@@ -58,7 +69,7 @@ def next_strides(start: ir.Var) -> tuple[ir.Var, ir.Var]:
     return ir.Var(f"{start.name}_plane"), ir.Var(f"{start.name}_row")
 
 
-def stage_functions(plan: Plan, stage: int) -> tuple[ir.Function, ...]:
+def stage_functions(plan: StreamingContext, stage: int) -> tuple[ir.Function, ...]:
     """The function that computes one stage over the rows of one advance, the ends of the rows included.
 
     It comes last, after functions that it calls.
@@ -70,7 +81,7 @@ def stage_functions(plan: Plan, stage: int) -> tuple[ir.Function, ...]:
     return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
 
 
-def _variant(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
+def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
     """The same for many registers, or for few."""
     lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
     if code.planes:
@@ -83,7 +94,7 @@ def _variant(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ...]
     return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
 
 
-def _in_planes(plan: Plan, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
+def _in_planes(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
     """A stage that computes several planes of results at a time, by functions of their own."""
     lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan))
     functions: dict[tuple[int, int], Planes] = {}
@@ -116,7 +127,7 @@ def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) ->
     )
 
 
-def _stage(plan: Plan, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool) -> ir.Function:
+def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool) -> ir.Function:
     new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
     return ir.Function(
         name=plan.name(f"stage_{stage}"),
@@ -127,14 +138,14 @@ def _stage(plan: Plan, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool)
     )
 
 
-def _rows(plan: Plan, stage: int, lines: int, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+def _rows(plan: StreamingContext, stage: int, lines: int, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Compute and finish the rows of one block."""
     low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
     inner = ir.For(var=INDEX, low=low, high=ir.add(low, mul_vector(VECTORS)), step=lanes(plan), body=body)
     return (inner, *_finish(plan, stage, lines))
 
 
-def _finish(plan: Plan, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
+def _finish(plan: StreamingContext, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
     """Finish the rows of one block, and ask for cells that the next advance loads."""
     low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
     ends = []
@@ -150,7 +161,7 @@ def _finish(plan: Plan, stage: int, lines: int) -> tuple[ir.Stmt, ...]:
     return (*ends, *asks)
 
 
-def _aheads(plan: Plan, stage: int, line: int) -> tuple[ir.Stmt, ...]:
+def _aheads(plan: StreamingContext, stage: int, line: int) -> tuple[ir.Stmt, ...]:
     """After every row, ask for a few cells that the next advance loads: memory works while the levels are computed."""
     unit, x = line_cells(plan.site.problem), ir.Var("x")
     body: list[ir.Stmt] = []
@@ -164,10 +175,10 @@ def _aheads(plan: Plan, stage: int, line: int) -> tuple[ir.Stmt, ...]:
     return tuple(body)
 
 
-def _previous(plan: Plan, stage: int, field: int, shift: int, low: ir.Expr) -> ir.Expr:
+def _previous(plan: StreamingContext, stage: int, field: int, shift: int, low: ir.Expr) -> ir.Expr:
     return ir.add(slab_at(plan, source(plan, (field, 0)), shift - plan.lag(stage, stage, 1)), low)
 
 
-def _scalars(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
+def _scalars(plan: StreamingContext, stage: int) -> tuple[ir.Stmt, ...]:
     statements = plan.site.problem.program.statements
     return scalar_lets(plan.site, [statements[number] for number in plan.pipeline.stages[stage]])

@@ -5,7 +5,19 @@ from tilewright.codegen.sites import stride, unpack
 from tilewright.codegen.streaming.block import source, stage_outputs, stage_sources, version_tag
 from tilewright.codegen.streaming.borders import has_borders, near_border
 from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
-from tilewright.codegen.streaming.layout import EDGE, GX, GY, SLAB, X0, N, Plan, lanes, row_width, sizes, slabs
+from tilewright.codegen.streaming.layout import (
+    EDGE,
+    GX,
+    GY,
+    SLAB,
+    X0,
+    N,
+    StreamingContext,
+    lanes,
+    row_width,
+    sizes,
+    slabs,
+)
 from tilewright.codegen.streaming.points import near_rows
 from tilewright.codegen.streaming.stages import loaded
 from tilewright.schedules.streaming.levels import line_cells
@@ -21,12 +33,12 @@ T, LEVELS, TURN, SIDE, START, VERSION = (
 _Y0 = ir.Var("y0")
 
 
-def _spare(plan: Plan) -> ir.Var:
+def _spare(plan: StreamingContext) -> ir.Var:
     """Memory for two rows as they lie in the grid."""
     return ir.Var("spare", ir.pointer(plan.site.dtype))
 
 
-def tile_function(plan: Plan) -> ir.Function:
+def tile_function(plan: StreamingContext) -> ir.Function:
     """A function that advances one tile through one band."""
     pipeline, history = plan.pipeline, max(plan.pipeline.history)
     lag, below = pipeline.lag, pipeline.below[0]
@@ -58,11 +70,11 @@ def tile_function(plan: Plan) -> ir.Function:
     )
 
 
-def _ring(plan: Plan) -> ir.Var:
+def _ring(plan: StreamingContext) -> ir.Var:
     return ir.Var("ring", ir.pointer(plan.site.dtype))
 
 
-def _extents(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _extents(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name extents and strides; a program in 1D runs as one in 2D with a single row."""
     if plan.site.rank > 1:
         return (*unpack(plan.site), ir.Let(N, ir.Var(f"n{plan.site.rank - 1}")))
@@ -75,7 +87,7 @@ def _extents(plan: Plan) -> tuple[ir.Stmt, ...]:
     )
 
 
-def _ends_of_run(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _ends_of_run(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name whether this band reads or writes the caller's arrays, and the strides on both sides."""
     size, axes = plan.site.params[1], plan.site.rank - 1
     place = 3 + plan.site.rank + axes
@@ -98,25 +110,25 @@ def _ends_of_run(plan: Plan) -> tuple[ir.Stmt, ...]:
     return tuple(lets)
 
 
-def _lifted_in(plan: Plan, field: int) -> ir.Expr:
+def _lifted_in(plan: StreamingContext, field: int) -> ir.Expr:
     """Whether a field's rows lie lifted in memory; those of fields that do not change are the caller's."""
     return LIFTED_IN if plan.fields[field] in plan.site.problem.program.updated else ir.Int(0)
 
 
-def _callers(plan: Plan, field: int, age: ir.Expr) -> ir.Expr:
+def _callers(plan: StreamingContext, field: int, age: ir.Expr) -> ir.Expr:
     """The caller's array that holds a version of a field, by age."""
     place = len(plan.fields) + sum(plan.pipeline.history[:field])
     return ir.Load(plan.site.params[0], ir.add(age, place), ir.pointer(plan.site.dtype))
 
 
-def _results(plan: Plan, field: int) -> ir.Expr:
+def _results(plan: StreamingContext, field: int) -> ir.Expr:
     """The array that takes the newest version of a field."""
     updated = [name for name in plan.fields if name in plan.site.problem.program.updated]
     place = len(plan.fields) + sum(plan.pipeline.history) + updated.index(plan.fields[field])
     return ir.Load(plan.site.params[0], ir.Int(place), ir.pointer(plan.site.dtype))
 
 
-def _where(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _where(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name where the rows of the tile start, and whether they reach an end of the grid."""
     frames = [plan.frame(field, plan.rank - 1) for field in range(len(plan.fields))]
     low, high = (max(frame[side] for frame in frames) for side in (0, 1))
@@ -131,7 +143,7 @@ def _where(plan: Plan) -> tuple[ir.Stmt, ...]:
     )
 
 
-def _layout(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _layout(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     """Name where the slabs of every field start, and the spare row behind them."""
     lets: list[ir.Stmt] = []
     at: ir.Expr = ir.add(_ring(plan), ir.op(ir.Operator.MUL, ir.Int(plan.reach[0]), ir.Var("V")))
@@ -141,11 +153,11 @@ def _layout(plan: Plan) -> tuple[ir.Stmt, ...]:
     return (*lets, ir.Let(_spare(plan), at))
 
 
-def _memory(plan: Plan, field: int) -> ir.Var:
+def _memory(plan: StreamingContext, field: int) -> ir.Var:
     return ir.Var(f"m_{plan.fields[field]}", ir.pointer(plan.site.dtype))
 
 
-def _version(plan: Plan, field: int, version: ir.Expr) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
+def _version(plan: StreamingContext, field: int, version: ir.Expr) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
     """Passing, fresh and older slabs of a version (counted from the start of the band)."""
     keep, count = plan.pipeline.keep[field], plan.pipeline.versions[field]
     base = _memory(plan, field)
@@ -158,7 +170,7 @@ def _version(plan: Plan, field: int, version: ir.Expr) -> tuple[ir.Expr, ir.Expr
     return passing, fresh, older
 
 
-def _unit(plan: Plan, stage: int) -> ir.Stmt:
+def _unit(plan: StreamingContext, stage: int) -> ir.Stmt:
     """One stage of one step: load or compute the rows of one advance, finish them, write them."""
     pipeline = plan.pipeline
     left = ir.sub(ir.sub(LEVELS, 1), T)
@@ -176,12 +188,14 @@ def _unit(plan: Plan, stage: int) -> ir.Stmt:
     return ir.Scope((place, ir.If(live, tuple(body))))
 
 
-def _names(plan: Plan, field: int, tag: str, version: ir.Expr, *, write: bool = False) -> tuple[ir.Stmt, ...]:
+def _names(
+    plan: StreamingContext, field: int, tag: str, version: ir.Expr, *, write: bool = False
+) -> tuple[ir.Stmt, ...]:
     names = slabs(plan, field, tag, write=write).params
     return tuple(ir.Let(var, value) for var, value in zip(names, _version(plan, field, version), strict=True))
 
 
-def _slot(plan: Plan, field: int, side: ir.Expr, version: ir.Expr) -> ir.Expr:
+def _slot(plan: StreamingContext, field: int, side: ir.Expr, version: ir.Expr) -> ir.Expr:
     """Cell zero of the slot that holds a version on one side; versions count from the start of the run."""
     base = ir.Load(plan.site.params[0], ir.Int(field), ir.pointer(plan.site.dtype))
     if plan.fields[field] not in plan.site.problem.program.updated:
@@ -191,7 +205,7 @@ def _slot(plan: Plan, field: int, side: ir.Expr, version: ir.Expr) -> ir.Expr:
     return ir.add(base, ir.op(ir.Operator.MUL, ir.add(rest, shift), ir.Var("slot")))
 
 
-def _source(plan: Plan, field: int, age: ir.Expr) -> ir.Expr:
+def _source(plan: StreamingContext, field: int, age: ir.Expr) -> ir.Expr:
     """Where a band reads a version of a field, by age."""
     slot = _slot(plan, field, SIDE, ir.sub(VERSION, age))
     if plan.fields[field] not in plan.site.problem.program.updated:
@@ -199,7 +213,7 @@ def _source(plan: Plan, field: int, age: ir.Expr) -> ir.Expr:
     return ir.select(FROM_CALLER, _callers(plan, field, age), slot)
 
 
-def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
+def _loads(plan: StreamingContext, fields: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
     """Load the versions that the band starts from."""
     body: list[ir.Stmt] = []
     for field in fields:
@@ -215,14 +229,14 @@ def _loads(plan: Plan, fields: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
     return tuple(body)
 
 
-def _next(plan: Plan, field: int, age: int) -> tuple[ir.Expr, ir.Expr]:
+def _next(plan: StreamingContext, field: int, age: int) -> tuple[ir.Expr, ir.Expr]:
     """The version and the first row that the next advance loads."""
     lag = plan.pipeline.lag
     back = -(age + 1) * lag.period + lag.offsets[plan.pipeline.stage_of[field]]
     return _source(plan, field, ir.Int(age)), ir.add(START, plan.rows - back)
 
 
-def _aheads(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
+def _aheads(plan: StreamingContext, stage: int) -> tuple[ir.Stmt, ...]:
     """While the levels are computed, the next rows to load are on their way."""
     if plan.rank == 3:
         return ()
@@ -238,12 +252,12 @@ def _aheads(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
     return tuple(calls)
 
 
-def _first_cell(plan: Plan, field: int) -> ir.Expr:
+def _first_cell(plan: StreamingContext, field: int) -> ir.Expr:
     """The place in a row of memory at which a tile's rows start."""
     return ir.select(LIFTED_IN, ir.Int(0), GX) if plan.fields[field] in plan.site.problem.program.updated else GX
 
 
-def _ahead_args(plan: Plan, stage: int) -> list[ir.Expr]:
+def _ahead_args(plan: StreamingContext, stage: int) -> list[ir.Expr]:
     """In 3D a stage asks for its share itself, row by row: a piece of every row of the next planes."""
     args: list[ir.Expr] = []
     whole: ir.Expr = ir.Int(1)
@@ -260,7 +274,7 @@ def _ahead_args(plan: Plan, stage: int) -> list[ir.Expr]:
     return [*args, chunk]
 
 
-def _compute(plan: Plan, stage: int, left: ir.Expr) -> ir.Stmt:
+def _compute(plan: StreamingContext, stage: int, left: ir.Expr) -> ir.Stmt:
     """Call a stage."""
     lets: list[ir.Stmt] = []
     args: list[ir.Expr] = [plan.site.params[2]]
@@ -278,7 +292,7 @@ def _compute(plan: Plan, stage: int, left: ir.Expr) -> ir.Stmt:
     return ir.Scope((*lets, ir.Call(plan.name(f"stage_{stage}"), (*args, GX, N, EDGE))))
 
 
-def _finish(plan: Plan, field: int) -> tuple[ir.Stmt, ...]:
+def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
     """Finish the new rows of a field at the ends of the grid, and write those of the last versions."""
     new, history = slabs(plan, field, "out", write=True), plan.pipeline.history[field]
     result: list[ir.Stmt] = []

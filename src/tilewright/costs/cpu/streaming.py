@@ -109,7 +109,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     return (bands, float(np.prod(cuts)), points, words_in, words_out, footprint, compute, move)
 
 
-def _known(setting: Setting) -> tuple[streaming.Footing, Uses]:
+def _known(setting: Setting) -> tuple[streaming.TileGrowth, Uses]:
     if setting.stream is None or setting.reuse is None:
         raise UsageError("the cost of streaming tiles is known for CPUs and where such tiles are legal")
     return setting.stream, setting.reuse

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.gpu.terms import Constants
-from tilewright.costs.gpu.threads import Case, evaluate
+from tilewright.costs.gpu.threads import TilingBatch, evaluate
 from tilewright.costs.hardware import Hardware
 
 NOISE = 0.2
@@ -47,7 +47,7 @@ class Points:
         seconds: Their measured times; shape (n,).
     """
 
-    case: Case
+    case: TilingBatch
     seconds: Floats
 
 

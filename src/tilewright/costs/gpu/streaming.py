@@ -29,7 +29,7 @@ from tilewright.costs.gpu.terms import STREAMING, Compiled
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.streaming.block import Footing
+from tilewright.schedules.streaming.block import BlockGrowth
 
 LOAD_SLOTS, ADVANCE_SLOTS = 5.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, and per advance, by NVRTC's code."""
@@ -37,7 +37,7 @@ BARRIER_CYCLES, SHARED_CYCLES = 30.0, 25.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class StreamTiles:
     """Tiles of n tilings, each of shape (n,).
 
     Attributes:
@@ -82,12 +82,12 @@ def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
     return max(issue, _arithmetic(setting, foot, gpu) * foot.stages) / gpu.clock
 
 
-def _arithmetic(setting: Setting, foot: Footing, gpu: Hardware) -> float:
+def _arithmetic(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
     """Arithmetic instructions of a cell, in those of float32."""
     return body(foot.program).arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
 
 
-def _cell_slots(setting: Setting, foot: Footing, gpu: Hardware) -> float:
+def _cell_slots(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
     """Instructions of a cell and level besides what threads hand to each other."""
     cell = _arithmetic(setting, foot, gpu) + 3.0 * foot.constant_reads
     if setting.c_iter.source in {"paper", "measured"}:
@@ -142,13 +142,13 @@ def evaluate(sizes: Sizes, setting: Setting, gpu: Hardware, compiled: Compiled |
     )
 
 
-def _footing(setting: Setting) -> Footing:
+def _footing(setting: Setting) -> BlockGrowth:
     if setting.block is None:
         raise UsageError("the cost of streaming tiles is known in 2D and 3D, and where such tiles are legal")
     return setting.block
 
 
-def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
+def blocks_of(sizes: Sizes, setting: Setting, foot: BlockGrowth) -> StreamTiles:
     """Count what the tiles are.
 
     Raises:
@@ -175,7 +175,7 @@ def blocks_of(sizes: Sizes, setting: Setting, foot: Footing) -> Block:
     inner = zip(extents[1:], sizes.threads[1:], strict=True)
     held = _held(foot, levels, tuple(ceil_div(extent, count) for extent, count in inner), sizes.threads[1:])
     first = np.minimum(sizes.space[0], setting.shape[0])
-    return Block(
+    return StreamTiles(
         levels=levels,
         bands=ceil_div(max(1, setting.steps) + 0 * levels, levels),
         rows=1.0 * first + grown[0] / 2 + foot.lag_base + foot.lag_rate * levels,
@@ -208,7 +208,7 @@ class _Held:
     published: Ints
 
 
-def _held(foot: Footing, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
+def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
     table = np.stack([levels, *cells, *threads])
     unique, places = np.unique(table, axis=1, return_inverse=True)
     found = []
@@ -223,7 +223,7 @@ def _held(foot: Footing, levels: Ints, cells: tuple[Ints, ...], threads: tuple[I
     return _Held(*columns)
 
 
-def _resident(block: Block, setting: Setting, gpu: Hardware, compiled: Compiled | None) -> Ints:
+def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: Compiled | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
     asked: Ints = stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS * block.turns + block.words
     used: Ints = np.minimum(MOST_REGISTERS, -(-asked // 8) * 8)
@@ -243,9 +243,9 @@ def _resident(block: Block, setting: Setting, gpu: Hardware, compiled: Compiled 
 class _Cycles:
     """Cycles of a multiprocessor for so many blocks together, one tile each."""
 
-    block: Block
+    block: StreamTiles
     setting: Setting
-    foot: Footing
+    foot: BlockGrowth
     gpu: Hardware
 
     def all(self, together: Ints | Floats) -> Floats:

@@ -35,7 +35,7 @@ PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class TilingBatch:
     """Tilings of one problem with everything that does not depend on a machine's speed or on constants.
 
     Attributes:
@@ -52,7 +52,7 @@ class Case:
     threads: Threads
     work: Work
 
-    def take(self, index: Ints | Flags) -> "Case":
+    def take(self, index: Ints | Flags) -> "TilingBatch":
         """Return the case with some of its tilings."""
         names = Work.__slots__
         work = Work(**{name: getattr(self.work, name)[index] for name in names})
@@ -104,7 +104,7 @@ class Terms:
         return {**plain, "bound_by": self.bound_by(index)}
 
 
-def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting) -> Case:
+def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting) -> TilingBatch:
     """Count what the tilings' code does.
 
     Args:
@@ -123,11 +123,11 @@ def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting
     if rank < 2 or len(sizes.space) != rank or len(threads) != rank:
         raise UsageError(f"thread blocks need a hybrid tile and threads along each of {rank} axes (two or more)")
     work = count(program, sizes, threads, setting)
-    return Case(program=program, setting=setting, sizes=sizes, threads=threads, work=work)
+    return TilingBatch(program=program, setting=setting, sizes=sizes, threads=threads, work=work)
 
 
 def evaluate(
-    case: Case,
+    case: TilingBatch,
     gpu: Hardware,
     constants: Constants | None = None,
     off: Collection[str] = (),
@@ -194,7 +194,7 @@ def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[s
     }
 
 
-def _tiles(case: Case, known: Constants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
+def _tiles(case: TilingBatch, known: Constants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
     """Return the whole tiles per block that all wavefronts are worth, the boundary's share of them, and launches."""
     setting, sizes, rows = case.setting, case.sizes, case.work.rows
     slow = 1.0 if "boundary_tiles" in off else known.boundary
@@ -210,7 +210,7 @@ def _tiles(case: Case, known: Constants, off: Collection[str]) -> tuple[Floats, 
 class _Model:
     """The cycles that c blocks take for one tile each."""
 
-    case: Case
+    case: TilingBatch
     gpu: Hardware
     constants: Constants
     here: Residency

@@ -37,7 +37,7 @@ _EXTENTS = frozenset(extent_of(axis).name for axis in range(MAX_RANK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class BlockCounts:
     """A full block: attributes as of :class:`tilewright.schedules.counting.counts.Counts`."""
 
     points: int = 0
@@ -51,7 +51,7 @@ def endless(tree: Node) -> bool:
     return any(isinstance(each, Loop) and each.subtile and names_in(each.high) & _EXTENTS for each in nodes(tree))
 
 
-def block_of(problem: Problem, tree: Node) -> Block:
+def block_of(problem: Problem, tree: Node) -> BlockCounts:
     """Count the words of a full block of a problem's tree; of a tree without tiles, those of its costliest sweep."""
     if not any(isinstance(each, Parallel | Wavefronts) for each in nodes(tree)):
         return _sweep(problem)
@@ -59,9 +59,9 @@ def block_of(problem: Problem, tree: Node) -> Block:
     tiles = [walk.work(tile, names) for tile, names in walk.tiles(tree, walk.sizes())]
     found = max(tiles, key=lambda work: work.points, default=_Work())
     if not found.points:
-        return Block()
+        return BlockCounts()
     if found.own:
-        return Block(points=found.points, live_in=found.loaded, live_out=found.stored, footprint=found.own)
+        return BlockCounts(points=found.points, live_in=found.loaded, live_out=found.stored, footprint=found.own)
     return _shared_memory(walk, tree, found)
 
 
@@ -71,11 +71,11 @@ def _cut_in_time(tree: Node) -> bool:
     return any(isinstance(end, Combined) and end.operator is Operator.MIN for end in ends)
 
 
-def _sweep(problem: Problem) -> Block:
+def _sweep(problem: Problem) -> BlockCounts:
     """A sweep reads every field and version that its stage reads, whole."""
     analysis, cells = analyse(problem.program), problem.cells
     stages = [[problem.program.statements[i] for i in stage] for stage in analysis.stages]
-    return Block(
+    return BlockCounts(
         points=cells,
         live_in=max(len({(read.field, read.level) for s in stage for read in s.reads}) for stage in stages) * cells,
         live_out=max(map(len, stages)) * cells,
@@ -83,7 +83,7 @@ def _sweep(problem: Problem) -> Block:
     )
 
 
-def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> Block:
+def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> BlockCounts:
     """A block that reads what others have written to the same grid.
 
     What tiles without end compute belongs to another tile only through its place along the axes that no sub-tile cuts,
@@ -100,7 +100,7 @@ def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> Block:
     across = math.prod(high - low for axis, (low, high) in enumerate(boxes[0]) if axis not in axes)
     rows = [tuple(box[axis] for axis in axes) for box in boxes]
     live_in, live_out = words.words(walk.problem.program, tuple(rows), tuple(axes))
-    return Block(
+    return BlockCounts(
         points=found.points,
         live_in=live_in * across,
         live_out=live_out * across,

@@ -54,7 +54,7 @@ _MANY_READS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class AxisSplit:
     """The parts into which an axis is cut: as equal as whole units of cells allow.
 
     Attributes:
@@ -88,7 +88,7 @@ class Stream:
     pipeline: Levels
     rows: int
     levels: tuple[int, ...]
-    axes: tuple[Parts, ...]
+    axes: tuple[AxisSplit, ...]
 
     @property
     def cuts(self) -> tuple[tuple[int, ...], ...]:
@@ -97,7 +97,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Footing:
+class TileGrowth:
     """What a cost model needs to know of a problem's streaming tiles, whatever their sizes; axes as in a pipeline.
 
     Attributes:
@@ -156,12 +156,12 @@ def _shares_products(problem: Problem) -> bool:
     return problem.rounds and shares_products(problem.program)
 
 
-def footing(problem: Problem) -> Footing:
+def footing(problem: Problem) -> TileGrowth:
     """Return how the streaming tiles of a problem grow."""
     pipeline = of_problem(problem)
     sides = zip(pipeline.below, pipeline.above, strict=True)
     growth = tuple(below.period + above.period for below, above in sides)
-    return Footing(rows=default_rows(problem), keep=max(pipeline.keep), growth=growth)
+    return TileGrowth(rows=default_rows(problem), keep=max(pipeline.keep), growth=growth)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -262,16 +262,16 @@ def _of_block(problem: Problem, tiling: Tiling) -> Stream:
     )
 
 
-def _parts(extent: int, size: int, unit: int) -> Parts:
+def _parts(extent: int, size: int, unit: int) -> AxisSplit:
     """Cut an axis into the fewest parts of at most ``size`` cells."""
     units = ceil_div(extent, unit)
-    return Parts(extent=extent, unit=unit, count=ceil_div(units, max(1, size // unit)), units=units)
+    return AxisSplit(extent=extent, unit=unit, count=ceil_div(units, max(1, size // unit)), units=units)
 
 
-def _blocks(extent: int, size: int) -> Parts:
+def _blocks(extent: int, size: int) -> AxisSplit:
     """Cut an axis into parts of ``size`` cells and a rest."""
     count = ceil_div(extent, size)
-    return Parts(extent=extent, unit=size, count=count, units=count)
+    return AxisSplit(extent=extent, unit=size, count=count, units=count)
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

@@ -64,7 +64,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Footing:
+class BlockGrowth:
     """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes.
 
     Attributes:
@@ -126,7 +126,7 @@ class Footing:
         return np.asarray(levels * cells * rows * (self.moving_reads + self.constant_reads))
 
 
-def footing(problem: Problem) -> Footing:
+def footing(problem: Problem) -> BlockGrowth:
     """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
     program, pipeline = problem.program, of_block(problem)
     low, high = zip(*(halo(pipeline, levels) for levels in (1, 2)), strict=True)
@@ -135,7 +135,7 @@ def footing(problem: Problem) -> Footing:
     moving = [read for read in reads if read.field in program.updated]
     first = [-pipeline.lag.at(-program.history(f), pipeline.stage_of[i]) for i, f in enumerate(program.fields)]
     updated = len(program.updated)
-    return Footing(
+    return BlockGrowth(
         program=program,
         pipeline=pipeline,
         halo_base=tuple(2 * a - b for a, b in zip(*each, strict=True)),

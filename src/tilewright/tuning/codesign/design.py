@@ -140,7 +140,7 @@ def expand(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class WeightedProblem:
     """One stencil at one size, with its weight fr(c) fr(c, Sz) in (C.18).
 
     Attributes:
@@ -196,7 +196,7 @@ def make_cases(
     flops_per_cell: float | None = None,
     strategies: Sequence[str] = ("tiled",),
     own: Sequence[str] = (),
-) -> tuple[Case, ...]:
+) -> tuple[WeightedProblem, ...]:
     """Make the cases of one stencil, one per size.
 
     Args:
@@ -233,12 +233,14 @@ def make_cases(
         if problem.steps < 1:
             raise UsageError(f"a case of codesign has at least one step, {program.name!r} has {steps}")
         cases.append(
-            Case(problem=problem, weight=weight * share, flops_per_cell=flops, strategies=tried if own else ())
+            WeightedProblem(
+                problem=problem, weight=weight * share, flops_per_cell=flops, strategies=tried if own else ()
+            )
         )
     return tuple(cases)
 
 
-def reweighted(cases: Sequence[Case], weights: Mapping[str, float]) -> tuple[float, ...]:
+def reweighted(cases: Sequence[WeightedProblem], weights: Mapping[str, float]) -> tuple[float, ...]:
     """Return the cases' weights when each stencil's is multiplied by a new one; stencils left out get 0.
 
     Raises:

@@ -11,7 +11,7 @@ from tilewright.costs import area as area_model
 from tilewright.costs.area import Chip, Coefficients, Parts
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.codesign.design import Axes, Case, Options, reweighted
+from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, reweighted
 from tilewright.tuning.codesign.search import NOTHING
 from tilewright.tuning.codesign.solve import UNTILED, Solution
 from tilewright.tuning.pareto import best_within, pareto
@@ -94,7 +94,7 @@ class Exploration:
         width_cost: Whether the width of an SM is charged.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[WeightedProblem, ...]
     axes: Axes
     options: Options
     solutions: tuple[Solution, ...]
@@ -238,6 +238,6 @@ def best_of(areas: Floats, gain: Floats, inside: NDArray[np.bool_]) -> int:
     return int(chosen[found])
 
 
-def _factors(cases: Sequence[Case], weights: Mapping[str, float] | None) -> tuple[float, ...]:
+def _factors(cases: Sequence[WeightedProblem], weights: Mapping[str, float] | None) -> tuple[float, ...]:
     names = {case.program for case in cases}
     return reweighted(cases, dict.fromkeys(names, 1.0) if weights is None else weights)

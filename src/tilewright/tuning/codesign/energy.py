@@ -15,7 +15,7 @@ from tilewright.costs.energy.constants import Constants, require_known
 from tilewright.costs.energy.price import rule
 from tilewright.machines.machine import Machine
 from tilewright.tuning import energy as choices
-from tilewright.tuning.codesign.design import Case
+from tilewright.tuning.codesign.design import WeightedProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Energy:
     known: Constants
     watts_per_mm2: float = 0.0
 
-    def dynamic(self, case: Case, words: Floats, updates: Floats | None = None) -> Floats:
+    def dynamic(self, case: WeightedProblem, words: Floats, updates: Floats | None = None) -> Floats:
         """Return the dynamic energy of a case in joules, given the 4-byte words that it moves off chip.
 
         Args:

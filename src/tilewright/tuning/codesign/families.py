@@ -18,7 +18,7 @@ from tilewright.costs.arrays import Floats, Ints, Sizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.schedules.catalogue import traits
-from tilewright.tuning.codesign.design import Axes, Case, Options, expand
+from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, expand
 from tilewright.tuning.codesign.energy import Energy
 from tilewright.tuning.codesign.search import Search
 from tilewright.tuning.codesign.tiles import Configurations, arranged
@@ -44,7 +44,7 @@ class FamilySearch(Search):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DesignQuery:
     """For what hardware and metric configurations are searched.
 
     Attributes:
@@ -60,12 +60,14 @@ class Asked:
     metric: str
 
 
-def strategies_of(case: Case, options: Options) -> tuple[str, ...]:
+def strategies_of(case: WeightedProblem, options: Options) -> tuple[str, ...]:
     """Return the strategies that are tried for a case."""
     return case.strategies or expand(options.strategies)
 
 
-def others_of(case: Case, axes: Axes, machine: Machine, options: Options) -> tuple[tuple[str, Configurations], ...]:
+def others_of(
+    case: WeightedProblem, axes: Axes, machine: Machine, options: Options
+) -> tuple[tuple[str, Configurations], ...]:
     """Return the families besides hexagons that are tried for a case, each with its configurations.
 
     Raises:
@@ -94,7 +96,7 @@ def others_of(case: Case, axes: Axes, machine: Machine, options: Options) -> tup
 
 
 def family_search(
-    case: Case, family: str, held: Configurations, setting: Setting, asked: Asked
+    case: WeightedProblem, family: str, held: Configurations, setting: Setting, asked: DesignQuery
 ) -> tuple[FamilySearch, Sequence[Floats]]:
     """Prepare the search of a family's configurations.
 

@@ -21,9 +21,9 @@ from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.program import Program
-from tilewright.tuning.codesign.design import Axes, Case, Options
+from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem
 from tilewright.tuning.codesign.energy import Energy, value
-from tilewright.tuning.codesign.families import Asked, family_search, others_of, strategies_of
+from tilewright.tuning.codesign.families import DesignQuery, family_search, others_of, strategies_of
 from tilewright.tuning.codesign.search import NOTHING, Search
 from tilewright.tuning.codesign.tiles import Configurations, configurations
 from tilewright.tuning.spaces.space import families
@@ -82,7 +82,7 @@ class _Part:
 
 
 def solve(
-    cases: Sequence[Case],
+    cases: Sequence[WeightedProblem],
     axes: Axes,
     machine: Machine,
     options: Options,
@@ -152,7 +152,7 @@ class _Terms:
 
 
 def _terms(
-    cases: Sequence[Case], held: Mapping[Program, Configurations], part: _Part, axes: Axes, options: Options
+    cases: Sequence[WeightedProblem], held: Mapping[Program, Configurations], part: _Part, axes: Axes, options: Options
 ) -> dict[Program, _Terms]:
     terms: dict[Program, _Terms] = {}
     for case in cases:
@@ -210,7 +210,7 @@ def _parts(axes: Axes, machine: Machine, options: Options, energy: Energy | None
 
 
 def _solve_case(
-    case: Case, terms: _Terms, others: tuple[tuple[str, Configurations], ...], part: _Part, plan: _Plan
+    case: WeightedProblem, terms: _Terms, others: tuple[tuple[str, Configurations], ...], part: _Part, plan: _Plan
 ) -> tuple[Floats, Floats, Choices]:
     """Return seconds, joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
     axes, options = plan.axes, plan.options
@@ -223,7 +223,7 @@ def _solve_case(
         best = _searched(_search(case, terms, setting, part, plan), hexagons, part, plan, len(setting.shape))
     start = len(terms.configurations.k)
     for family, held in others:
-        search, computes = family_search(case, family, held, setting, Asked(
+        search, computes = family_search(case, family, held, setting, DesignQuery(
             sm_count=part.sm_count, widths=axes.vector_width, energy=plan.energy, metric=options.metric
         ))  # fmt: skip
         found = _searched(search, computes, part, plan, len(setting.shape))
@@ -274,7 +274,7 @@ def _keep_better(
     best[2][better] = found[2][better] + start
 
 
-def _search(case: Case, terms: _Terms, setting: Setting, part: _Part, plan: _Plan) -> Search:
+def _search(case: WeightedProblem, terms: _Terms, setting: Setting, part: _Part, plan: _Plan) -> Search:
     """Collect what does not depend on n_V."""
     held, energy = terms.configurations, plan.energy
     order = separable.schedule(held.tiles, setting, plan.options.form)
@@ -296,7 +296,7 @@ def _search(case: Case, terms: _Terms, setting: Setting, part: _Part, plan: _Pla
 
 
 def _without_tiles(
-    case: Case, setting: Setting, part: _Part, plan: _Plan, best: tuple[Floats, Floats, Choices]
+    case: WeightedProblem, setting: Setting, part: _Part, plan: _Plan, best: tuple[Floats, Floats, Choices]
 ) -> None:
     """Put sweeps without time tiling wherever they cost less."""
     energy, widths = plan.energy, plan.axes.vector_width

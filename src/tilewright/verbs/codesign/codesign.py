@@ -12,7 +12,7 @@ from tilewright.costs.arrays import Floats
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.tuning.codesign import insights
-from tilewright.tuning.codesign.design import Axes, Case, Options, reweighted
+from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, reweighted
 from tilewright.tuning.codesign.designs import Design, Exploration, Range, best_of, designs_at, pareto_set
 from tilewright.tuning.codesign.energy import Energy, energy_of
 from tilewright.tuning.codesign.insights import Stock
@@ -188,7 +188,7 @@ class Codesign:
 
 
 def codesign(
-    workload: str | Sequence[Case],
+    workload: str | Sequence[WeightedProblem],
     *,
     area: Range = AREA,
     machine: MachineLike = "gtx980",

@@ -18,7 +18,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import parse_shape
 from tilewright.programs.stencil import catalogue
-from tilewright.tuning.codesign.design import Case, Size, make_cases
+from tilewright.tuning.codesign.design import Size, WeightedProblem, make_cases
 from tilewright.verbs.load import load_program
 
 IN_2D = ("jacobi2d", "heat2d", "laplacian2d", "gradient2d")
@@ -31,7 +31,7 @@ _SIZE_KEYS = ("shape", "steps", "weight")
 _T = TypeVar("_T")
 
 
-def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[Case, ...]:
+def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[WeightedProblem, ...]:
     """Return the cases of a workload.
 
     Args:
@@ -56,7 +56,7 @@ def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[Ca
     return tuple(case for some in cases for case in some)
 
 
-def _read(path: Path, strategies: Sequence[str]) -> tuple[Case, ...]:
+def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
     try:
         with path.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
@@ -73,7 +73,7 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[Case, ...]:
         raise UsageError(
             f"the workload {path.name!r} is a list of [[stencil]] tables, got {', '.join(table) or 'nothing'}"
         )
-    cases: list[Case] = []
+    cases: list[WeightedProblem] = []
     for number, stencil in enumerate(stencils, 1):
         where = f"stencil {number} of {path.name}"
         _known(stencil, _KEYS, where)

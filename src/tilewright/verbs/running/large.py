@@ -22,11 +22,11 @@ from tilewright.verbs.unstable import warn_if_unstable
 
 if TYPE_CHECKING:
     from tilewright.distributed.compute import Computer
-    from tilewright.distributed.disk import Rows
+    from tilewright.distributed.disk import RowArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RunRequest:
     """What a run is asked for besides its arrays.
 
     Attributes:
@@ -59,7 +59,7 @@ class Asked:
 class Runs(Protocol):
     """What runs a program on large arrays of one kind."""
 
-    def __call__(self, program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
+    def __call__(self, program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
         """Run it."""
 
 
@@ -121,7 +121,9 @@ def stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noq
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
-def checked(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> tuple[Given, Problem]:
+def checked(
+    program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest
+) -> tuple[Given, Problem]:
     """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
     given = gather(program, arrays, scalars, asked.dtype)
     problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary)
@@ -129,7 +131,7 @@ def checked(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any],
     return given, problem
 
 
-def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
+def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
     """Run a program from disk to disk.
 
     Args:
@@ -155,7 +157,7 @@ def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[st
     memory = (available_bytes() or 2**32) // 2 if asked.memory is None else parse_bytes(asked.memory)
     with ExitStack() as stack:
 
-        def opened(value: Any, name: str) -> "tuple[Rows, ...]":  # noqa: ANN401
+        def opened(value: Any, name: str) -> "tuple[RowArray, ...]":  # noqa: ANN401
             values = value if isinstance(value, tuple) else (value,)
             found = tuple(disk.open_rows(each, repr(name)) for each in values)
             for rows in found:
@@ -180,7 +182,7 @@ def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[st
     return _opened(asked.out)
 
 
-def _computer(given: Given, threads: int, asked: Asked) -> "Computer":
+def _computer(given: Given, threads: int, asked: RunRequest) -> "Computer":
     from tilewright.distributed.compute import Computer
 
     return Computer(
@@ -224,7 +226,7 @@ def _opened(out: Any) -> Any:  # noqa: ANN401
     return disk.open_array(out) if isinstance(out, str | os.PathLike) else out
 
 
-def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
+def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
     """Run a program on distributed arrays; every rank of their communicator calls this.
 
     Args:
@@ -267,7 +269,7 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
     return entries[0] if len(entries) == 1 else tuple(entries)
 
 
-def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: Asked) -> Any:  # noqa: ANN401
+def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
     """Describe a run on Dask arrays, or on xarray's over them; it is computed when its result is.
 
     Args:

@@ -19,7 +19,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.arrays import Given, gather, like, on_device
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, stopping, with_mask
-from tilewright.verbs.running.large import Asked, kind_of
+from tilewright.verbs.running.large import RunRequest, kind_of
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
 from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
@@ -148,7 +148,7 @@ def run(
             strict=strict, levels=levels, out=out,
         )  # fmt: skip
     if kind is not None:
-        asked = Asked(
+        asked = RunRequest(
             target=target, steps=steps, boundary=boundary, dtype=dtype, out=out, levels=levels, memory=memory,
             resume=resume, strict=strict, tiling=tiling, threads=threads,
         )  # fmt: skip
@@ -161,7 +161,7 @@ def run(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class CheckedProblem:
     """A checked problem with its data.
 
     Attributes:
@@ -203,7 +203,7 @@ def make_case(
     receivers: Mapping[str, Points] | Points | None = None,
     every: int | None = None,
     stops: bool = False,
-) -> Case:
+) -> CheckedProblem:
     """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
 
     Args:
@@ -230,10 +230,10 @@ def make_case(
     elif points is not None:
         problem = replace(problem, points=points.fields(problem))
     warn_if_unstable(problem, given.scalars)
-    return Case(given=given, points=points, stops=stops, forcing=forcing, problem=problem, plain=plain)
+    return CheckedProblem(given=given, points=points, stops=stops, forcing=forcing, problem=problem, plain=plain)
 
 
-def without_points(case: Case) -> Case:
+def without_points(case: CheckedProblem) -> CheckedProblem:
     """Return a case whose sources are fields of the program, where they do not change while it runs."""
     if case.points is None or case.stops:
         return case
@@ -242,7 +242,7 @@ def without_points(case: Case) -> Case:
 
 
 def calculation_of(
-    case: Case, target: Target, tiling: Tiling | str | None, *, strict: bool, monitor: Monitor | None
+    case: CheckedProblem, target: Target, tiling: Tiling | str | None, *, strict: bool, monitor: Monitor | None
 ) -> Calculation:
     """Plan a case and load its kernel; what is planned is one portion: the steps between two looks or stops."""
     problem, forcing = case.problem, case.forcing
@@ -256,7 +256,7 @@ def calculation_of(
 
 
 def execute(
-    case: Case,
+    case: CheckedProblem,
     arrays: Sequence[Any],
     target: Target,
     tiling: Tiling | str | None,

@@ -21,7 +21,7 @@ from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
 from tilewright.verbs.prediction import Prediction
-from tilewright.verbs.tuning.study import Case, of_case
+from tilewright.verbs.tuning.study import StudyCase, of_case
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.points import Points
@@ -384,7 +384,7 @@ class Plan:
     def study(self) -> Study:
         """Return what a page shows of it."""
         tried, lines = tuple(each.candidate() for each in self.candidates), tuple(self.explain().splitlines())
-        case = Case(problem=self.problem, machine=self.prediction.hardware, model=self.prediction.model)
+        case = StudyCase(problem=self.problem, machine=self.prediction.hardware, model=self.prediction.model)
         measured = any(each.measured_seconds is not None for each in self.candidates)
         made = provenance.pairs(provenance.measured_here(self.backend, self.threads)) if measured else ()
         return of_case(case, tried, lines, made)

@@ -29,7 +29,7 @@ _FILLED = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class StudyCase:
     """What a result is of; the model can be asked about it again.
 
     Attributes:
@@ -62,7 +62,7 @@ class Case:
 
 
 def of_case(
-    case: Case,
+    case: StudyCase,
     candidates: Sequence[Candidate],
     explanation: Sequence[str] = (),
     made: tuple[tuple[str, str], ...] = (),
@@ -110,7 +110,7 @@ def known_program(name: str) -> Program | None:
     return catalogue.program(name) if name in catalogue.names() else None
 
 
-def _filled(case: Case, each: Candidate) -> Candidate:
+def _filled(case: StudyCase, each: Candidate) -> Candidate:
     """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
     if each.dram_bytes is not None:
         return each

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import global_index
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, Plan
+from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext
 from tilewright.codegen.gpu.sweep import in_bounds, places
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
@@ -20,36 +20,36 @@ STEP, ROW, ADVANCE = ir.Var("t"), ir.Var("x0"), ir.Var("k")
 Span = tuple[ir.Expr, ir.Expr]
 
 
-def general_values(plan: Plan) -> int:
+def general_values(plan: GpuStreamingContext) -> int:
     """Values on chip."""
     return sum(plan.kept_versions) * _depth(plan) * _plane(plan)
 
 
-def _depth(plan: Plan) -> int:
+def _depth(plan: GpuStreamingContext) -> int:
     """Rows of a ring."""
     return stream_block.ring_rows(plan.site.problem)
 
 
-def _plane(plan: Plan) -> int:
+def _plane(plan: GpuStreamingContext) -> int:
     """Values of one row of a ring."""
     return math.prod(plan.extent[1:])
 
 
-def _ring(plan: Plan, field: str, version: ir.Expr) -> ir.Expr:
+def _ring(plan: GpuStreamingContext, field: str, version: ir.Expr) -> ir.Expr:
     """Index on chip of the first value of a version's ring."""
     each = _depth(plan) * _plane(plan)
     start = sum(plan.kept_versions[: plan.site.number(field)]) * each
     return ir.add(ir.mul(ir.add(version, plan.history(field) - 1), each), start)
 
 
-def _slot(plan: Plan, row: ir.Expr) -> ir.Expr:
+def _slot(plan: GpuStreamingContext, row: ir.Expr) -> ir.Expr:
     """Row of a ring that holds a row of axis 0."""
     lag, depth = plan.pipeline.lag, _depth(plan)
     most = lag.period * plan.levels + max(lag.offsets) + depth
     return ir.mod(ir.add(ir.sub(row, ir.Var("begin")), round_up(most, depth)), depth)
 
 
-def general_body(plan: Plan) -> tuple[ir.Stmt, ...]:
+def general_body(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """Advance row by row, level by level, all indices computed where they are needed."""
     stages = range(len(plan.pipeline.stages))
     levels = tuple(part for stage in stages for part in _unit(plan, stage))
@@ -62,7 +62,9 @@ def general_body(plan: Plan) -> tuple[ir.Stmt, ...]:
     return (ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), body=body, unroll=1),)
 
 
-def _on_chip(plan: Plan, field: str, version: ir.Expr, cell: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ir.Expr]:
+def _on_chip(
+    plan: GpuStreamingContext, field: str, version: ir.Expr, cell: tuple[ir.Expr, ...]
+) -> tuple[ir.Expr, ir.Expr]:
     """Pointer and index on chip of a cell, given by its indices in the grid."""
     index: ir.Expr = _slot(plan, cell[0])
     for axis in plan.inner:
@@ -70,7 +72,7 @@ def _on_chip(plan: Plan, field: str, version: ir.Expr, cell: tuple[ir.Expr, ...]
     return plan.site.shared, ir.add(_ring(plan, field, version), index)
 
 
-def _over(plan: Plan, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+def _over(plan: GpuStreamingContext, spans: list[Span], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """The cells of a box of the inner axes, inside the grid, shared by the threads of the group."""
     here = places(plan.site)
     for axis in reversed(plan.inner):
@@ -87,7 +89,7 @@ def _inside(row: ir.Expr, span: Span) -> ir.Expr:
     return ir.and_(ir.ge(row, low), ir.lt(row, high))
 
 
-def _load(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _load(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """Bring a row of every version that the band starts from."""
     site, here = plan.site, places(plan.site)
     spans: list[Span] = [
@@ -105,7 +107,7 @@ def _load(plan: Plan) -> tuple[ir.Stmt, ...]:
     return tuple(result)
 
 
-def _unit(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
+def _unit(plan: GpuStreamingContext, stage: int) -> tuple[ir.Stmt, ...]:
     """One stage of the step ``t``."""
     left = ir.Var("left")
     spans: list[Span] = []
@@ -125,7 +127,7 @@ def _unit(plan: Plan, stage: int) -> tuple[ir.Stmt, ...]:
     )
 
 
-def _cell(plan: Plan, statement: Statement) -> tuple[ir.Stmt, ...]:
+def _cell(plan: GpuStreamingContext, statement: Statement) -> tuple[ir.Stmt, ...]:
     """One cell: computed where it is updated, else taken over from the version before."""
     site, here, field = plan.site, places(plan.site), statement.field
     new = ir.Var("value", site.dtype)
@@ -145,7 +147,7 @@ def _cell(plan: Plan, statement: Statement) -> tuple[ir.Stmt, ...]:
     return (ir.If(in_bounds(site, statement, here), (ir.Scope(compute),), (copy,)),)
 
 
-def _reader(plan: Plan, here: tuple[ir.Expr, ...]) -> Callable[[Read], ir.Expr]:
+def _reader(plan: GpuStreamingContext, here: tuple[ir.Expr, ...]) -> Callable[[Read], ir.Expr]:
     site = plan.site
 
     def read(node: Read) -> ir.Expr:

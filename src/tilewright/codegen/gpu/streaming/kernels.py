@@ -21,7 +21,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu.streaming.general import general_body, general_values
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, Plan, make_plan
+from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext, make_plan
 from tilewright.codegen.gpu.streaming.steady import steady_body, whole_test
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
@@ -86,7 +86,7 @@ def _kernel(
     return function, kernel
 
 
-def _steady(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _steady(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     tiles = tuple(ir.Var(f"tile{axis}") for axis in range(plan.site.rank))
     counts: tuple[ir.Expr, ...] = (ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in plan.inner))
     lets: list[ir.Stmt] = [*_start(plan, "the steady loop"), *unpacked(ir.GROUP, tiles, counts)]
@@ -95,7 +95,7 @@ def _steady(plan: Plan) -> tuple[ir.Stmt, ...]:
     return (*lets, ir.If(whole_test(plan, "low"), (*_advances(plan), *steady_body(plan))))
 
 
-def _general(tile: Plan, plan: Plan) -> tuple[ir.Stmt, ...]:
+def _general(tile: GpuStreamingContext, plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """Parts of tiles, of those that the steady kernel does not compute."""
     parts = tuple(ir.Var(f"part{axis}") for axis in range(plan.site.rank))
     each = [ceil_div(size, part) for size, part in zip(tile.space, plan.space, strict=True)]
@@ -114,13 +114,13 @@ def _general(tile: Plan, plan: Plan) -> tuple[ir.Stmt, ...]:
     return (*lets, ir.If(whole_test(tile, "start"), (), body))
 
 
-def _start(plan: Plan, what: str) -> tuple[ir.Stmt, ...]:
+def _start(plan: GpuStreamingContext, what: str) -> tuple[ir.Stmt, ...]:
     threads = tuple(ir.Var(f"i{axis}") for axis in plan.inner)
     title = ir.Comment(f"streaming tiles, {plan.schedule.tiling}: {plan.levels} levels, {what}")
     return (title, *unpacked(ir.THREAD, threads, tuple(map(ir.Int, plan.threads[1:]))))
 
 
-def _bounds(plan: Plan, axis: int, low: ir.Expr, end: ir.Expr) -> Iterator[ir.Stmt]:
+def _bounds(plan: GpuStreamingContext, axis: int, low: ir.Expr, end: ir.Expr) -> Iterator[ir.Stmt]:
     """A block's own cells along an axis, and the first one that it loads."""
     yield ir.Let(ir.Var(f"low{axis}"), low)
     yield ir.Let(ir.Var(f"high{axis}"), ir.smallest(ir.add(ir.Var(f"low{axis}"), plan.space[axis]), end))
@@ -128,7 +128,7 @@ def _bounds(plan: Plan, axis: int, low: ir.Expr, end: ir.Expr) -> Iterator[ir.St
         yield ir.Let(ir.Var(f"origin{axis}"), ir.sub(ir.Var(f"low{axis}"), plan.low[axis]))
 
 
-def _advances(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _advances(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """The first row of axis 0 at which a tile starts, and the number of advances: one per row."""
     pipeline = plan.pipeline
     starts: list[ir.Expr] = []

@@ -19,7 +19,7 @@ LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GpuStreamingContext:
     """Everything that the parts of a streaming kernel share.
 
     Attributes:
@@ -134,7 +134,9 @@ def grown(growth: Growth, steps: ir.Expr, stage: int) -> ir.Expr:
     return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
 
 
-def make_plan(site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...], padding: tuple[int, ...] = ()) -> Plan:
+def make_plan(
+    site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...], padding: tuple[int, ...] = ()
+) -> GpuStreamingContext:
     """Lay a streaming kernel out.
 
     Args:
@@ -149,7 +151,7 @@ def make_plan(site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...], padd
     extent = stream_block.loaded(problem, tiling.time, space)
     cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
     halo, _ = stream_block.halo(pipeline, levels)
-    return Plan(
+    return GpuStreamingContext(
         site=site,
         schedule=schedule,
         pipeline=pipeline,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import stride
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, Plan
+from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext
 from tilewright.codegen.gpu.sweep import conjunction
 from tilewright.codegen.sites import extent, literal
 from tilewright.programs.stencil.expression import Read
@@ -27,7 +27,7 @@ from tilewright.schedules.streaming.rims import Cell, age_of, split
 ADVANCE, NOW, ROW, PLACE = ir.Var("k"), ir.Var("now"), ir.Var("row"), ir.Var("place")
 
 
-def whole_test(plan: Plan, low: str) -> ir.Expr:
+def whole_test(plan: GpuStreamingContext, low: str) -> ir.Expr:
     """Whether a tile may be computed here: a whole band, and inside the grid where an edge is not ``fixed``.
 
     Args:
@@ -38,7 +38,7 @@ def whole_test(plan: Plan, low: str) -> ir.Expr:
     return conjunction([ir.eq(LEVELS, plan.levels), *(test for axis in bent for test in _within(plan, axis, low))])
 
 
-def inner_test(plan: Plan) -> ir.Expr:
+def inner_test(plan: GpuStreamingContext) -> ir.Expr:
     """Whether every cell that counts is updated, and all that threads load lies in the grid."""
     tests = [test for axis in range(plan.site.rank) for test in _within(plan, axis, "low")]
     if plan.vector > 1:
@@ -46,7 +46,7 @@ def inner_test(plan: Plan) -> ir.Expr:
     return conjunction(tests)
 
 
-def _within(plan: Plan, axis: int, name: str) -> list[ir.Expr]:
+def _within(plan: GpuStreamingContext, axis: int, name: str) -> list[ir.Expr]:
     """Tests of whether all that a tile loads along an axis lies in the grid."""
     low = ir.Var(f"{name}{axis}")
     covered = plan.extent[axis] if axis == 0 else plan.covered[axis - 1]
@@ -56,19 +56,19 @@ def _within(plan: Plan, axis: int, name: str) -> list[ir.Expr]:
     ]
 
 
-def steady_body(plan: Plan) -> tuple[ir.Stmt, ...]:
+def steady_body(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """Clear rooms and chip, then advance inside the grid, or at its edges."""
     loops = (_loop(plan, edge=False), _loop(plan, edge=True))
     return (*_places(plan), *_rooms(plan), *_cleared(plan), ir.If(inner_test(plan), *loops))
 
 
-def _loop(plan: Plan, *, edge: bool) -> tuple[ir.Stmt, ...]:
+def _loop(plan: GpuStreamingContext, *, edge: bool) -> tuple[ir.Stmt, ...]:
     rows = plan.rims.rows
     body = tuple(ir.Scope(_advance(plan, number, edge=edge)) for number in range(rows))
     return (ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(rows), body=body, unroll=1),)
 
 
-def _places(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _places(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """The thread's first cell, and its place among the threads' places on chip."""
     place: ir.Expr = ir.Int(0)
     lets: list[ir.Stmt] = []
@@ -84,7 +84,7 @@ def _at(axis: int) -> ir.Var:
     return ir.Var(f"at{axis}")
 
 
-def _cells(plan: Plan) -> Iterator[Cell]:
+def _cells(plan: GpuStreamingContext) -> Iterator[Cell]:
     return itertools.product(*map(range, plan.rims.cells))
 
 
@@ -96,24 +96,24 @@ def _name(start: str, *parts: int | Cell) -> str:
 # Rooms: a thread's registers, and the chip.
 
 
-def _own(plan: Plan, field: str, version: int, cell: Cell) -> ir.Var:
+def _own(plan: GpuStreamingContext, field: str, version: int, cell: Cell) -> ir.Var:
     """The rows of one cell of a thread."""
     slot = version + plan.history(field) - 1
     return ir.Var(_name(f"own{plan.site.number(field)}_", slot, cell), ir.private_pointer(plan.site.dtype))
 
 
-def _other(plan: Plan, field: str, version: int, key: tuple[Cell, Cell]) -> ir.Var:
+def _other(plan: GpuStreamingContext, field: str, version: int, key: tuple[Cell, Cell]) -> ir.Var:
     """The rows of another thread's cell that are needed again."""
     slot, number = version + plan.history(field) - 1, plan.site.number(field)
     place = list(plan.rims.ages[number]).index(key)
     return ir.Var(_name(f"rim{number}_", slot, place), ir.private_pointer(plan.site.dtype))
 
 
-def _ahead(plan: Plan, field: str, age: int) -> ir.Var:
+def _ahead(plan: GpuStreamingContext, field: str, age: int) -> ir.Var:
     return ir.Var(f"ahead{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
 
 
-def _rooms(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _rooms(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """A thread's own rows and those of others that it needs again, cleared; and what it fetches ahead."""
     result: list[ir.Stmt] = []
     zero = literal(0.0, plan.site.dtype)
@@ -132,7 +132,7 @@ def _rooms(plan: Plan) -> tuple[ir.Stmt, ...]:
     return tuple(result)
 
 
-def _cleared(plan: Plan) -> tuple[ir.Stmt, ...]:
+def _cleared(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     """Zeros on chip, so that a level may compute before it has rows."""
     if not plan.values:
         return ()
@@ -145,7 +145,9 @@ def _cleared(plan: Plan) -> tuple[ir.Stmt, ...]:
     return (loop, ir.Barrier(memory=False))
 
 
-def _on_chip(plan: Plan, field: str, version: int, slot: int, cell: Cell, thread: Cell) -> tuple[ir.Expr, ir.Expr]:
+def _on_chip(
+    plan: GpuStreamingContext, field: str, version: int, slot: int, cell: Cell, thread: Cell
+) -> tuple[ir.Expr, ir.Expr]:
     """Where a cell of a thread lies, so many threads away."""
     number, rims = plan.site.number(field), plan.rims
     pitch = rims.pitch(plan.threads[1:])
@@ -157,7 +159,9 @@ def _on_chip(plan: Plan, field: str, version: int, slot: int, cell: Cell, thread
     return plan.site.shared, ir.add(PLACE, first + step)
 
 
-def _put(plan: Plan, field: str, version: int, slot: int, cell: Cell, value: ir.Expr) -> tuple[ir.Stmt, ...]:
+def _put(
+    plan: GpuStreamingContext, field: str, version: int, slot: int, cell: Cell, value: ir.Expr
+) -> tuple[ir.Stmt, ...]:
     """Keep the value of a thread's cell, and publish it where others read it."""
     dtype = plan.site.dtype
     stores = [ir.Store(_own(plan, field, version, cell), ir.Int(slot), value, dtype)]
@@ -169,7 +173,7 @@ def _put(plan: Plan, field: str, version: int, slot: int, cell: Cell, value: ir.
 # One advance.
 
 
-def _advance(plan: Plan, number: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
+def _advance(plan: GpuStreamingContext, number: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """The ``number``-th advance of those that are written out."""
     firsts = [(field, age) for field in plan.updated for age in range(plan.history(field))]
     fetches = [part for field, age in firsts for part in _fetch(plan, field, age, edge=edge)]
@@ -183,7 +187,7 @@ def _clamped(place: ir.Expr, axis: int) -> ir.Expr:
     return ir.largest(ir.Int(0), ir.smallest(place, ir.sub(extent(axis), 1)))
 
 
-def _line(plan: Plan, row: ir.Expr, cell: Cell, *, edge: bool) -> ir.Expr:
+def _line(plan: GpuStreamingContext, row: ir.Expr, cell: Cell, *, edge: bool) -> ir.Expr:
     """Offset of the line of cells of a row that one of a thread's cells lies in."""
     offset = ir.mul(ir.wide(_clamped(row, 0)), stride(0))
     for axis in plan.inner[:-1]:
@@ -192,19 +196,19 @@ def _line(plan: Plan, row: ir.Expr, cell: Cell, *, edge: bool) -> ir.Expr:
     return offset
 
 
-def _together(plan: Plan, line: ir.Expr) -> ir.Expr:
+def _together(plan: GpuStreamingContext, line: ir.Expr) -> ir.Expr:
     """The thread's first cell of a line, of which several are loaded or stored at once."""
     first = ir.add(line, _at(plan.site.rank - 1))
     return ir.aligned(first, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else first
 
 
-def _column(plan: Plan, distance: int, *, edge: bool) -> ir.Expr:
+def _column(plan: GpuStreamingContext, distance: int, *, edge: bool) -> ir.Expr:
     last = plan.site.rank - 1
     at = ir.add(_at(last), distance)
     return _clamped(at, last) if edge else at
 
 
-def _fetch(plan: Plan, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
+def _fetch(plan: GpuStreamingContext, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """Begin to bring the next row of a version that the band starts from; rows beyond the grid are its last ones."""
     site = plan.site
     lag = plan.pipeline.lag.at(-1 - age, plan.stage_of(field))
@@ -223,7 +227,7 @@ def _fetch(plan: Plan, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ..
     return (ir.Scope((*lets.values(), *loads)),)
 
 
-def _keep(plan: Plan, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
+def _keep(plan: GpuStreamingContext, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
     """Put what was fetched in its place."""
     slot = (number - plan.pipeline.lag.at(-1 - age, plan.stage_of(field))) % plan.rims.rows
     for place, cell in enumerate(_cells(plan)):
@@ -231,7 +235,7 @@ def _keep(plan: Plan, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
         yield from _put(plan, field, -age, slot, cell, value)
 
 
-def _unit(plan: Plan, number: int, step: int, stage: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
+def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """One row of one stage of a level: all cells are computed, then put in their places."""
     site, lag = plan.site, plan.pipeline.lag.at(step, stage)
     slot = (number - lag) % plan.rims.rows
@@ -256,7 +260,7 @@ def _unit(plan: Plan, number: int, step: int, stage: int, *, edge: bool) -> tupl
     return (*body, *_others(plan, others), *work, *puts)
 
 
-def _free(plan: Plan, statement: Statement) -> Callable[[Cell], ir.Expr] | None:
+def _free(plan: GpuStreamingContext, statement: Statement) -> Callable[[Cell], ir.Expr] | None:
     """Whether a cell of the row is updated; None where all are that count."""
     bounds = plan.site.problem.margins(statement)
     if not any(map(any, bounds)):
@@ -278,7 +282,7 @@ Others = dict[tuple[str, int, int, tuple[Cell, Cell]], ir.Var]
 
 
 def _reader(
-    plan: Plan, unit: tuple[int, int, int], cell: Cell, others: Others, *, edge: bool
+    plan: GpuStreamingContext, unit: tuple[int, int, int], cell: Cell, others: Others, *, edge: bool
 ) -> Callable[[Read], ir.Expr]:
     site = plan.site
     slot, step, stage = unit
@@ -299,7 +303,7 @@ def _reader(
     return read
 
 
-def _others(plan: Plan, others: Others) -> Iterator[ir.Stmt]:
+def _others(plan: GpuStreamingContext, others: Others) -> Iterator[ir.Stmt]:
     """Bring the values of other threads that a unit is the first to read, and keep those that are needed again."""
     for (field, version, row, key), name in others.items():
         thread, cell = key
@@ -308,7 +312,7 @@ def _others(plan: Plan, others: Others) -> Iterator[ir.Stmt]:
             yield ir.Store(_other(plan, field, version, key), ir.Int(row), name, plan.site.dtype)
 
 
-def _constant(plan: Plan, node: Read, cell: Cell, *, edge: bool) -> ir.Expr:
+def _constant(plan: GpuStreamingContext, node: Read, cell: Cell, *, edge: bool) -> ir.Expr:
     """A value of a field that is never updated, from memory; what lies beyond the grid counts for no cell."""
     site = plan.site
     moved = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
@@ -317,7 +321,7 @@ def _constant(plan: Plan, node: Read, cell: Cell, *, edge: bool) -> ir.Expr:
     return ir.Load(ir.add(site.version(node.field, ir.Int(0)), line), column, site.dtype)
 
 
-def _write_back(plan: Plan, step: int, statement: Statement, *, edge: bool) -> Iterator[ir.Stmt]:
+def _write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, edge: bool) -> Iterator[ir.Stmt]:
     """Write what the next band starts from, for the tile's own cells."""
     site, field, age = plan.site, statement.field, plan.levels - 1 - step
     if age >= plan.history(field):
