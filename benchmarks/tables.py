@@ -238,7 +238,7 @@ def sweeps() -> str:
 
     Errors are those of the families that win: untiled, hexagonal, hybrid and streaming tilings.
     """
-    sys.path.insert(0, str(Path(__file__).parent / "experiments"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "reproduce"))
     try:
         measured = importlib.import_module("measured")
     finally:
