@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.codesign.area import area
     from tilewright.verbs.codesign.codesign import codesign
     from tilewright.verbs.energy.energy import compare, energy
-    from tilewright.verbs.gradients import adjoint, value_and_grad, vjp
+    from tilewright.verbs.gradients.vjp import adjoint, value_and_grad, vjp
     from tilewright.verbs.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
         conj,
@@ -73,7 +73,7 @@ _HOMES = {
     "tilewright.verbs.energy.energy": ("compare", "energy"),
     "tilewright.verbs.tuning.supertune": ("supertune",),
     "tilewright.verbs.whatif": ("reuse", "whatif"),
-    "tilewright.verbs.gradients": ("adjoint", "value_and_grad", "vjp"),
+    "tilewright.verbs.gradients.vjp": ("adjoint", "value_and_grad", "vjp"),
     "tilewright.verbs.operators": (
         "abs",
         "conj",

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.verbs.gradients import vjp
+from tilewright.verbs.gradients.vjp import vjp
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
 

@@ -38,6 +38,9 @@ class State(Protocol):
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates."""
 
+    def replace(self, field: str, values: Array) -> None:
+        """Set every cell of a field that no statement updates."""
+
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy the newest version, or an older one, of every updated field that keeps it."""
 
@@ -225,6 +228,10 @@ class NumpySession:
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates."""
         self._state[field][0][cell] = value
+
+    def replace(self, field: str, values: Array) -> None:
+        """Set every cell of a field that no statement updates."""
+        np.copyto(self._state[field][0], values, casting="unsafe")
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Return the newest version, or an older one, of every updated field that keeps it, or copy it."""

@@ -172,6 +172,11 @@ class Session:
         self.newest(field)[cell] = value
         self._refresh(iter([(field, 0)]))
 
+    def replace(self, field: str, values: Array) -> None:
+        """Set every cell of a field that no statement updates, its periodic copies included."""
+        self._copy([(self.newest(field), values)])
+        self._refresh(iter([(field, 0)]))
+
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy one version of every updated field that keeps it to new arrays, or into those given.
 

@@ -243,6 +243,11 @@ class GpuSession:
         at = self._offset(field, 0) + index * self._dtype.itemsize
         self._program.device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))
 
+    def replace(self, field: str, values: Array) -> None:
+        """Set every cell of a field that no statement updates, its periodic copies included."""
+        whole = self._surrounded(np.ascontiguousarray(values, dtype=self._dtype))
+        self._program.device.write(self._buffers[self._number(field)], self._offset(field, 0), whole)
+
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy one version of every updated field that keeps it from the device.
 

@@ -1,0 +1,386 @@
+"""A run that is taken back: its steps forward, what is kept of them, and the steps of its adjoint."""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import parse_bytes
+from tilewright.plan import Target
+from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.host import available_bytes, thread_count
+from tilewright.runtime.kernels import Kernel
+from tilewright.runtime.kernels import State as StateInMemory
+from tilewright.runtime.points import PointData, Sources
+from tilewright.runtime.session import Inputs
+from tilewright.verbs.arrays import Array, Given, as_array
+from tilewright.verbs.gradients.points import Pulled
+from tilewright.verbs.memo import prepared
+from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
+
+State = dict[str, tuple[Array, ...]]
+"""Per updated field its time levels, newest first."""
+
+
+class DifferentiatedRun:
+    """A program on a grid and its adjoint, with the kernels of both."""
+
+    def __init__(
+        self,
+        given: Given,
+        steps: int,
+        boundary: BoundarySpec,
+        target: Target,
+        *,
+        strict: bool,
+        wrt: Sequence[str] | None,
+    ) -> None:
+        self.program = given.program
+        self.problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+        self.adjoint = adjoint_of(given.program, boundary, wrt)
+        _check_extents(self.problem)
+        self.scalars = dict(given.scalars)
+        self.constants = {
+            field: given.versions[field] for field in given.program.fields if field not in given.program.updated
+        }
+        self._target, self._strict = target, strict
+        self._problems: dict[tuple[Program, int], Problem] = {}
+        self._kernels: dict[tuple[Program, int], Kernel] = {}
+        self._points: PointData | None = None
+        self._scaled: tuple[tuple[str, Sources], ...] = ()
+
+    @property
+    def needs_states(self) -> bool:
+        """Whether what a step is worth depends on the state that it began with."""
+        return bool(self.adjoint.changing)
+
+    def take_points(
+        self,
+        given: Given,
+        sources: Mapping[str, SourceList] | SourceList | None,
+        receivers: Mapping[str, Points] | Points | None,
+    ) -> None:
+        """Check the sources and receivers of the run, if there are any."""
+        self._points = gather_points(given, self.problem, sources, receivers)
+        if self._points is not None:
+            self.problem = replace(self.problem, points=self._points.fields(self.problem))
+            self._scaled = unscaled_sources(given, self.problem, sources)
+
+    def pulled(self, of_traces: Mapping[str, Any] | None) -> Pulled | None:
+        """Return what takes sources and receivers back; None where there are none."""
+        return (
+            None if self._points is None else Pulled(self.adjoint, self.problem, self._points, self._scaled, of_traces)
+        )
+
+    def start(self, given: Given) -> State:
+        """Return the first state, as a run takes it: missing levels repeat the oldest, kept edges the newest."""
+        state: State = {}
+        for field in self.program.updated:
+            versions = given.versions[field]
+            missing = self.program.history(field) - len(versions)
+            levels = [np.asarray(each, self.problem.dtype) for each in (*versions, *[versions[-1]] * missing)]
+            if field in self.adjoint.kept:
+                _, edge = self._split(field, levels[0])
+                levels[1:] = [self._split(field, each)[0] + edge for each in levels[1:]]
+            state[field] = tuple(levels)
+        return state
+
+    def advance(self, state: State, steps: int, first: int = 0, traces: Mapping[str, Array] | None = None) -> State:
+        """Compute further steps, all time levels kept."""
+        if not steps:
+            return state
+        inputs = Inputs(
+            arrays={**self.constants, **state}, scalars=self.scalars, points=self._points, traces=traces, first=first
+        )
+        return self._computed(self.problem, inputs, steps)
+
+    def forward(self, start: State, slots: int) -> tuple[State, list[tuple[int, State]], dict[str, Array] | None]:
+        """Run; return the last state, the checkpoints (steps done and state), and what receivers recorded."""
+        steps, points = self.problem.steps, self._points
+        traces = points.traces(self.problem) if points is not None and points.receivers else None
+        if not self.needs_states or steps == 0:
+            return self.advance(start, steps, traces=traces), [], traces
+        kept, state, done = [], start, 0
+        for length in _segments(steps, slots):
+            kept.append((done, state))
+            state, done = self.advance(state, length, done, traces), done + length
+        return state, kept, traces
+
+    def backward(
+        self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int, points: Pulled | None
+    ) -> dict[str, Array]:
+        """Take what the last state is worth back to the first one."""
+        steps = self.problem.steps
+        if not steps:
+            return worth
+        if not self.needs_states and points is None:
+            return self._at_once(worth, steps)
+        back = _StepsBack(self, worth, points)
+        try:
+            if not self.needs_states:
+                for number in reversed(range(steps)):
+                    back.step({}, number)
+            end = steps
+            for number, (begin, state) in reversed(list(enumerate(kept))):
+                self._segment(back, state, begin, end - begin, max(2, slots - number))
+                end = begin
+            return back.results()
+        finally:
+            back.close()
+
+    def _at_once(self, worth: dict[str, Array], steps: int) -> dict[str, Array]:
+        """Take back steps that depend on no state, in time tiles."""
+        steady = self.adjoint.steady
+        if steady is None:
+            return self._back(worth, steps)
+        zeros = zeros_of(self.problem)
+        arrays = {name: (worth.get(name, zeros),) for name in steady.program.updated}
+        arrays |= {
+            name: (self.constants[field][0],)
+            for name, (field, _) in self.adjoint.states.items()
+            if name in steady.program.fields
+        }
+        scalars = {name: self.scalars[name] for name in steady.program.scalars}
+        problem = make_problem(steady.program, self.problem.shape, steps, self.problem.dtype, steady.boundary)
+        computed = self._computed(problem, Inputs(arrays=arrays, scalars=scalars), steps)
+        found = {field: levels[0] for field, levels in computed.items()}
+        total = {self.adjoint.worth(field): found[name] for field, name in steady.sums.items()}
+        kept = {name: worth[name] for name in self.adjoint.kept.values()}
+        return {
+            **self._back({**total, **kept}, 1),
+            **{name: found[name] for name in found if name not in steady.sums.values()},
+        }
+
+    def _segment(self, back: "_StepsBack", state: State, begin: int, length: int, slots: int) -> None:
+        """Take back some steps that begin with a state, with so many states in memory."""
+        lengths = [1] * length if length <= slots else _segments(length, slots)
+        at = [begin + sum(lengths[:number]) for number in range(len(lengths))]
+        starts = [state, *self._looked_at(state, at)]
+        for number in reversed(range(len(lengths))):
+            first = starts.pop()
+            if lengths[number] == 1:
+                back.step(first, at[number])
+            else:
+                self._segment(back, first, at[number], lengths[number], max(2, slots - number))
+
+    def _looked_at(self, state: State, at: Sequence[int]) -> Iterator[State]:
+        """Advance a state from the first of some steps to each of the others."""
+        if len(at) < 2:
+            return
+        problem = self._problem(self.problem, max(b - a for a, b in itertools.pairwise(at)))
+        inputs = Inputs(arrays={**self.constants, **state}, scalars=self.scalars, points=self._points, first=at[0])
+        session = self._kernel(problem).start(problem, inputs, self._threads)
+        try:
+            for before, after in itertools.pairwise(at):
+                session.advance(after - before)
+                yield _levels(session, problem)
+        finally:
+            session.close()
+
+    def _back(self, worth: Mapping[str, Array], steps: int) -> dict[str, Array]:
+        """Take back steps that depend on no state."""
+        computed = self._computed(self._whole, self.inputs_back(worth, {}), steps)
+        return {field: levels[0] for field, levels in computed.items()}
+
+    def inputs_back(self, worth: Mapping[str, Array], states: Mapping[str, Array]) -> Inputs:
+        """Return what the adjoint starts from: worths, where none is given zero, and forward states by its names."""
+        adjoint, shape = self.adjoint, self.problem.shape
+        arrays = {field: (worth.get(field, self._nothing),) for field in adjoint.program.updated}
+        arrays |= {name: (self.constants[f][0],) for name, (f, _) in adjoint.states.items() if f in self.constants}
+        arrays |= {name: (state,) for name, state in states.items()}
+        arrays |= {name: (self._positions(axis),) for axis, name in adjoint.positions.items()}
+        scalars = {name: self.scalars[name] for name in adjoint.program.scalars if name in self.scalars}
+        scalars |= {name: float(shape[axis]) for axis, name in adjoint.extents.items()}
+        return Inputs(arrays=arrays, scalars=scalars)
+
+    def states_back(self, state: State, number: int) -> dict[str, Array]:
+        """Return the forward states that taking back a step needs, by the adjoint's names."""
+        changing = {name: self.adjoint.states[name] for name in self.adjoint.changing}
+        after = self.advance(state, 1, number) if any(level == 1 for _, level in changing.values()) else {}
+        return {
+            name: after[field][0] if level == 1 else state[field][-level] for name, (field, level) in changing.items()
+        }
+
+    def start_back(self, inputs: Inputs) -> StateInMemory:
+        """Start a session of the adjoint that takes back a step at a time."""
+        problem = self._problem(self._whole, 1)
+        return self._kernel(problem).start(problem, inputs, self._threads)
+
+    @functools.cached_property
+    def _whole(self) -> Problem:
+        adjoint = self.adjoint
+        return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary)
+
+    @functools.cached_property
+    def _nothing(self) -> Array:
+        return zeros_of(self.problem)
+
+    @functools.cached_property
+    def _threads(self) -> int:
+        return self._target.threads or thread_count(None)
+
+    @functools.cache  # noqa: B019  (lives as long as the pullback)
+    def _positions(self, axis: int) -> Array:
+        """The index of every cell along an axis."""
+        shape = self.problem.shape
+        along = [shape[axis] if number == axis else 1 for number in range(len(shape))]
+        return np.broadcast_to(np.arange(shape[axis], dtype=self.problem.dtype).reshape(along), shape)
+
+    def _problem(self, problem: Problem, steps: int) -> Problem:
+        """The same problem for so many steps, the same object whenever it is asked for: comparing them takes long."""
+        return self._problems.setdefault((problem.program, steps), replace(problem, steps=steps))
+
+    def _kernel(self, problem: Problem) -> Kernel:
+        key = problem.program, problem.steps
+        if key not in self._kernels:
+            self._kernels[key] = prepared(problem, self._target, None, strict=self._strict)
+        return self._kernels[key]
+
+    def _computed(self, problem: Problem, inputs: Inputs, steps: int) -> State:
+        problem = self._problem(problem, steps)
+        kernel = self._kernel(problem)
+        if all(problem.program.history(field) == 1 for field in problem.program.updated):
+            return {field: (values,) for field, values in kernel.run(problem, inputs, self._threads).items()}
+        session = kernel.start(problem, inputs, self._threads)
+        try:
+            session.advance(steps)
+            return _levels(session, problem)
+        finally:
+            session.close()
+
+    def cotangents(self, given: Any) -> dict[str, Array]:  # noqa: ANN401
+        """Check a cotangent of the result, and return what the last state is worth."""
+        updated = self.program.updated
+        if given is None and self._points is not None:
+            return {self.adjoint.worth(field): zeros_of(self.problem) for field in updated} | {
+                name: zeros_of(self.problem) for name in self.adjoint.kept.values()
+            }
+        several = given if isinstance(given, tuple) else (given,)
+        if len(several) != len(updated):
+            raise ArrayError(f"a cotangent is needed for each of {', '.join(updated)}, got {len(several)}")
+        worth = {}
+        for field, each in zip(updated, several, strict=True):
+            array = as_array(each, f"the cotangent of {field}")
+            if array.shape != self.problem.shape:
+                raise ArrayError(
+                    f"the cotangent of {field!r} has the result's shape {self.problem.shape}, got {array.shape}"
+                )
+            if array.dtype.kind == "c":
+                raise ArrayError(f"the cotangent of {field!r} is real, as the result is, got {array.dtype}")
+            worth[self.adjoint.worth(field)] = values = array.astype(self.problem.dtype)
+            if field in self.adjoint.kept:
+                worth[self.adjoint.worth(field)], worth[self.adjoint.kept[field]] = self._split(field, values)
+        return worth
+
+    def _split(self, field: str, array: Array) -> tuple[Array, Array]:
+        """Split values into those of cells that steps update, and those of the others."""
+        statement = next(each for each in self.program.statements if each.field == field)
+        box = tuple(slice(*span) for span in self.problem.update_box(statement))
+        inside = np.zeros_like(array)
+        inside[box] = array[box]
+        return inside, array - inside
+
+    def levels(self, worth: Mapping[str, Array], field: str) -> list[Array]:
+        """Return what the versions of an updated field are worth that a run began with, newest first.
+
+        A run puts the newest version's values into the cells of older ones that no step updates.
+        """
+        levels = [worth[self.adjoint.worth(field, level)] for level in range(self.program.history(field))]
+        if field in self.adjoint.kept:
+            levels[0] = levels[0] + worth[self.adjoint.kept[field]]
+            for level in range(1, len(levels)):
+                levels[level], outside = self._split(field, levels[level])
+                levels[0] = levels[0] + outside
+        return levels
+
+
+def _levels(session: StateInMemory, problem: Problem) -> State:
+    """Copy every time level that a next step reads."""
+    ages = {field: problem.program.history(field) for field in problem.program.updated}
+    by_age = [session.results(None, age) for age in range(max(ages.values()))]
+    return {field: tuple(by_age[age][field].copy() for age in range(ages[field])) for field in ages}
+
+
+def _check_extents(problem: Problem) -> None:
+    """Refuse grids so small that a boundary maps a read outside onto the far side and back."""
+    for axis, reach in enumerate(problem.program.reach):
+        kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
+        if kinds & {"reflect", "mirror"} and problem.shape[axis] <= max(reach):
+            raise UsageError(
+                f"a gradient needs more than {max(reach)} cells along axis {axis}, whose boundary reflects, got "
+                f"{problem.shape[axis]}"
+            )
+
+
+def zeros_of(problem: Problem) -> Array:
+    """Return a field of zeros."""
+    return np.zeros(problem.shape, problem.dtype)
+
+
+class _StepsBack:
+    """Steps back, one at a time: a session of the adjoint, whose forward states are given anew for each."""
+
+    def __init__(self, run: DifferentiatedRun, worth: Mapping[str, Array], points: Pulled | None) -> None:
+        self._run, self._worth, self._points = run, worth, points
+        self._session: StateInMemory | None = None
+
+    def step(self, state: State, number: int) -> None:
+        """Take back one step, its sources and what was recorded after it."""
+        states = self._run.states_back(state, number)
+        if self._session is None:
+            self._session = self._run.start_back(self._run.inputs_back(self._worth, states))
+        else:
+            for name, values in states.items():
+                self._session.replace(name, values)
+        if self._points is None:
+            self._session.advance(1)
+            return
+        self._points.add_traces(self._session.newest, number)
+        before = self._points.before(self._session.newest)
+        self._session.advance(1)
+        self._points.take_sources(self._session.newest, before, number)
+
+    def results(self) -> dict[str, Array]:
+        """Return what everything is worth."""
+        return dict(self._worth) if self._session is None else self._session.results()
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        if self._session is not None:
+            self._session.close()
+
+
+def _segments(steps: int, slots: int) -> list[int]:
+    """Cut steps into segments whose starts are kept, so that the states of one more fit.
+
+    >>> _segments(9, 6), _segments(5, 8), _segments(100, 4)
+    ([3, 3, 3], [5], [34, 33, 33])
+    """
+    if steps <= slots:
+        return [steps]
+    count = next((n for n in range(2, slots) if n + math.ceil(steps / n) <= slots), max(2, slots - 1))
+    return [steps // count + (number < steps % count) for number in range(count)]
+
+
+def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int | None) -> int:
+    """Return how many forward states may be in memory at a time."""
+    if checkpoints is not None:
+        if memory is not None:
+            raise UsageError("memory and checkpoints both say how many states are kept", "give one of them")
+        if not isinstance(checkpoints, int) or checkpoints < 2:
+            raise UsageError(f"checkpoints is a number of states, at least 2, got {checkpoints!r}")
+        return checkpoints
+    levels = sum(run.program.history(field) for field in run.program.updated)
+    size = max(1, levels * run.problem.cells * run.problem.itemsize)
+    room = parse_bytes(memory) if isinstance(memory, str) else memory
+    if room is None:
+        room = (available_bytes() or 2**31) // 2
+    return max(2, int(room) // size)

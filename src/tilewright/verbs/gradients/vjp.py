@@ -1,0 +1,225 @@
+"""Gradients through a run: the pullback of a program's steps, after JAX's conventions."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.frontends.trace import RESERVED
+from tilewright.plan import read_target
+from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.problem import BoundarySpec
+from tilewright.programs.stencil.program import Program
+from tilewright.runtime.host import thread_count
+from tilewright.verbs.arrays import Array, Given, gather, like
+from tilewright.verbs.gradients.run import DifferentiatedRun, slots_of, zeros_of
+from tilewright.verbs.running.forcing import SourceList
+from tilewright.verbs.stencil import ProgramLike, as_program
+
+Gradients = tuple[tuple[Any, ...], dict[str, Any]]
+"""What the arrays are worth, in the form they were given, and what scalars and coefficients are worth, by name."""
+Pullback = Callable[[Any], Gradients]
+_FLOATING = ("float32", "float64")
+
+
+def adjoint(program: ProgramLike, boundary: BoundarySpec = "fixed") -> Program:
+    """Return the transposed tangent-linear step of a program, as a program.
+
+    It runs as any other, under the boundaries that :func:`tilewright.programs.stencil.adjoint.adjoint_of` says with it.
+    Its fields are: ``u_bar`` (and ``u_bar1``, ``u_bar2`` for older time levels), what a version of ``u`` is worth;
+    ``u_rim``, what cells are worth that a ``fixed`` boundary keeps; a sum ``k_bar`` for each field or scalar that no
+    step changes; forward states by their own names, where the derivative depends on them; ``position0`` and so on, a
+    cell's index along an axis. ``extent0`` and so on are scalars: the grid's extents.
+
+    Args:
+        program: A stencil, a function, a program, or the name of a built-in one.
+        boundary: The boundaries of the program's runs; the adjoint is exact for each.
+
+    Raises:
+        UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers.
+
+    Examples:
+        >>> adjoint("jacobi1d", boundary="wrap").updated
+        ('u_bar',)
+    """
+    return adjoint_of(as_program(program), boundary).program
+
+
+def vjp(
+    program: ProgramLike,
+    *arrays: Any,  # noqa: ANN401
+    steps: int,
+    boundary: BoundarySpec = "fixed",
+    dtype: Any = None,  # noqa: ANN401
+    backend: str = "auto",
+    threads: int | None = None,
+    strict: bool = False,
+    sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
+    wrt: Sequence[str] | None = None,
+    memory: int | str | None = None,
+    checkpoints: int | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> tuple[Any, Pullback]:
+    """Run a program, and return the result and what takes a cotangent of it back to the inputs.
+
+    A program that is linear in its fields is taken back in time tiles and needs no forward state, unless the worth of
+    scalars or coefficients is wanted. Others are taken back step by step; the states that they need are computed again
+    from checkpoints, in segments (A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in
+    reverse automatic differentiation", Optimization Methods and Software 1 (1992); here with equal segments).
+
+    Args:
+        program: A stencil, a function, a program, or the name of a built-in one.
+        *arrays: One per field, as :func:`tilewright.run` takes them.
+        steps: Time steps.
+        boundary: Boundaries.
+        dtype: Element type, float32 or float64.
+        backend: As for :func:`tilewright.run`.
+        threads: Threads on the processor.
+        strict: Keep the order of operations exactly.
+        sources: As for :func:`tilewright.run`; what their values are worth is returned among the scalars, as
+            ``"sources"``, by field: shape (steps, points), the points in the order in which they were given.
+        receivers: As for :func:`tilewright.run`: then the result is ``(state, traces)``, and so is the cotangent, of
+            which either may be None: worth nothing.
+        wrt: Names of scalars and of fields that no step updates whose worth is wanted; all of them by default.
+        memory: Bytes for forward states, such as ``4GiB``; half of what is free by default.
+        checkpoints: Forward states that are kept at a time, at least 2, in place of ``memory``.
+        **scalars: The program's scalars; an array makes one a coefficient field.
+
+    Returns:
+        The result, as :func:`tilewright.run` returns it, and the pullback: called with a cotangent of the result's
+        form, it returns the gradients of the arrays in the form they were given (a tuple per field given as time
+        levels; None for a field that ``wrt`` leaves out), and a dict of those of scalars and coefficient fields.
+
+    Raises:
+        ArrayError: If an array does not fit.
+        UsageError: If the program has no adjoint, or anything else cannot be used.
+
+    Examples:
+        >>> import numpy as np
+        >>> y, pullback = vjp("jacobi1d", np.zeros(5), steps=1, boundary="wrap")
+        >>> (gradient,), _ = pullback(np.array([3.0, 0.0, 0.0, 0.0, 0.0]))
+        >>> gradient
+        array([1., 1., 0., 0., 1.])
+    """
+    _check_options(scalars)
+    given = gather(_same(as_program(program)), arrays, scalars, dtype)
+    if given.dtype not in _FLOATING:
+        raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
+    target = read_target(backend, thread_count(threads))
+    if target.on_device and (sources is not None or receivers is not None):
+        raise UsageError("gradients through sources and receivers are computed on the processor", "use backend='c'")
+    run = DifferentiatedRun(given, steps, boundary, target, strict=strict, wrt=wrt)
+    run.take_points(given, sources, receivers)
+    slots = slots_of(run, memory, checkpoints)
+    start = run.start(given)
+    last, kept, traces = run.forward(start, slots)
+    results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
+    several = results[0] if len(results) == 1 else results
+
+    def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
+        """Return the gradients of what a cotangent of the result is worth."""
+        of_state, of_traces = cotangent, None
+        if traces is not None:
+            if not isinstance(cotangent, tuple) or len(cotangent) != 2:
+                raise ArrayError("with receivers a cotangent is a pair: of the state, and a mapping of those of traces")
+            of_state, of_traces = cotangent
+        points = run.pulled(of_traces)
+        worth = run.backward(run.cotangents(of_state), kept, slots, points)
+        gradients, by_name = _gradients(run, given, arrays, scalars, worth)
+        if points is not None and points.values:
+            by_name["sources"] = points.values
+        return gradients, by_name
+
+    return several if traces is None else (several, traces), pullback
+
+
+def value_and_grad(
+    program: ProgramLike,
+    misfit: Callable[[Any], tuple[float, Any]],
+    *arrays: Any,  # noqa: ANN401
+    steps: int,
+    **options: Any,  # noqa: ANN401
+) -> tuple[float, Gradients]:
+    """Return the value of a function of a run's result, and its gradients by the run's inputs.
+
+    Args:
+        program: A stencil, a function, a program, or the name of a built-in one.
+        misfit: Takes the result of the run, returns a number and its cotangent: the number's gradient by the result.
+        *arrays: One per field.
+        steps: Time steps.
+        **options: Options and scalars of :func:`vjp`.
+
+    Returns:
+        The number and the gradients, see :func:`vjp`.
+
+    Examples:
+        >>> import numpy as np
+        >>> target = np.ones(8)
+        >>> square = lambda y: (0.5 * float(((y - target) ** 2).sum()), y - target)
+        >>> value, ((gradient,), _) = value_and_grad("jacobi1d", square, np.zeros(8), steps=3, boundary="wrap")
+        >>> value, gradient.round(12)
+        (4.0, array([-1., -1., -1., -1., -1., -1., -1., -1.]))
+    """
+    result, pullback = vjp(program, *arrays, steps=steps, **options)
+    value, cotangent = misfit(result)
+    return value, pullback(cotangent)
+
+
+@functools.lru_cache(maxsize=64)
+def _same(program: Program) -> Program:
+    """Return the first of equal programs: every lookup compares, and the same object is found at once."""
+    return program
+
+
+def _gradients(
+    run: DifferentiatedRun, given: Given, arrays: Sequence[Any], scalars: Mapping[str, Any], worth: Mapping[str, Array]
+) -> Gradients:
+    """Return what was summed in the form of what was given."""
+    adjoint = run.adjoint
+    zeros = zeros_of(run.problem)
+    of_arrays: list[Any] = []
+    own = [field for field in given.program.fields if field not in scalars]
+    for field, array in zip(own, arrays, strict=True):
+        if field in run.program.updated:
+            levels = run.levels({name: worth.get(name, zeros) for name in adjoint.program.updated}, field)
+            count = len(array) if isinstance(array, tuple) else 1
+            levels = [*levels[: count - 1], np.sum(levels[count - 1 :], axis=0)]
+            found = tuple(like(each, array) for each in levels)
+            of_arrays.append(found if isinstance(array, tuple) else found[0])
+        elif field in adjoint.sums:
+            of_arrays.append(like(_summed(worth.get(adjoint.sums[field], zeros), np.shape(array)), array))
+        else:
+            of_arrays.append(None)
+    by_name: dict[str, Any] = {}
+    for name in adjoint.sums:
+        if name in own:
+            continue
+        total = worth.get(adjoint.sums[name], zeros)
+        by_name[name] = (
+            like(_summed(total, np.shape(scalars[name])), scalars[name])
+            if name in given.program.fields
+            else float(total.sum(dtype=np.float64))
+        )
+    return tuple(of_arrays), by_name
+
+
+def _summed(total: Array, shape: tuple[int, ...]) -> Array:
+    """Sum over the axes along which an array was repeated."""
+    if total.shape == shape:
+        return total
+    missing = total.ndim - len(shape)
+    total = total.sum(axis=tuple(range(missing)))
+    axes = tuple(axis for axis, extent in enumerate(shape) if extent == 1 and total.shape[axis] != 1)
+    return total.sum(axis=axes, keepdims=True) if axes else total
+
+
+def _check_options(scalars: Mapping[str, Any]) -> None:
+    """Refuse options of a run that gradients have none for; no scalar has such a name."""
+    unknown = [name for name in scalars if name in RESERVED]
+    if unknown:
+        hint = "a mask is a field of the program: tw.where(mask[0, 0] != 0, new, u[0, 0])"
+        raise UsageError(f"gradients take no option {unknown[0]!r}", hint if unknown[0] == "where" else "leave it out")
