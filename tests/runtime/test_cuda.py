@@ -2,6 +2,9 @@
 
 import dataclasses
 import gc
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -186,3 +189,78 @@ def test_code_is_compiled_for_the_device(driver, monkeypatch):
     monkeypatch.setattr(nvrtc, "compile_cuda", compile_cuda)
     session(cuda.select())
     assert set(seen) == {("sm_90", False)}
+
+
+def test_an_array_is_uploaded_once(driver):
+    """Its other slots are copies on the device; of several time levels each is uploaded once."""
+    for name, uploads in (("j2d5pt", 1), ("wave2d", 1), ("heat2d_var", 2)):
+        known = program(name)
+        problem = make_problem(known, (30, 40), 3)
+        given = Inputs(
+            arrays={field: [np.ones((30, 40), np.float32)] for field in known.fields},
+            scalars=dict.fromkeys(known.scalars, 0.1),
+        )
+        before = len(driver.calls)
+        gpu.GpuSession(loaded(cuda.select(), problem, parse("none")), problem, given).close()
+        assert [call for call, _ in driver.calls[before:]].count("cuMemcpyHtoDAsync") == uploads
+    assert not driver.memory
+
+
+def test_memory_comes_from_the_pool_in_turn_with_the_stream(driver):
+    run, _ = session(cuda.select())
+    run.advance(9)
+    run.close()
+    names = {call for call, _ in driver.calls}
+    assert {"cuMemAllocFromPoolAsync", "cuMemFreeAsync"} <= names
+    assert driver.given(driver.freed[-1])[-1] == "free"  # nobody waited for the kernels
+    assert not any(kernel.done for kernel in driver.kernels)
+
+
+@pytest.mark.parametrize(
+    ("tiling", "steps"), [("none", 400), ("streaming:t=4,s=16x16", 402), ("overlapped:t=4,s=8x32", 401)]
+)
+def test_launches_that_repeat_are_one_graph(driver, tiling, steps):
+    """All are started in the order in which they would be without."""
+    tiling = parse(tiling)
+    run, _ = session(cuda.select(), tiling, steps)
+    wanted = list(launches(PROBLEM, gpu_schedule(PROBLEM, tiling), steps))
+    run.advance(steps)
+    graphs = [call for call, _ in driver.calls].count("cuGraphLaunch")
+    assert graphs >= 3
+    assert len(driver.launched) < len(wanted) / 2
+    assert len(driver.kernels) >= len(wanted)
+    run.close()
+
+
+def test_portions_of_the_same_length_are_one_graph(driver):
+    """As between two looks, whatever the tiles; the first one is not recorded."""
+    run, _ = session(cuda.select())
+    for _ in range(4):
+        run.advance(9)
+    wanted = len(list(launches(PROBLEM, gpu_schedule(PROBLEM, TILING), 9)))
+    assert [call for call, _ in driver.calls].count("cuGraphLaunch") == 3
+    assert len(driver.launched) == 2 * wanted
+    run.close()
+
+
+def test_compiling_needs_neither_a_driver_nor_the_packages_over_it(tmp_path):
+    """And importing the package loads none of them."""
+    text = """
+import sys
+import tilewright
+assert not {"cuda", "nvidia", "ctypes.util"} & set(sys.modules) - {"ctypes.util"}, sorted(sys.modules)
+sys.modules["cuda.core"] = sys.modules["cuda.bindings"] = None
+from tilewright.base.errors import ToolchainError
+from tilewright.runtime.devices import cuda, nvrtc
+found = nvrtc.compile_cuda('extern "C" __global__ void f(float *a) { a[0] = 1; }', "sm_90")
+assert found.cubin[:4] == b"\\x7fELF"
+cuda._LIBRARY = "libc.so.6"
+try:
+    cuda.select()
+except ToolchainError as error:
+    assert "needs cuda-core" in error.message and "tilewright[cuda]" in error.hint, error
+else:
+    raise AssertionError
+"""
+    environment = {**os.environ, "TILEWRIGHT_CACHE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", text], check=True, env=environment)

@@ -317,10 +317,10 @@ class CudaDevice:
             readers: Handles of the streams that they read it in. Work in other streams than the one here, and in one
                 that may be gone, cannot be followed: then the device's work is waited for.
         """
-        with self.current("could not free memory") as device:
+        with self.current("could not free memory"):
             stream = self.stream
             if readers - {int(stream.handle)} or (self._caller is not None and not self._caller[0].lasting):
-                device.sync()
+                _done(library().driver.cuCtxSynchronize())
                 stream = self._open()[1]
             buffer.close(stream)
 

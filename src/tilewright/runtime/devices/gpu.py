@@ -34,6 +34,8 @@ _GRAPH = 64
 """Launches of a graph, about: starting it costs as little as one of them."""
 _TURNS = 3
 """Repetitions that are worth a graph."""
+_BANDS = 4
+"""Multiples of a time tile that are tried as what repeats: bands alternate, and those of histories are shorter."""
 
 
 Start = tuple[Any, tuple[int, int], Sequence[Any], int]
@@ -268,21 +270,20 @@ class GpuSession:
     def _portion(self, steps: int) -> int:
         """Steps whose launches are repeated as they are, if a run of so many has some; else all of them.
 
-        Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after
-        theirs. Where tiles of one band reach into the next, cutting there would make more launches.
+        Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
+        of theirs. Where tiles of one band reach into the next, cutting there would make more launches.
         """
         layout, schedule = self._program.source.layout, self._program.schedule
-        unit = math.lcm(*layout.copies, max(1, schedule.tiling.time))
-        if steps < _TURNS * unit:
-            return steps
+        least = math.lcm(*layout.copies, max(1, schedule.tiling.time))
 
         def shape(count: int) -> list[tuple[int, int]]:
             return [(each.kernel, each.groups) for each in launches(self._whole, schedule, count)]
 
-        one = shape(unit)
-        if shape(2 * unit) != 2 * one:
-            return steps
-        return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
+        for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
+            one = shape(unit)
+            if shape(2 * unit) == 2 * one:
+                return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
+        return steps
 
     def refill(self, inputs: Inputs) -> None:
         """Copy the first versions in again and begin from step 0.
