@@ -55,8 +55,31 @@ def test_contexts_are_left_as_found():
     checks.contexts_are_left_as_found(1)
 
 
+def test_repeated_launches(driver):
+    checks.repeated_launches_agree()
+    assert [name for name, _ in driver.calls].count("cuGraphLaunch") > 12
+
+
+def test_options_of_device_arrays():
+    checks.options_of_device_arrays_agree()
+
+
 def test_windows_of_a_large_grid():
     checks.windows_agree((900, 200))
+    checks.windows_agree((30, 26, 50), side=20, name="j3d7pt", dtype="float64")
+
+
+def test_a_graph_that_leaves_a_launch_out_is_seen(driver):
+    """So that the check of repeated launches can fail."""
+    original = driver.do_cuGraphLaunch
+
+    def short(executable, stream):
+        driver.graphs[executable] = driver.graphs[executable][:-1]
+        original(executable, stream)
+
+    driver.do_cuGraphLaunch = short
+    with pytest.raises(AssertionError):
+        checks.repeated_launches_agree()
 
 
 def test_a_wrong_kernel_is_seen(monkeypatch):

@@ -81,7 +81,10 @@ class FakeDriver:
         if name in self.failing:
             return self.failing[name]
         done = getattr(self, f"do_{name}", None)
-        return 0 if done is None else done(*words[: done.__code__.co_argcount - 1]) or 0
+        if done is None:
+            return 0
+        count = done.__code__.co_argcount - hasattr(done, "__self__") - len(done.__defaults__ or ())
+        return done(*words[:count]) or 0
 
     # What tests do in the caller's place.
 
