@@ -38,7 +38,7 @@ _NO_DEALLOCATION = 0xEE
 """What handed back memory is overwritten with."""
 _QUIET = (
     "cuInit", "cuEventDestroy", "cuStreamDestroy", "cuGraphDestroy", "cuGraphExecDestroy", "cuLibraryUnload",
-    "cuCtxGetStreamPriorityRange", "cuMemPoolSetAttribute", "cuDevicePrimaryCtxRelease",
+    "cuCtxGetStreamPriorityRange", "cuMemPoolDestroy", "cuDevicePrimaryCtxRelease",
     "cuUserObjectCreate", "cuGraphRetainUserObject", "cuGraphReleaseUserObject", "cuUserObjectRelease",
 )  # fmt: skip
 """Calls that succeed and do nothing."""
@@ -220,8 +220,12 @@ class FakeDriver:
     def do_cuKernelSetAttribute(self, attribute, value, kernel, device):
         self.set.append((_int(attribute), _int(value)))
 
-    def do_cuDeviceGetMemPool(self, pool, device):
-        put(pool, ctypes.c_size_t, 7000 + _int(device))
+    def do_cuMemPoolCreate(self, pool, properties):
+        # CUmemPoolProps: kind of allocation, kinds of handles, kind of place, number of the device.
+        put(pool, ctypes.c_size_t, 7000 + (ctypes.c_int * 4).from_address(properties)[3])
+
+    def do_cuMemPoolSetAttribute(self, pool, attribute, value):
+        self.set.append((f"pool {pool - 7000}", ctypes.c_uint64.from_address(value).value))
 
     def do_cuMemPoolGetAttribute(self, pool, attribute, value):
         put(value, ctypes.c_uint64, 2**64 - 1)

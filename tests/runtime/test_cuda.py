@@ -207,11 +207,14 @@ def test_an_array_is_uploaded_once(driver):
 
 
 def test_memory_comes_from_the_pool_in_turn_with_the_stream(driver):
+    """From one of our own, whose settings nobody else has."""
     run, _ = session(cuda.select())
     run.advance(9)
     run.close()
     names = {call for call, _ in driver.calls}
-    assert {"cuMemAllocFromPoolAsync", "cuMemFreeAsync"} <= names
+    assert {"cuMemPoolCreate", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"} <= names
+    assert not {name for name in names if "DeviceGetMemPool" in name or "DefaultMemPool" in name}
+    assert [each for each in driver.set if "pool" in str(each[0])][-1] == ("pool 0", 2**28)
     assert driver.given(driver.freed[-1])[-1] == "free"  # nobody waited for the kernels
     assert not any(kernel.done for kernel in driver.kernels)
 

@@ -24,6 +24,8 @@ from tilewright.runtime.devices.views import Box, CallersStream, DeviceView
 from tilewright.runtime.memory import Array
 
 _LIBRARY = "libcuda.so.1"
+_KEPT = 2**28
+"""Bytes that the pool keeps at rest; more goes back to the system, for other libraries and processes on the card."""
 _DESCRIBED = {
     "units": "multiprocessor_count", "shared_bytes": "max_shared_memory_per_multiprocessor",
     "block_threads": "max_threads_per_block", "unit_threads": "max_threads_per_multiprocessor",
@@ -55,7 +57,7 @@ class CudaDevice:
             self._memory = int(_done(library().driver.cuDeviceTotalMem(number)))
         self._number = number
         self._lock = threading.Lock()
-        self._opened: tuple[Any, Any] | None = None
+        self._opened: tuple[Any, Any, Any] | None = None
         self._caller: tuple[CallersStream, Any] | None = None
         self._others: tuple[CallersStream, ...] = ()
         self._unknown = False
@@ -140,8 +142,8 @@ class CudaDevice:
             ArrayError: If the device has none left.
         """
         try:
-            with self.current("could not allocate memory") as device:
-                return device.memory_resource.allocate(max(1, size), stream=self.stream)
+            with self.current("could not allocate memory"):
+                return self._pool.allocate(max(1, size), stream=self.stream)
         except DeviceError as error:
             if "OUT_OF_MEMORY" not in error.message:
                 raise
@@ -338,6 +340,11 @@ class CudaDevice:
             yield device
 
     @property
+    def _pool(self) -> Any:  # noqa: ANN401
+        """A pool of our own: the settings of the device's default one are everybody's."""
+        return self._open()[2]
+
+    @property
     def stream(self) -> Any:  # noqa: ANN401
         """Where work goes: the caller's stream, or the device's own."""
         return self._open()[1] if self._caller is None else self._caller[1]
@@ -353,8 +360,8 @@ class CudaDevice:
         finally:
             driver.cuCtxPopCurrent()
 
-    def _open(self) -> tuple[Any, Any]:
-        """The primary context, and a stream in it."""
+    def _open(self) -> tuple[Any, Any, Any]:
+        """The primary context, a stream in it, and a pool of memory."""
         if self._opened is None:
             with self._lock:
                 if self._opened is None:
@@ -363,7 +370,13 @@ class CudaDevice:
                     with self._pushed(context) as device:
                         # It waits for the legacy default stream, and that for it: some libraries know no other one.
                         own = device.create_stream(options=core.StreamOptions(nonblocking=False))
-                    self._opened = context, own
+                        if not self._properties.memory_pools_supported:
+                            pool = device.memory_resource
+                        else:
+                            pool = core.DeviceMemoryResource(self._number, core.DeviceMemoryResourceOptions())
+                            kept = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                            _done(driver.cuMemPoolSetAttribute(pool.handle, kept, driver.cuuint64_t(_KEPT)))
+                    self._opened = context, own, pool
         return self._opened
 
 
