@@ -472,6 +472,19 @@ def test_results_are_written_into_the_callers_array(driver, monkeypatch):
     assert np.array_equal(levels[1].values.memory.values, before)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_an_array_to_write_into_may_belong_to_another_stream(driver, known):
+    """What that stream was given before is done before, and what it is given afterwards comes after."""
+    side, other, seen, target = driver.stream(), driver.stream(), [], np.zeros_like(VALUES)
+    driver.places.update({VALUES.ctypes.data: 0, target.ctypes.data: 0})
+    driver.give(other, lambda: target.fill(-1.0))
+    given = Interface(VALUES, stream=side)
+    out = Interface(target, stream=other) if known else Ordered(target, driver, other)
+    tw.run("j2d5pt", given, steps=0, out=out, backend="cuda")
+    driver.wait(driver.give(other, lambda: seen.append(target.copy())))
+    assert np.array_equal(seen[0], VALUES)
+
+
 def test_arrays_to_write_into_lie_where_the_run_is(driver):
     given = Interface(VALUES)
     with pytest.raises(ArrayError, match="'out' lies on the host, and the arrays of the run on a GPU"):

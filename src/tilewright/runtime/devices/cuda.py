@@ -274,10 +274,13 @@ class CudaDevice:
             for each in views:
                 if each.stream is not None:
                     self.stream.wait(each.stream)
-                    self._others = tuple(dict.fromkeys((*self._others, each.stream)))
-                elif self._caller is not None:
+                if self._caller is None:
+                    continue  # the end of what is done here is waited for anyway
+                if each.stream is None:
                     self.stream.wait(self._open()[1])
                     self._unknown = True
+                elif each.stream not in {self._caller[0], *self._others}:
+                    self._others = (*self._others, each.stream)
 
     def settle(self) -> Any:  # noqa: ANN401
         """Let the caller go on: whatever comes next in its streams finds the work here done.
