@@ -1,11 +1,12 @@
 """GPU kernels of prisms: a group of threads computes one hexagon or diamond, its classic tiles one after the other.
 
 Launches, the loops over classic tiles and the cells of every row are those of the schedule tree
-(:func:`tilewright.schedules.prism.wavefronts`), in numbers or, for ``variant=param``, in names of arguments. In a group, for every classic tile: load what no earlier
-tile of the group has brought on chip, compute the rows of the hexagon one after the other with a barrier after each,
-all on chip; a value goes back to memory from the register it was computed in, by the last row of the tile that writes
-its place. What consecutive classic tiles share stays on chip, where it is (``reuse=place``: the innermost axis is a
-ring) or moved to the front (``reuse=move``).
+(:func:`tilewright.schedules.prism.wavefronts`), in numbers or, for ``variant=param``, in names of arguments.
+
+In a group, for every classic tile: load what no earlier tile of the group has brought on chip, compute the rows of the
+hexagon one after the other with a barrier after each, all on chip; a value goes back to memory from the register it was
+computed in, by the last row of the tile that writes its place. What consecutive classic tiles share stays on chip,
+where it is (``reuse=place``: the innermost axis is a ring) or moved to the front (``reuse=move``).
 
 Two bodies: whole tiles know no boundary; tiles that the grid, the first or the last step cuts test every cell.
 
