@@ -31,6 +31,8 @@ from tilewright.codegen.sites import (
     box_bounds,
     cell_function,
     extent,
+    place_lets,
+    place_name,
     places_inside,
     row_pointers,
     scalar_lets,
@@ -38,7 +40,7 @@ from tilewright.codegen.sites import (
     unpack,
     version_lets,
 )
-from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.bodies.body import BoxCode
 
@@ -67,7 +69,13 @@ def box_call(
 def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
     target = ir.Var("target", ir.pointer(site.dtype))
-    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalar_lets(site, [statement]))
+    return (
+        *unpack(site),
+        *lets,
+        ir.Let(target, site.slot(statement.field, 1, STEP)),
+        *scalar_lets(site, [statement], STEP),
+        *place_lets(site, statement),
+    )
 
 
 def _places(site: Site) -> tuple[ir.Var, ...]:
@@ -105,7 +113,13 @@ def cells_function(site: Site, number: int) -> ir.Function:
     else:
         named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
         named += rows.lets
-        body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
+        at = (*places, place)
+
+        def placed(node: Placed) -> ir.Expr:
+            return ir.Load(place_name(site, node), at[node.axis], site.dtype)
+
+        leaves = Leaves(dtype=site.dtype, read=read, vector=False, placed=placed)
+        body, value = lower_tape(statement.tape, leaves)
     target = target_row(site, 0)
     store = ir.Store(target, place, value, site.dtype)
     return ir.Function(

@@ -69,6 +69,12 @@ def made(
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
     if problem.dtype not in GPU_COMPILED:
         raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
+    if problem.program.placed or problem.varying:
+        raise UsageError(
+            f"{problem.program.name!r} computes with tw.index, tw.inside, tw.t or values per step, "
+            "which GPU kernels do not have",
+            "use backend='c'",
+        )
     make = _maker(schedule)[0]
     about = (problem.program, problem.dtype, problem.boundaries)
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)

@@ -9,19 +9,21 @@ from dataclasses import replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import INDEX
-from tilewright.codegen.sites import scalar_lets
+from tilewright.codegen.sites import place_name, scalar_lets
 from tilewright.codegen.streaming.block import (
     block_body,
     moved,
     parameters,
     source,
     stage_outputs,
+    stage_places,
     stage_sources,
     target,
 )
 from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,
+    LINE,
     PITCH,
     VECTORS,
     N,
@@ -37,7 +39,6 @@ from tilewright.schedules.streaming.levels import line_cells
 
 FIRST, LAST = ir.Var("first"), ir.Var("last")
 CHUNK = ir.Var("chunk")
-LINE = ir.Var("line")
 
 
 def stage_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
@@ -45,7 +46,8 @@ def stage_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
     names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
     names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
     lines = (FIRST, LAST, *ahead_params(plan, stage)) if plan.rank == 3 else ()
-    return (plan.site.params[2], *names, *lines, GX, N, EDGE)
+    places = (place_name(plan.site, node) for node in stage_places(plan, stage))
+    return (plan.site.params[2], *names, *places, *lines, GX, N, EDGE)
 
 
 def ahead_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:

@@ -1,8 +1,8 @@
 """One tile of a streaming kernel: its levels in a pipeline along axis 0."""
 
 from tilewright.codegen import ir, points
-from tilewright.codegen.sites import stride, unpack
-from tilewright.codegen.streaming.block import source, stage_outputs, stage_sources, version_tag
+from tilewright.codegen.sites import place_name, place_table, scalars_of, stride, unpack
+from tilewright.codegen.streaming.block import axis_of, source, stage_outputs, stage_places, stage_sources, version_tag
 from tilewright.codegen.streaming.borders import has_borders, near_border
 from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
 from tilewright.codegen.streaming.layout import (
@@ -10,6 +10,7 @@ from tilewright.codegen.streaming.layout import (
     GX,
     GY,
     SLAB,
+    VECTORS,
     X0,
     N,
     StreamingContext,
@@ -150,7 +151,21 @@ def _layout(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     for field in range(len(plan.fields)):
         lets.append(ir.Let(_memory(plan, field), at))
         at = ir.add(_memory(plan, field), ir.mul(SLAB, plan.slabs(field)))
-    return (*lets, ir.Let(_spare(plan), at))
+    lets.append(ir.Let(_spare(plan), at))
+    at = ir.add(_spare(plan), ir.mul(row_width(plan), 2))
+    for node in plan.site.problem.program.placed:
+        name = place_name(plan.site, node)
+        if node not in plan.lifted:
+            lets.append(ir.Let(name, place_table(plan.site, node)))
+            continue
+        row = ir.Var(f"{name.name}_row", ir.pointer(plan.site.dtype))
+        lets += [
+            ir.Let(row, at),
+            ir.Intrinsic("lift", (row, ir.add(place_table(plan.site, node), GX), VECTORS), plan.site.dtype),
+            ir.Let(name, row),
+        ]
+        at = ir.add(row, row_width(plan))
+    return tuple(lets)
 
 
 def _memory(plan: StreamingContext, field: int) -> ir.Var:
@@ -277,12 +292,15 @@ def _ahead_args(plan: StreamingContext, stage: int) -> list[ir.Expr]:
 def _compute(plan: StreamingContext, stage: int, left: ir.Expr) -> ir.Stmt:
     """Call a stage."""
     lets: list[ir.Stmt] = []
-    args: list[ir.Expr] = [plan.site.params[2]]
+    args: list[ir.Expr] = [scalars_of(plan.site, ir.add(VERSION, T))]
     for key in stage_sources(plan, stage):
         lets += _names(plan, key[0], version_tag(key[1]), ir.add(T, key[1]))
         args += source(plan, key).params
     for field in stage_outputs(plan, stage):
         args += slabs(plan, field, "out", write=True).params[:2]
+    moves = (_Y0, GY, ir.Int(0)) if plan.rank == 3 else (_Y0, ir.Int(0))
+    for node in stage_places(plan, stage):
+        args.append(ir.add(place_name(plan.site, node), moves[axis_of(plan, node)]))
     if plan.rank == 3:
         below, above = plan.pipeline.below[1], plan.pipeline.above[1]
         low = ir.sub(BOUNDS[2], ir.add(ir.mul(left, below.period), below.offsets[stage]))

@@ -113,6 +113,10 @@ def _made(probe: Problem, wanted: tuple[str, ...] | None) -> Adjoint:
 class _Maker:
     def __init__(self, probe: Problem, wanted: Sequence[str] | None) -> None:
         program = probe.program
+        if program.placed or probe.varying:
+            raise UsageError(
+                f"{program.name!r} computes with tw.index, tw.inside or tw.t, of which there is no adjoint here yet"
+            )
         if analyse(program).sweep:
             raise UsageError(f"{program.name!r} is a recurrence, which has no adjoint here")
         self.program = program

@@ -8,7 +8,7 @@ from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
-from tilewright.programs.stencil.program import Program, Statement
+from tilewright.programs.stencil.program import STEP, Program, Statement
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 SYNONYMS = {"periodic": "wrap"}
@@ -86,6 +86,7 @@ class Problem:
         dtype: NumPy name of the element type of every field.
         boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
         points: Fields with sources and receivers.
+        varying: Scalars with a value for every step, in the order of the program's; the step's number among them.
     """
 
     program: Program
@@ -94,6 +95,7 @@ class Problem:
     dtype: str = "float32"
     boundaries: tuple[Sides, ...]
     points: PointFields = PointFields()
+    varying: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
@@ -156,6 +158,7 @@ def make_problem(
     steps: int,
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",
+    varying: Iterable[str] = (),
 ) -> Problem:
     """Make a checked problem.
 
@@ -165,6 +168,7 @@ def make_problem(
         steps: Number of time steps, at least 0.
         dtype: One of :data:`DTYPES`.
         boundary: See :data:`BoundarySpec`.
+        varying: Scalars that are given a value for every step, besides the step's number.
 
     Returns:
         The problem.
@@ -200,6 +204,7 @@ def make_problem(
         steps=steps,
         dtype=dtype,
         boundaries=_resolve(program, boundary),
+        varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
     numpy_type(dtype)
     outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]

@@ -219,11 +219,11 @@ def make_case(
         every: Steps from record to record, where the receivers do not say so.
         stops: Whether a run stops at sources and receivers, as GPUs do.
     """
-    given, forcing = gather(program, arrays, scalars, dtype), UNFORCED
+    given, forcing = gather(program, arrays, scalars, dtype, steps), UNFORCED
     plain = where is None and sources is None and receivers is None
     if where is not None:
         given = with_mask(given, where)
-    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
     points = gather_points(given, problem, sources, receivers, every)
     if points is not None and stops:
         given, problem, forcing = stopping(given, points, problem)

@@ -1,0 +1,59 @@
+"""Tables of what a program computes with that depends on the cell's place alone, as kernels on processors read them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.dtypes import arithmetic, numpy_type
+from tilewright.codegen.emit import StencilLayout
+from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.reference import along
+from tilewright.runtime.memory import Array
+
+
+class PlaceTables:
+    """A number for every index along an axis, and for those a little beyond its ends.
+
+    Attributes:
+        addresses: Where the number of the first cell of each table's axis lies.
+    """
+
+    def __init__(self, layout: StencilLayout, problem: Problem, halo: Extended | None = None) -> None:
+        """Make the tables.
+
+        Args:
+            layout: What the kernel wants.
+            problem: The problem.
+            halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
+        """
+        kind, whole = numpy_type(problem.dtype), problem if halo is None else halo.problem
+        self._arrays: list[Array] = []
+        for node in layout.placed:
+            extent = problem.shape[node.axis]
+            places = np.arange(-layout.margin, whole.shape[node.axis] + layout.margin)
+            if halo is not None and any(halo.around[node.axis]):
+                places = (places - halo.around[node.axis][0]) % extent
+            self._arrays.append(np.ascontiguousarray(along(node, places, extent, kind).astype(kind)))
+        self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
+
+
+def scalar_table(problem: Problem, scalars: Mapping[str, Any]) -> tuple[Array, int]:
+    """Return a program's scalars as kernels read them, and the bytes from one step's to the next one's.
+
+    Args:
+        problem: The problem.
+        scalars: By name, numbers; of those that vary an array of one per step, or a number for all steps.
+
+    Returns:
+        One row, or as many as there are steps; the bytes are 0 for one row.
+    """
+    kind, names = arithmetic(problem.dtype), problem.program.scalars
+    if not problem.varying:
+        return np.array([*(scalars[name] for name in names), 0], dtype=kind), 0
+    steps = max([1, *(len(scalars[name]) for name in problem.varying if np.ndim(scalars[name]))])
+    table = np.empty((steps, len(names)), dtype=kind)
+    for column, name in enumerate(names):
+        table[:, column] = np.asarray(scalars[name]).astype(kind)
+    return table, table.strides[0]
