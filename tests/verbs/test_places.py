@@ -174,3 +174,24 @@ def test_a_matrix_knows_the_cells_but_no_step() -> None:
 def test_what_has_no_cells_or_steps_says_so() -> None:
     with pytest.raises(tw.TraceError, match="only iterated stencils have"):
         tw.recurrence(lambda D, a: D[-1, -1] + tw.index(0))
+
+
+@pytest.mark.parametrize("boundary", ["nearest", ("wrap", "constant")])
+def test_a_run_out_of_core_counts_in_the_whole_grid_and_over_all_passes(tmp_path, boundary) -> None:
+    u, a = start((300, 40)), np.linspace(0.5, 1.0, 12)
+    np.save(tmp_path / "u.npy", u)
+    tw.run(
+        plane, tmp_path / "u.npy", steps=12, boundary=boundary, a=tw.per_step(a), out=tmp_path / "v.npy",
+        memory="350KiB", threads=1,
+    )  # fmt: skip
+    expected = tw.run(plane, u, steps=12, boundary=boundary, backend="numpy", a=a)
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("boundary", ["nearest", ("wrap", "constant")])
+def test_a_run_on_dask_arrays_counts_in_the_whole_grid_and_over_all_tasks(boundary) -> None:
+    da = pytest.importorskip("dask.array")
+    u, a = start((60, 40)), np.linspace(0.5, 1.0, 40)
+    found = tw.run(plane, da.from_array(u, chunks=(20, 15)), steps=40, boundary=boundary, a=tw.per_step(a)).compute()
+    expected = tw.run(plane, u, steps=40, boundary=boundary, backend="numpy", a=tw.per_step(a))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -31,10 +31,10 @@ class PlaceTables:
         kind, whole = numpy_type(problem.dtype), problem if halo is None else halo.problem
         self._arrays: list[Array] = []
         for node in layout.placed:
-            extent = problem.shape[node.axis]
-            places = np.arange(-layout.margin, whole.shape[node.axis] + layout.margin)
+            low = -layout.margin - (0 if halo is None else halo.around[node.axis][0])
+            places, extent = problem.places(node.axis, low, low + whole.shape[node.axis] + 2 * layout.margin)
             if halo is not None and any(halo.around[node.axis]):
-                places = (places - halo.around[node.axis][0]) % extent
+                places %= extent
             self._arrays.append(np.ascontiguousarray(along(node, places, extent, kind).astype(kind)))
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
 
@@ -52,8 +52,9 @@ def scalar_table(problem: Problem, scalars: Mapping[str, Any]) -> tuple[Array, i
     kind, names = arithmetic(problem.dtype), problem.program.scalars
     if not problem.varying:
         return np.array([*(scalars[name] for name in names), 0], dtype=kind), 0
-    steps = max([1, *(len(scalars[name]) for name in problem.varying if np.ndim(scalars[name]))])
-    table = np.empty((steps, len(names)), dtype=kind)
+    given = [len(scalars[name]) for name in problem.varying if np.ndim(scalars[name])]
+    steps = max(given, default=1)
+    table = np.empty((max(1, steps), len(names)), dtype=kind)
     for column, name in enumerate(names):
-        table[:, column] = np.asarray(scalars[name]).astype(kind)
+        table[:steps, column] = np.asarray(scalars[name]).astype(kind)
     return table, table.strides[0]

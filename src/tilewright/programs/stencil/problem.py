@@ -4,6 +4,9 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
@@ -76,6 +79,19 @@ class PointFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Where a grid lies in a larger one that it is a part of.
+
+    Attributes:
+        start: Index of its first cell in the larger grid, per axis; where that wraps it may be outside.
+        shape: Extents of the larger grid.
+    """
+
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A program on a grid.
 
@@ -87,6 +103,7 @@ class Problem:
         boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
         points: Fields with sources and receivers.
         varying: Scalars with a value for every step, in the order of the program's; the step's number among them.
+        part: Where the grid lies in the one that its cells' indices are counted in; None where that is the grid itself.
     """
 
     program: Program
@@ -96,6 +113,7 @@ class Problem:
     boundaries: tuple[Sides, ...]
     points: PointFields = PointFields()
     varying: tuple[str, ...] = ()
+    part: Part | None = None
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
@@ -113,6 +131,23 @@ class Problem:
         for extent in self.shape:
             total *= extent
         return total
+
+    def places(self, axis: int, low: int, high: int) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the indices that cells have as :data:`tilewright.index` counts them.
+
+        Args:
+            axis: The axis.
+            low: The first cell of this grid.
+            high: The end of the cells.
+
+        Returns:
+            The indices, and the extent of the axis along which they count.
+        """
+        found = np.arange(low, high)
+        if self.part is None:
+            return found, self.shape[axis]
+        extent = self.part.shape[axis]
+        return (found + self.part.start[axis]) % extent, extent
 
     @property
     def itemsize(self) -> int:

@@ -251,9 +251,9 @@ def along(node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dty
     return (places >= low) & (places < high)
 
 
-def over_box(node: Placed, box: tuple[tuple[int, int], ...], shape: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+def over_box(node: Placed, box: tuple[tuple[int, int], ...], problem: Problem, kind: np.dtype[Any]) -> Array:
     """Return the same over a box of a grid: an array of the box's rank, of extent 1 along the other axes."""
-    line = along(node, np.arange(*box[node.axis]), shape[node.axis], kind)
+    line = along(node, *problem.places(node.axis, *box[node.axis]), kind)
     return line.reshape([-1 if axis == node.axis else 1 for axis in range(len(box))])
 
 
@@ -266,7 +266,7 @@ def _padded_reader(
 
     def read(node: Read | Placed, box: tuple[tuple[int, int], ...]) -> Array:
         if not isinstance(node, Read):
-            return over_box(node, box, problem.shape, kind)
+            return over_box(node, box, problem, kind)
         key = (node.field, node.level)
         if key not in cache:
             source = new[node.field] if node.level == 1 else state[node.field][-node.level]

@@ -13,7 +13,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
-from tilewright.programs.stencil.program import STEP, Program
+from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import memo
@@ -125,13 +125,8 @@ def checked(
     program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest
 ) -> tuple[Given, Problem]:
     """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
-    if program.placed or STEP in program.scalars:
-        raise UsageError(
-            f"{program.name!r} computes with tw.index, tw.inside or tw.t, which runs on parts of a grid do not have",
-            "give arrays in memory",
-        )
-    given = gather(program, arrays, scalars, asked.dtype)
-    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary)
+    given = gather(program, arrays, scalars, asked.dtype, asked.steps)
+    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary, given.varying)
     warn_if_unstable(problem, given.scalars)
     return given, problem
 
