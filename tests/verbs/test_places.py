@@ -195,3 +195,46 @@ def test_a_run_on_dask_arrays_counts_in_the_whole_grid_and_over_all_tasks(bounda
     found = tw.run(plane, da.from_array(u, chunks=(20, 15)), steps=40, boundary=boundary, a=tw.per_step(a)).compute()
     expected = tw.run(plane, u, steps=40, boundary=boundary, backend="numpy", a=tw.per_step(a))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "nearest", "wrap", "reflect", ("constant", "mirror")])
+@pytest.mark.parametrize("curved", [False, True])
+def test_gradients_go_through_places_and_steps(boundary, curved: bool) -> None:
+    @tw.stencil
+    def step(u, k, a, b):
+        inner = 0.3 * (u[-1, 0] + u[1, 1]) * k[0, 0] + 0.01 * tw.index(1) * u[0, 0]
+        value = tw.where(tw.inside[2:-1, :3], inner, u[0, 0] * a + b * u[0, 1]) + 0.02 * tw.t * u[0, -1]
+        return tw.sin(value) if curved else value
+
+    rng = np.random.default_rng(3)
+    u, k, weight, direction = (rng.uniform(0.2, 1, (8, 9)) for _ in range(4))
+    a = np.linspace(0.5, 1.0, 5)
+
+    def value(u, k, b) -> float:
+        return float((weight * tw.run(step, u, k, steps=5, boundary=boundary, a=a, b=b)).sum())
+
+    _, pullback = tw.vjp(step, u, k, steps=5, boundary=boundary, a=a, b=0.1)
+    (of_u, of_k), scalars = pullback(weight)
+    assert set(scalars) == {"b"}
+    h = 1e-6
+    for found, by in [
+        (float((of_u * direction).sum()), lambda s: value(u + s * direction, k, 0.1)),
+        (float((of_k * direction).sum()), lambda s: value(u, k + s * direction, 0.1)),
+        (scalars["b"], lambda s: value(u, k, 0.1 + s)),
+    ]:
+        np.testing.assert_allclose(found, (by(h) - by(-h)) / (2 * h), rtol=2e-7)
+
+
+def test_gradients_in_time_tiles_know_places() -> None:
+    program = tw.stencil(lambda u: tw.where(tw.inside[5:-9], 0.3 * u[-1] + 0.6 * u[1], 0.01 * tw.index(0) * u[0]))
+    rng = np.random.default_rng(4)
+    u, weight, direction = (rng.uniform(0.2, 1, 200) for _ in range(3))
+    y, pullback = tw.vjp(program, u, steps=40, boundary="constant")
+    (gradient,), _ = pullback(weight)
+    moved = tw.run(program, direction, steps=40, boundary="constant")
+    np.testing.assert_allclose((gradient * direction).sum(), (weight * moved).sum(), rtol=1e-11)
+
+
+def test_gradients_by_values_per_step_are_refused_in_one_sentence() -> None:
+    with pytest.raises(tw.UsageError, match="not taken by values per step, got 'a'"):
+        tw.vjp(plane, np.ones((5, 6)), steps=3, a=np.ones(3), wrt=["a"])

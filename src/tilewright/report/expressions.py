@@ -110,10 +110,11 @@ def _leaf(node: Leaf) -> str:
         case Scalar():
             return "tw.t" if node.name == STEP else node.name
         case Index():
-            return f"tw.index({node.axis})"
+            return f"tw.index({node.axis})" + (f" {node.shift:+d}" if node.shift else "")
         case Inside():
             cells = f"{node.low or ''}:{'' if node.high is None else node.high}"
-            return f"tw.inside[{':, ' * node.axis}{cells}]"
+            beside = f" at {node.shift:+d}" if node.shift else ""
+            return f"tw.inside[{':, ' * node.axis}{cells}]{beside}"
 
 
 def _number(value: complex) -> str:

@@ -64,9 +64,17 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The index of the cell in the grid along an axis, as a number of the program's element type."""
+    """The index of the cell in the grid along an axis, as a number of the program's element type.
+
+    Attributes:
+        axis: The axis.
+        shift: The index is that of the cell so many cells further: adjoints look at the cells that read theirs.
+        wraps: Whether the first cell follows the last one where that cell is outside.
+    """
 
     axis: int
+    shift: int = 0
+    wraps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +85,15 @@ class Inside:
         axis: The axis.
         low: First cell of the range, counted from the end of the axis where it is negative.
         high: The first cell after the range, counted in the same way; None for the end of the axis.
+        shift: As for :class:`Index`.
+        wraps: As for :class:`Index`.
     """
 
     axis: int
     low: int
     high: int | None
+    shift: int = 0
+    wraps: bool = False
 
     def span(self, extent: int) -> tuple[int, int]:
         """Return the range on an axis of so many cells, cut to the axis as NumPy cuts a slice.

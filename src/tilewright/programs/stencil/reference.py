@@ -245,6 +245,8 @@ def along(node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dty
     Returns:
         Numbers as arithmetic has them, or truth values.
     """
+    places = places + node.shift
+    places = places % extent if node.wraps else places
     if isinstance(node, Index):
         return _widened(places.astype(kind))
     low, high = node.span(extent)

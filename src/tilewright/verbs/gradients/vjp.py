@@ -87,7 +87,8 @@ def vjp(
         wrt: Names of scalars and of fields that no step updates whose worth is wanted; all of them by default.
         memory: Bytes for forward states, such as ``4GiB``; half of what is free by default.
         checkpoints: Forward states that are kept at a time, at least 2, in place of ``memory``.
-        **scalars: The program's scalars; an array makes one a coefficient field.
+        **scalars: The program's scalars; an array makes one a coefficient field. Gradients are not taken by values per
+            step.
 
     Returns:
         The result, as :func:`tilewright.run` returns it, and the pullback: called with a cotangent of the result's
@@ -106,7 +107,7 @@ def vjp(
         array([1., 1., 0., 0., 1.])
     """
     _check_options(scalars)
-    given = gather(_same(as_program(program)), arrays, scalars, dtype)
+    given = gather(_same(as_program(program)), arrays, scalars, dtype, steps)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
     target = read_target(backend, thread_count(threads))
