@@ -229,7 +229,7 @@ def test_gradients_in_time_tiles_know_places() -> None:
     program = tw.stencil(lambda u: tw.where(tw.inside[5:-9], 0.3 * u[-1] + 0.6 * u[1], 0.01 * tw.index(0) * u[0]))
     rng = np.random.default_rng(4)
     u, weight, direction = (rng.uniform(0.2, 1, 200) for _ in range(3))
-    y, pullback = tw.vjp(program, u, steps=40, boundary="constant")
+    _, pullback = tw.vjp(program, u, steps=40, boundary="constant")
     (gradient,), _ = pullback(weight)
     moved = tw.run(program, direction, steps=40, boundary="constant")
     np.testing.assert_allclose((gradient * direction).sum(), (weight * moved).sum(), rtol=1e-11)
@@ -238,3 +238,45 @@ def test_gradients_in_time_tiles_know_places() -> None:
 def test_gradients_by_values_per_step_are_refused_in_one_sentence() -> None:
     with pytest.raises(tw.UsageError, match="not taken by values per step, got 'a'"):
         tw.vjp(plane, np.ones((5, 6)), steps=3, a=np.ones(3), wrt=["a"])
+
+
+@pytest.fixture(scope="module")
+def oclgrind() -> str:
+    """The interpreter of GPU kernels, which also reports races and accesses outside."""
+    from tilewright.runtime.devices import oclgrind as library
+    from tilewright.runtime.devices import opencl
+
+    library.library()
+    opencl.prepare_oclgrind()
+    return "opencl:oclgrind"
+
+
+ON_GPUS = [
+    (line, (90,), "hexagonal:t=4,s=16"),
+    (line, (90,), "overlapped:t=4,s=16"),
+    (plane, (13, 29), "none"),
+    (plane, (13, 29), "hybrid:t=4,s=4x8"),
+    (plane, (13, 29), "diamond:t=4,s=8x8"),
+    (plane, (13, 29), "streaming:t=2,s=8x16"),
+    (cube, (7, 8, 12), "hybrid:t=2,s=3x4x8"),
+    (cube, (7, 8, 12), "skewed:t=2,s=4x4x8"),
+    (cube, (7, 8, 12), "streaming:t=2,s=6x6x8"),
+]
+
+
+@pytest.mark.parametrize(("program", "shape", "tiling"), ON_GPUS)
+@pytest.mark.parametrize("boundary", ["nearest", "fixed", "wrap"])
+def test_gpu_kernels_compute_what_numpy_does(program, shape, tiling, boundary, oclgrind) -> None:
+    u, a = start(shape), np.linspace(0.5, 1.0, STEPS)
+    expected = tw.run(program, u, steps=STEPS, boundary=boundary, backend="numpy", a=a)
+    found = tw.run(program, u, steps=STEPS, boundary=boundary, backend=oclgrind, tiling=tiling, a=a)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_look_does_not_stop_the_count_of_a_gpu(oclgrind) -> None:
+    u, a = start((13, 29)), np.linspace(0.5, 1.0, STEPS)
+    expected = by_numpy(u, a, STEPS)
+    found = tw.run(
+        plane, u, steps=STEPS, boundary="nearest", backend=oclgrind, a=a, every=3, callback=lambda n, v: None
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

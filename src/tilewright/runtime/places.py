@@ -7,10 +7,28 @@ import numpy as np
 
 from tilewright.base.dtypes import arithmetic, numpy_type
 from tilewright.codegen.emit import StencilLayout
+from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
 from tilewright.runtime.memory import Array
+
+
+def place_table(node: Placed, problem: Problem, halo: Extended | None, margin: int = 0) -> Array:
+    """Return the numbers of a leaf that depends on the cell's place alone, 0 and 1 for truth values.
+
+    Args:
+        node: The leaf.
+        problem: The problem.
+        halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
+        margin: Cells beyond the ends of the axis.
+    """
+    axis, kind, whole = node.axis, numpy_type(problem.dtype), problem if halo is None else halo.problem
+    low = -margin - (0 if halo is None else halo.around[axis][0])
+    places, extent = problem.places(axis, low, low + whole.shape[axis] + 2 * margin)
+    if halo is not None and any(halo.around[axis]):
+        places %= extent
+    return np.ascontiguousarray(along(node, places, extent, kind).astype(kind))
 
 
 class PlaceTables:
@@ -28,14 +46,7 @@ class PlaceTables:
             problem: The problem.
             halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
         """
-        kind, whole = numpy_type(problem.dtype), problem if halo is None else halo.problem
-        self._arrays: list[Array] = []
-        for node in layout.placed:
-            low = -layout.margin - (0 if halo is None else halo.around[node.axis][0])
-            places, extent = problem.places(node.axis, low, low + whole.shape[node.axis] + 2 * layout.margin)
-            if halo is not None and any(halo.around[node.axis]):
-                places %= extent
-            self._arrays.append(np.ascontiguousarray(along(node, places, extent, kind).astype(kind)))
+        self._arrays = [place_table(node, problem, halo, layout.margin) for node in layout.placed]
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
 
 
