@@ -280,3 +280,45 @@ def test_a_look_does_not_stop_the_count_of_a_gpu(oclgrind) -> None:
         plane, u, steps=STEPS, boundary="nearest", backend=oclgrind, a=a, every=3, callback=lambda n, v: None
     )
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_a_constant_boundary_takes_a_value_per_step(backend: str) -> None:
+    @tw.stencil
+    def heat(u):
+        return 0.2 * (u[-2, 0] + u[2, 0] + u[0, -1] + u[0, 1] + u[-1, 1])
+
+    u, low, high = start((11, 40)), np.sin(np.arange(9.0)), np.linspace(1, 2, 9)
+    sides = ((tw.Boundary("constant", low), tw.Boundary("constant", 0.25)), (tw.Boundary("constant", high), "nearest"))
+    found = tw.run(heat, u, steps=9, boundary=sides, backend=backend)
+    v = u
+    for t in range(9):
+        w = np.pad(v, ((2, 2), (1, 1)), mode="edge")
+        w[:2], w[-2:] = low[t], 0.25
+        w[:, 0] = high[t]
+        v = 0.2 * (w[:-4, 1:-1] + w[4:, 1:-1] + w[2:-2, :-2] + w[2:-2, 2:] + w[1:-3, 2:])
+    np.testing.assert_allclose(found, v, rtol=1e-12)
+
+
+def test_gradients_go_through_boundaries_with_values_per_step() -> None:
+    program = tw.stencil(lambda u: 0.3 * u[-1] + 0.5 * u[1] * u[0])
+    edge = tw.Boundary("constant", np.linspace(0.0, 1.0, 6))
+    rng = np.random.default_rng(5)
+    u, weight, direction = (rng.uniform(0.2, 1, 30) for _ in range(3))
+    _, pullback = tw.vjp(program, u, steps=6, boundary=edge)
+    (gradient,), _ = pullback(weight)
+
+    def value(s: float) -> float:
+        return float((weight * tw.run(program, u + s * direction, steps=6, boundary=edge)).sum())
+
+    np.testing.assert_allclose((gradient * direction).sum(), (value(1e-6) - value(-1e-6)) / 2e-6, rtol=1e-7)
+
+
+def test_boundaries_that_vary_in_no_way_they_can_are_one_sentence() -> None:
+    u = np.zeros((5, 6))
+    with pytest.raises(tw.UsageError, match="are those of a constant boundary and have one axis, got 'nearest'"):
+        tw.run(plane, u, steps=3, a=1.0, boundary=tw.Boundary("nearest", np.ones(3)))
+    with pytest.raises(tw.ArrayError, match="a value for each of 2 steps, the run has 3"):
+        tw.run(plane, u, steps=3, a=1.0, boundary=tw.Boundary("constant", np.ones(2)))
+    with pytest.raises(tw.UsageError, match="for runs in memory and gradients"):
+        tw.predict(plane, shape=(64, 64), steps=3, machine="gtx980", boundary=tw.Boundary("constant", np.ones(3)))

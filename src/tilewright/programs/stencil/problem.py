@@ -40,7 +40,7 @@ class Boundary:
 
     Attributes:
         kind: One of :data:`KINDS`.
-        value: The value outside, for ``constant``.
+        value: The value outside, for ``constant``. Runs and gradients also take an array of one per step.
 
     Examples:
         >>> str(Boundary("constant", 1.5)), str(Boundary("wrap"))
@@ -238,11 +238,13 @@ def make_problem(
         shape=shape,
         steps=steps,
         dtype=dtype,
-        boundaries=_resolve(program, boundary),
+        boundaries=resolve(program, boundary),
         varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
     numpy_type(dtype)
     outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]
+    if any(np.ndim(value) for value in outside):
+        raise UsageError("values per step of a boundary are for runs in memory and gradients", "give one number")
     if not dtype.startswith("complex") and any(isinstance(value, complex) for value in outside):
         number = next(value for value in outside if isinstance(value, complex))
         raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
@@ -301,7 +303,8 @@ def _unknown(kind: str) -> UsageError:
     return UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
 
 
-def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+    """Return the boundaries of every field of a program."""
     if isinstance(spec, Mapping):
         unknown = sorted(set(spec) - set(program.fields))
         if unknown:
@@ -312,6 +315,8 @@ def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
 
 def sides_of(rank: int, spec: BoundarySpec) -> Sides:
     """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
+    if isinstance(spec, Boundary) and np.ndim(spec.value):
+        return (_pair(spec),) * rank
     if isinstance(spec, str | Boundary):
         return _all_around(rank, spec)
     if isinstance(spec, Mapping):
