@@ -322,3 +322,29 @@ def test_boundaries_that_vary_in_no_way_they_can_are_one_sentence() -> None:
         tw.run(plane, u, steps=3, a=1.0, boundary=tw.Boundary("constant", np.ones(2)))
     with pytest.raises(tw.UsageError, match="for runs in memory and gradients"):
         tw.predict(plane, shape=(64, 64), steps=3, machine="gtx980", boundary=tw.Boundary("constant", np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("tiling", "function"),
+    [("none", "box_0_middle"), ("hybrid:t=4,s=8x32", "box_0_middle"), ("streaming:t=3,s=16x32", "stage_0_inner")],
+)
+def test_the_middle_of_a_grid_is_computed_without_the_choice(tiling: str, function: str) -> None:
+    import re
+
+    from tilewright.driver import emit_tilings
+    from tilewright.programs.stencil.problem import make_problem
+    from tilewright.schedules.tiling import parse
+
+    @tw.stencil
+    def rim(u):
+        return tw.where(tw.inside[5:-5, 3:-4], 0.25 * (u[-1, 0] + u[1, 0]), tw.sqrt(u[0, 1]))
+
+    problem = make_problem(rim.program, (64, 64), 4, "float32", "nearest")
+    text = emit_tilings([(problem, parse(tiling))]).text
+    bodies = re.findall(rf"^[^\n]*_{function}\([^;{{]*\{{(.*?)^}}", text, flags=re.MULTILINE | re.DOTALL)
+    assert bodies
+    assert not any("sqrt" in body for body in bodies)
+    whole = function.replace("_middle", "_every").replace("_inner", "")
+    others = re.findall(rf"^[^\n]*_{whole}\([^;{{]*\{{(.*?)^}}", text, flags=re.MULTILINE | re.DOTALL)
+    assert others
+    assert all("sqrt" in body for body in others)

@@ -11,7 +11,7 @@ from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
-from tilewright.codegen.sites import PLACES, Site, cell_function, constants
+from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.bands import (
     copies,
@@ -48,6 +48,8 @@ class StencilLayout:
         constants: Values for which a row is passed.
         placed: What depends on the cell's place alone: ``constant`` goes on with a pointer each to the number of the
             first cell of its axis, where a truth value is 0 or 1.
+            Where there are truth values, a pointer to whole numbers follows: the first and the end of the cells along
+            every axis along which none of them changes, and each is what it is in the middle.
         margin: Numbers that can be read before the first one and after the last one of these.
         scratch: Bytes of memory that every thread needs; ``constant`` points to it after all these.
         direct: Whether the first steps may read, and the last ones write, arrays of the caller. Then ``size`` goes on
@@ -152,7 +154,8 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
     own = cpu.private_memory(_tree(site.problem, tiling)) is not None
-    helpers = [cell_function(site, field) for field in program.fields]
+    sites = [site] if recurrent else [site, *(inner for _, inner in inner_sites(site)[:1])]
+    helpers = [cell_function(each, field) for each in sites for field in program.fields]
     statements: list[ir.Function] = []
     for number in range(len(program.statements)):
         statements.append(cells_function(site, number))

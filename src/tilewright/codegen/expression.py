@@ -87,12 +87,12 @@ class _Lowering:
             self.values.append(self.literal(node.value))
         elif isinstance(node, Scalar):
             self.values.append(ir.Var(scalar_name(node.name), self.scalar_type))
+        elif position not in self.needed:
+            self.values.append(ir.Real(0, self.scalar_type))
         elif isinstance(node, Read):
             self.values.append(self.name(position, self.leaves.read(node)))
         elif isinstance(node, Index | Inside):
             self.values.append(self.place(position, node))
-        elif position not in self.needed:
-            self.values.append(ir.Real(0, self.scalar_type))
         elif self.leaves.lookup is not None and node.op.startswith(LOOKUP):
             row, column = (ir.Op(ir.Operator.CONVERT, (self.values[arg],), ir.INDEX) for arg in node.args)
             self.values.append(self.name(position, self.leaves.lookup(node.op[len(LOOKUP) :], row, column)))

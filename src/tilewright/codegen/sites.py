@@ -6,7 +6,7 @@ code at the ends of a row maps indices.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
@@ -16,6 +16,7 @@ from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed, Read, Scalar, placed
 from tilewright.programs.stencil.problem import Boundary, Problem
 from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode
 
 
@@ -93,10 +94,45 @@ def constants(problem: Problem) -> tuple[complex, ...]:
 def own_memory(problem: Problem) -> int:
     """Place, among the pointers to constants, of the one to the threads' own memory.
 
-    It follows the rows of constants and the tables of what depends on the cell's place alone: a number for every index
-    along an axis.
+    It follows the rows of constants, the tables of what depends on the cell's place alone (a number for every index
+    along an axis) and, where there are regions, what :func:`middle` finds.
     """
-    return len(constants(problem)) + len(problem.program.placed)
+    return len(constants(problem)) + len(problem.program.placed) + bool(conditions(problem.program))
+
+
+def middle(site: Site) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
+    """Per axis the cells, low and high, that no edge of a region is among: of the axes that have regions, in order.
+
+    The run finds them, and passes their pointer behind the tables.
+    """
+    program = site.problem.program
+    number = len(constants(site.problem)) + len(program.placed)
+    base = ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
+    cells = ir.Op(ir.Operator.REINTERPRET, (base,), ir.const_pointer(ir.INDEX))
+    found = [ir.Load(cells, ir.Int(place), ir.INDEX) for place in range(2 * site.rank)]
+    return tuple(zip(found[::2], found[1::2], strict=True))
+
+
+def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
+    """The sites of the programs of the regions' middle, and the axes along which each of them is one."""
+    program, body = site.problem.program, site.body
+    many, stages = len(program.statements), len(analyse(program).stages)
+    return tuple(
+        (
+            axes,
+            Site(
+                problem=replace(site.problem, program=inner),
+                prefix=f"{site.prefix}_inner{number or ''}",
+                strict=site.strict,
+                body=replace(
+                    body,
+                    boxes=body.boxes[many * (number + 1) : many * (number + 2)],
+                    stages=body.stages[stages * (number + 1) : stages * (number + 2)],
+                ),
+            ),
+        )
+        for number, (axes, inner) in enumerate(inner_programs(program))
+    )
 
 
 PLACES = 64

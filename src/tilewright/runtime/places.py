@@ -1,16 +1,17 @@
 """Tables of what a program computes with that depends on the cell's place alone, as kernels on processors read them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.base.dtypes import arithmetic, numpy_type
 from tilewright.codegen.emit import StencilLayout
-from tilewright.programs.stencil.expression import Placed
+from tilewright.programs.stencil.expression import Inside, Placed
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
+from tilewright.programs.stencil.regions import holds_inside
 from tilewright.runtime.memory import Array
 
 
@@ -31,6 +32,20 @@ def place_table(node: Placed, problem: Problem, halo: Extended | None, margin: i
     return np.ascontiguousarray(along(node, places, extent, kind).astype(kind))
 
 
+def _middle(layout: StencilLayout, tables: Sequence[Array], problem: Problem) -> list[tuple[int, int]]:
+    """Return the longest range of cells per axis along which every truth value is what it is in the middle."""
+    found = []
+    for axis, extent in enumerate(problem.shape):
+        same = np.ones(extent, dtype=bool)
+        for node, table in zip(layout.placed, tables, strict=True):
+            if isinstance(node, Inside) and node.axis == axis:
+                same &= (table[layout.margin : layout.margin + extent] != 0) == holds_inside(node)
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
+        ranges = [(int(low), int(high)) for low, high in zip(changes[::2], changes[1::2], strict=True)]
+        found.append(max(ranges, key=lambda each: each[1] - each[0], default=(0, 0)))
+    return found
+
+
 class PlaceTables:
     """A number for every index along an axis, and for those a little beyond its ends.
 
@@ -48,6 +63,9 @@ class PlaceTables:
         """
         self._arrays = [place_table(node, problem, halo, layout.margin) for node in layout.placed]
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
+        if any(isinstance(node, Inside) for node in layout.placed):
+            self._middle = np.array(_middle(layout, self._arrays, problem if halo is None else halo.problem), np.int64)
+            self.addresses.append(self._middle.ctypes.data)
 
 
 def scalar_table(problem: Problem, scalars: Mapping[str, Any]) -> tuple[Array, int]:

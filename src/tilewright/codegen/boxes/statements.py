@@ -31,6 +31,8 @@ from tilewright.codegen.sites import (
     box_bounds,
     cell_function,
     extent,
+    inner_sites,
+    middle,
     place_lets,
     place_name,
     places_inside,
@@ -169,6 +171,46 @@ def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Fun
 
 
 def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
+    """What computes the values of a box: where the statement has regions, its middle by a function of its own."""
+    statement, inner = site.problem.program.statements[number], inner_sites(site)
+    if not inner or inner[0][1].problem.program.statements[number] == statement:
+        return _values_functions(site, number, name)
+    middle_site = inner[0][1]
+    every = _values_functions(site, number, f"{name}_every")
+    middle_functions = _values_functions(middle_site, number, f"{name}_middle")
+    split = _split(site, statement, name, (every[-1], middle_functions[-1]))
+    return (*every, cells_function(middle_site, number), *middle_functions, split)
+
+
+def _split(site: Site, statement: Statement, name: str, parts: tuple[ir.Function, ir.Function]) -> ir.Function:
+    """Cut a box at the edges of the regions' middle: what lies around it is computed with all regions."""
+    every, inner = parts
+    given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+    whole = [(ir.Var(f"a{axis}"), ir.Var(f"b{axis}")) for axis in range(site.rank)]
+    cut = [(ir.Var(f"c{axis}"), ir.Var(f"d{axis}")) for axis in range(site.rank)]
+    lets: list[ir.Stmt] = [*unpack(site)]
+    some: ir.Expr | None = None
+    for box, bounds, ends, (a, b), (c, d) in zip(
+        given, box_bounds(site, statement), middle(site), whole, cut, strict=True
+    ):
+        lets += [ir.Let(a, ir.largest(box[0], bounds[0])), ir.Let(b, ir.smallest(box[1], bounds[1]))]
+        lets += [ir.Let(c, ir.largest(a, ends[0])), ir.Let(d, ir.smallest(b, ends[1]))]
+        some = ir.lt(c, d) if some is None else ir.and_(some, ir.lt(c, d))
+    assert some is not None  # noqa: S101  (a program has an axis)
+
+    def call(function: ir.Function, box: Sequence[tuple[ir.Expr, ir.Expr]]) -> ir.Call:
+        return ir.Call(function.name, (*site.params, STEP, *(end for pair in box for end in pair)))
+
+    pieces: list[ir.Stmt] = []
+    for axis in range(site.rank):
+        for low, high in ((whole[axis][0], cut[axis][0]), (cut[axis][1], whole[axis][1])):
+            piece = [*cut[:axis], (low, high), *whole[axis + 1 :]]
+            pieces.append(ir.If(ir.lt(low, high), (call(every, piece),)))
+    pieces.append(call(inner, cut))
+    return replace(every, name=name, body=(*lets, ir.If(some, tuple(pieces), (call(every, whole),))), kind="apart")
+
+
+def _values_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
     box = _Box(site=site, number=number, together=False)
     code = box.code
     if code.block.neighbours != "shuffles":

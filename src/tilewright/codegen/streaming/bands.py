@@ -10,7 +10,7 @@ from tilewright.codegen.streaming.copies import ahead_function, fetch_function, 
 from tilewright.codegen.streaming.ends import ends_function
 from tilewright.codegen.streaming.layout import StreamingContext, cut, make_plan, parts
 from tilewright.codegen.streaming.points import stream_function
-from tilewright.codegen.streaming.stages import stage_functions
+from tilewright.codegen.streaming.stages import stage_functions, variants
 from tilewright.codegen.streaming.tile import tile_function
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
@@ -72,7 +72,9 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
     result += [stream_function(plan, field) for field in updated if points.touches(site, plan.fields[field])]
-    result += [each for stage in range(len(plan.pipeline.stages)) for each in stage_functions(plan, stage)]
+    stages = range(len(plan.pipeline.stages))
+    result += [each for stage in stages for each in stage_functions(plan, stage)]
+    result += [each for stage in stages for _, some in variants(plan, stage) for each in stage_functions(some, stage)]
     return (*_apart(plan, [*result, tile_function(plan)]), _entry(plan, name))
 
 

@@ -34,6 +34,7 @@ class StreamingContext:
         space: Tile sizes per axis.
         halo: Per axis, cells that a tile holds beyond its own, below and above.
         width: Cells of a lifted row that are needed, a multiple of a cache line; see :func:`row_width`.
+        variant: End of the names of the stages' functions, where these are written for some tiles alone.
     """
 
     site: Site
@@ -43,6 +44,7 @@ class StreamingContext:
     space: tuple[int, ...]
     halo: tuple[tuple[int, int], ...]
     width: int
+    variant: str = ""
 
     @property
     def rank(self) -> int:

@@ -88,7 +88,7 @@ def planes_function(
     body, weights = block_body(plan, stage, code, block, operands)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
     function = ir.Function(
-        name=plan.name(f"rows_{stage}_{block.planes}x{block.lines}"),
+        name=plan.name(f"rows_{stage}{plan.variant}_{block.planes}x{block.lines}"),
         params=(*given, factors, *read.values(), *(result(field, plane) for field in fields for plane in planes)),
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import INDEX
-from tilewright.codegen.sites import place_name, scalar_lets
+from tilewright.codegen.sites import inner_sites, place_name, scalar_lets
 from tilewright.codegen.streaming.block import (
     block_body,
     moved,
@@ -83,6 +83,20 @@ def stage_functions(plan: StreamingContext, stage: int) -> tuple[ir.Function, ..
     return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
 
 
+def variants(plan: StreamingContext, stage: int) -> tuple[tuple[tuple[int, ...], StreamingContext], ...]:
+    """A stage's plans for rows that meet no edge of a region along some axes of the program, the most axes first."""
+    found = []
+    for number, (axes, site) in enumerate(inner_sites(plan.site)):
+        same = all(
+            site.problem.program.statements[each] == plan.site.problem.program.statements[each]
+            for each in plan.pipeline.stages[stage]
+        )
+        if not same:
+            inner = replace(site, prefix=plan.site.prefix)
+            found.append((axes, replace(plan, site=inner, variant=f"_inner{number or ''}")))
+    return tuple(found)
+
+
 def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
     """The same for many registers, or for few."""
     lets = (ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), *_scalars(plan, stage))
@@ -132,7 +146,7 @@ def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) ->
 def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool) -> ir.Function:
     new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
     return ir.Function(
-        name=plan.name(f"stage_{stage}"),
+        name=plan.name(f"stage_{stage}{plan.variant}"),
         params=stage_params(plan, stage),
         body=body,
         distinct=distinct,
