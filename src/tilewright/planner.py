@@ -76,13 +76,13 @@ def batch_plan(
 
     Returns:
         The plan of a kernel that computes many grids; None if grid by grid is as fast, each by all threads, and where
-        only that can be: on GPUs, by NumPy.
+        only that can be: on GPUs, by NumPy, and where scalars vary from step to step.
 
     Raises:
         UsageError: If the tiling does not apply.
         IllegalTilingError: If the tiling that was asked for breaks a dependence.
     """
-    if target.backend != "c" or count < 2:
+    if target.backend != "c" or count < 2 or problem.varying:
         return None
     _check_recurrence(problem)
     asked = parse(tiling) if isinstance(tiling, str) else tiling

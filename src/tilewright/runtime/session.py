@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.constants import PAGE
-from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.periodic import Extended
@@ -31,6 +30,7 @@ from tilewright.runtime.memory import (
     spread,
     view,
 )
+from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
@@ -211,14 +211,14 @@ class Session:
         inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
         return inner
 
-    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[Array]]:
+    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[object]]:
         """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
-        program, needs = self.problem.program, self._compiled.layout
-        values = [inputs.scalars[name] for name in program.scalars]
-        scalars = np.array([*values, 0], dtype=arithmetic(self.problem.dtype))
+        needs = self._compiled.layout
+        scalars, self._scalar_bytes = scalar_table(self.problem, inputs.scalars)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
-        constants = [*(row.ctypes.data for row in rows), self._address + self._static.own]
-        return scalars.ctypes.data, constants, [scalars, *rows]
+        places = PlaceTables(needs, self.problem, self._halo)
+        constants = [*(row.ctypes.data for row in rows), *places.addresses, self._address + self._static.own]
+        return scalars.ctypes.data, constants, [scalars, *rows, places]
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
@@ -235,6 +235,7 @@ class Session:
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
         scalars, constants, _ = self._arguments
+        scalars += self._scalar_bytes * (self._first + self.steps)
         # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
         sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
         further: tuple[int, ...] = ()

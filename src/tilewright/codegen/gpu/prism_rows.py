@@ -145,10 +145,21 @@ class PrismRows(PrismLoads):
         if self.rank == 1:
             return (ir.Let(self._out, ir.add(result, ir.wide(ir.Var("left")))),)
         result = ir.add(result, ir.mul(ir.wide(ir.Var("left")), stride(0)))
-        cells = [ir.add(ir.Var(f"z{axis}"), self._cell(axis)) for axis in range(1, self.rank)]
+        cells = self._places(0)[1:]
         if self.rank == 3:
             result = ir.add(result, ir.mul(ir.wide(cells[0]), stride(1)))
         return (ir.Let(self._out, ir.add(result, cells[-1])),)
+
+    def _places(self, cell: int) -> tuple[ir.Expr, ...]:
+        """Indices in the grid of a cell of a column."""
+        cells = (ir.add(ir.Var(f"z{axis}"), self._cell(axis)) for axis in range(1, self.rank))
+        return (ir.add(ir.add(ir.Var("left"), ir.Var("x")), cell), *cells)
+
+    @property
+    def _time(self) -> ir.Expr:
+        """The step of a row, counted from the first launch's."""
+        start = ir.Var("start")
+        return ir.add(ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start, ir.Var("step"))
 
     def _cells(self, statement: Statement, block: int) -> tuple[ir.Stmt, ...]:
         """Some cells of a column: loads, operations, stores on chip."""
@@ -168,7 +179,8 @@ class PrismRows(PrismLoads):
                     loads.append(ir.Let(var, ir.Load(self._slot_name(node.field, node.level), at, site.dtype)))
                 return names[key]
 
-            body, value = site.lower(statement, read, f"t{cell}_" if cell else "t")
+            here = self._places(cell)
+            body, value = site.lower(statement, read, f"t{cell}_" if cell else "t", at=here, step=self._time)
             work += body
             at = self._index(
                 self._field(statement.field), ir.add(ir.Var("x"), cell), self._inner_places((0,) * self.rank)
@@ -213,7 +225,13 @@ class PrismRows(PrismLoads):
             at = self._index(self._field(node.field), ir.sub(inner[0], ir.Var("left")), tuple(places))
             return ir.Load(self._slot_name(node.field, node.level), at, site.dtype)
 
-        body, value = site.lower(statement, lambda node: site.guarded(node, here, lambda inner: load(node, inner)), "t")
+        body, value = site.lower(
+            statement,
+            lambda node: site.guarded(node, here, lambda inner: load(node, inner)),
+            "t",
+            at=here,
+            step=self._time,
+        )
         if own:
             own[-1] = self._column(own[-1])
         slot = self._slot(statement.field, ir.Var("step"), 1)

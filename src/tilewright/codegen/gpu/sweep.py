@@ -188,6 +188,6 @@ def cell(
                 index = ir.add(index, ir.mul(stride(axis), distance))
         return ir.Load(base, ir.add(index, node.offset[-1]), site.dtype)
 
-    body, value = site.lower(statement, read)
+    body, value = site.lower(statement, read, at=here, step=step)
     store = ir.Store(version(statement.field, 1), at, value, site.dtype)
     return (ir.Scope((ir.Let(at, global_index(here)), *body, store)),)

@@ -287,7 +287,7 @@ class _Lowering:
                 node, here, lambda inner: ir.Load(*self._on_chip(node.field, version, inner), site.dtype)
             )
 
-        body, value = site.lower(statement, read)
+        body, value = site.lower(statement, read, at=here, step=step)
         store = ir.Store(*self._on_chip(statement.field, ir.add(step, 1), here), value, site.dtype)
         return ir.If(in_bounds(site, statement, here), (ir.Scope((*body, store)),))
 

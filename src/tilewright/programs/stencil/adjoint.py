@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Const, Leaf, Read, Scalar, Value, apply, flatten
+from tilewright.programs.stencil.expression import Const, Index, Inside, Leaf, Read, Scalar, Value, apply, flatten
 from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, make_problem
-from tilewright.programs.stencil.program import Program, Statement, stencil
+from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
 from tilewright.programs.stencil.slopes import is_smooth, slopes, values_of
 
 MAPPED = ("nearest", "reflect", "mirror")
@@ -87,13 +87,19 @@ def _worth(field: str, level: int = 0) -> str:
     return f"{field}_bar{level or ''}"
 
 
-def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Sequence[str] | None = None) -> Adjoint:
+def adjoint_of(
+    program: Program,
+    boundary: BoundarySpec = "fixed",
+    wanted: Sequence[str] | None = None,
+    varying: Sequence[str] = (),
+) -> Adjoint:
     """Derive the adjoint of a program.
 
     Args:
         program: The program.
         boundary: Its boundaries, of every run of it.
         wanted: Fields that no statement updates, and scalars, whose worth is summed; all of them by default.
+        varying: Scalars with a value per step, whose worth is not.
 
     Raises:
         UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers, of
@@ -101,7 +107,7 @@ def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Seque
     """
     if program.complex_constant is not None:
         raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
-    probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary)
+    probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary, varying)
     return _made(probe, None if wanted is None else tuple(wanted))
 
 
@@ -118,7 +124,13 @@ class _Maker:
         self.program = program
         self.sides = probe.boundaries
         self.problem: Problem = probe
-        constant = [*(field for field in program.fields if field not in program.updated), *program.scalars]
+        constant = [
+            *(field for field in program.fields if field not in program.updated),
+            *(name for name in program.scalars if name not in probe.varying),
+        ]
+        each = [name for name in wanted or () if name in probe.varying and name != STEP]
+        if each:
+            raise UsageError(f"gradients are not taken by values per step, got {each[0]!r}", "leave it out of wrt")
         unknown = [name for name in wanted or () if name not in constant]
         if unknown:
             raise UsageError(f"{program.name!r} has no {unknown[0]!r} that no step changes", f"there is {constant}")
@@ -146,7 +158,7 @@ class _Maker:
             for read, weight in weights.items():
                 turned = tuple(-o if number == axis else o for number, o in enumerate(read.offset))
                 other = weights.get(replace(read, offset=turned))
-                if other != weight or any(isinstance(node, Read) for node in weight):
+                if other != weight or any(isinstance(node, Read | Index | Inside) for node in weight):
                     return False
         return True
 
@@ -388,6 +400,8 @@ class _Maker:
         return _masked(condition, term)
 
     def _moved(self, node: Leaf, distance: tuple[int, ...]) -> Value:
+        if isinstance(node, Index | Inside):
+            return Value(replace(node, shift=node.shift + distance[node.axis], wraps=self.wrapped[node.axis]))
         if not isinstance(node, Read):
             return Value(node)
         suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[node.level]

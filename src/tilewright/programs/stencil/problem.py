@@ -4,11 +4,14 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
-from tilewright.programs.stencil.program import Program, Statement
+from tilewright.programs.stencil.program import STEP, Program, Statement
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 SYNONYMS = {"periodic": "wrap"}
@@ -37,7 +40,7 @@ class Boundary:
 
     Attributes:
         kind: One of :data:`KINDS`.
-        value: The value outside, for ``constant``.
+        value: The value outside, for ``constant``. Runs and gradients also take an array of one per step.
 
     Examples:
         >>> str(Boundary("constant", 1.5)), str(Boundary("wrap"))
@@ -76,6 +79,19 @@ class PointFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Where a grid lies in a larger one that it is a part of.
+
+    Attributes:
+        start: Index of its first cell in the larger grid, per axis; where that wraps it may be outside.
+        shape: Extents of the larger grid.
+    """
+
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A program on a grid.
 
@@ -86,6 +102,8 @@ class Problem:
         dtype: NumPy name of the element type of every field.
         boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
         points: Fields with sources and receivers.
+        varying: Scalars with a value for every step, in the order of the program's; the step's number among them.
+        part: Where the grid lies in the one that its cells' indices are counted in; None where that is the grid itself.
     """
 
     program: Program
@@ -94,6 +112,8 @@ class Problem:
     dtype: str = "float32"
     boundaries: tuple[Sides, ...]
     points: PointFields = PointFields()
+    varying: tuple[str, ...] = ()
+    part: Part | None = None
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
@@ -111,6 +131,23 @@ class Problem:
         for extent in self.shape:
             total *= extent
         return total
+
+    def places(self, axis: int, low: int, high: int) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the indices that cells have as :data:`tilewright.index` counts them.
+
+        Args:
+            axis: The axis.
+            low: The first cell of this grid.
+            high: The end of the cells.
+
+        Returns:
+            The indices, and the extent of the axis along which they count.
+        """
+        found = np.arange(low, high)
+        if self.part is None:
+            return found, self.shape[axis]
+        extent = self.part.shape[axis]
+        return (found + self.part.start[axis]) % extent, extent
 
     @property
     def itemsize(self) -> int:
@@ -156,6 +193,7 @@ def make_problem(
     steps: int,
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",
+    varying: Iterable[str] = (),
 ) -> Problem:
     """Make a checked problem.
 
@@ -165,6 +203,7 @@ def make_problem(
         steps: Number of time steps, at least 0.
         dtype: One of :data:`DTYPES`.
         boundary: See :data:`BoundarySpec`.
+        varying: Scalars that are given a value for every step, besides the step's number.
 
     Returns:
         The problem.
@@ -199,10 +238,13 @@ def make_problem(
         shape=shape,
         steps=steps,
         dtype=dtype,
-        boundaries=_resolve(program, boundary),
+        boundaries=resolve(program, boundary),
+        varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
     numpy_type(dtype)
     outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]
+    if any(np.ndim(value) for value in outside):
+        raise UsageError("values per step of a boundary are for runs in memory and gradients", "give one number")
     if not dtype.startswith("complex") and any(isinstance(value, complex) for value in outside):
         number = next(value for value in outside if isinstance(value, complex))
         raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
@@ -261,7 +303,8 @@ def _unknown(kind: str) -> UsageError:
     return UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
 
 
-def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+    """Return the boundaries of every field of a program."""
     if isinstance(spec, Mapping):
         unknown = sorted(set(spec) - set(program.fields))
         if unknown:
@@ -272,6 +315,8 @@ def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
 
 def sides_of(rank: int, spec: BoundarySpec) -> Sides:
     """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
+    if isinstance(spec, Boundary) and np.ndim(spec.value):
+        return (_pair(spec),) * rank
     if isinstance(spec, str | Boundary):
         return _all_around(rank, spec)
     if isinstance(spec, Mapping):

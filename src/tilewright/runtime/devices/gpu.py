@@ -24,6 +24,7 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray, DeviceView
 from tilewright.runtime.memory import Array
+from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.gpu_schedule import GpuSchedule
@@ -178,6 +179,8 @@ class GpuSession:
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         self._buffers: list[Any] = []
+        self._tables: list[Any] = []
+        self._first = self._begun = inputs.first
         sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.layout.copies]
         if sum(sizes) > program.device.memory_bytes:
             raise ArrayError(
@@ -188,6 +191,7 @@ class GpuSession:
         try:
             for size in sizes:
                 self._buffers.append(program.device.allocate(size))
+            self._take_tables(inputs.scalars)
             self._fixed = self._arguments(inputs.scalars)
             self._fill(inputs)
         except BaseException:
@@ -205,6 +209,7 @@ class GpuSession:
                 now = min(steps, self._exact)
                 self._exact -= now
             self._restart()
+            self._begun = self._first + self.steps
             for launch in launches(self._whole, self._program.schedule, now):
                 self._start(launch)
             self._version += now
@@ -317,10 +322,11 @@ class GpuSession:
 
     def close(self) -> None:
         """Hand the memory back."""
-        for buffer in self._buffers:
+        for buffer in (*self._buffers, *self._tables):
             if buffer is not None:
                 self._program.device.release(buffer)
         self._buffers.clear()
+        self._tables.clear()
 
     def _number(self, field: str) -> int:
         return self.problem.program.fields.index(field)
@@ -340,15 +346,30 @@ class GpuSession:
         shape = self._whole.shape
         strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
         head = (*self._buffers, *map(np.int32, shape), *map(np.int64, strides), np.int64(self._slot))
-        return head, tuple(self._dtype.type(scalars[name]) for name in self.problem.program.scalars)
+        varying = self.problem.varying
+        rest = tuple(self._dtype.type(scalars[name]) for name in self.problem.program.scalars if name not in varying)
+        return head, rest
+
+    def _take_tables(self, scalars: Mapping[str, Any]) -> None:
+        """Take memory for what kernels look up, if there is anything: numbers of places, and scalars that vary."""
+        program, varying = self.problem.program, self.problem.varying
+        parts = [place_table(node, self.problem, self._halo) for node in program.placed]
+        if varying:
+            columns = [program.scalars.index(name) for name in varying]
+            parts.append(scalar_table(self.problem, scalars)[0][:, columns].ravel())
+        if parts:
+            whole = np.concatenate(parts).astype(self._dtype)
+            self._tables.append(self._program.device.allocate(whole.nbytes))
+            self._program.device.write(self._tables[0], 0, whole)
 
     def _start(self, launch: Launch) -> None:
         kernel = self._program.source.kernels[launch.kernel]
         head, tail = self._fixed
+        looked_up = (*self._tables, *([np.int32(self._begun)] if self.problem.varying else []))
         self._program.device.start(
             self._program.kernels[launch.kernel],
             (launch.groups, kernel.threads),
-            (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *tail),
+            (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *looked_up, *tail),
             kernel.room_bytes,
         )
 

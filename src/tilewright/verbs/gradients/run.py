@@ -44,8 +44,8 @@ class DifferentiatedRun:
         wrt: Sequence[str] | None,
     ) -> None:
         self.program = given.program
-        self.problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
-        self.adjoint = adjoint_of(given.program, boundary, wrt)
+        self.problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
+        self.adjoint = adjoint_of(given.program, boundary, wrt, given.varying)
         _check_extents(self.problem)
         self.scalars = dict(given.scalars)
         self.constants = {
@@ -121,7 +121,7 @@ class DifferentiatedRun:
         steps = self.problem.steps
         if not steps:
             return worth
-        if not self.needs_states and points is None:
+        if not self.needs_states and points is None and not self.problem.varying:
             return self._at_once(worth, steps)
         back = _StepsBack(self, worth, points)
         try:
@@ -198,6 +198,7 @@ class DifferentiatedRun:
         arrays |= {name: (state,) for name, state in states.items()}
         arrays |= {name: (self._positions(axis),) for axis, name in adjoint.positions.items()}
         scalars = {name: self.scalars[name] for name in adjoint.program.scalars if name in self.scalars}
+        scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
         scalars |= {name: float(shape[axis]) for axis, name in adjoint.extents.items()}
         return Inputs(arrays=arrays, scalars=scalars)
 
@@ -217,7 +218,8 @@ class DifferentiatedRun:
     @functools.cached_property
     def _whole(self) -> Problem:
         adjoint = self.adjoint
-        return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary)
+        varying = self.problem.varying
+        return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary, varying)
 
     @functools.cached_property
     def _nothing(self) -> Array:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import stride
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext
+from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext
 from tilewright.codegen.gpu.sweep import conjunction
 from tilewright.codegen.sites import extent, literal
 from tilewright.programs.stencil.expression import Read
@@ -249,7 +249,9 @@ def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge
         for cell in _cells(plan):
             name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
             prefix = _name(f"t{site.number(field)}_", cell) + "_"
-            lowered, value = site.lower(statement, _reader(plan, (slot, step, stage), cell, others, edge=edge), prefix)
+            reader = _reader(plan, (slot, step, stage), cell, others, edge=edge)
+            at = [_clamped(ROW, 0), *(_clamped(ir.add(_at(axis), cell[axis - 1]), axis) for axis in plan.inner)]
+            lowered, value = site.lower(statement, reader, prefix, at=at, step=ir.add(BASE, step))
             if free is not None:
                 before = ir.Load(_own(plan, field, step, cell), ir.Int(slot), site.dtype)
                 value = ir.select(free(cell), value, before)
