@@ -1,8 +1,8 @@
-"""GPU speed: the catalogue in hybrid and streaming tiles against naive kernels and CuPy, every cell checked.
+"""GPU speed: the catalogue in tiles of every family against naive and textbook kernels and CuPy, every cell checked.
 
 On a machine with an NVIDIA GPU, one call calibrates it, runs everything and writes both result files:
 
-    pip install 'tilewright[cuda]' cupy-cuda12x
+    pip install 'tilewright[cuda,power]' cupy-cuda12x
     python benchmarks/gpu.py --backend cuda --output benchmarks/results/gpu_h100.json
 
 It takes the programs of the roof table and a wave at 16384x16384 and 512x512x512, 1000 steps, float32 and float64, in
@@ -17,13 +17,16 @@ status: 0 all is done, 1 a result was wrong or a case failed, 3 call again:
     python benchmarks/gpu.py --backend opencl:pthread --small --output rehearsal.json
 
 Per case: the model's candidates of every family are screened where the compiler says what they need, timed once, and
-the best of each family takes part. The reference is a naive kernel in float64 on the same device, which is compared
-with NumPy on a small grid first. Every contender is compared with it in every cell of every field twice: after two time
-tiles and three steps, and after all steps. Late results alone would say little, since diffusion smooths away what a
-stale cell did; that is also why ``wave2d``, which smooths nothing, is among the programs. What may be off follows from
-rounding, and is at most some times what the naive kernel is off by in float32. Then all contenders run in turn, whole
-runs from the initial data, by events on the device, after a warm-up; CuPy by its own events. What was slower than three
-times the best in its warm-up is sampled once. A contender that is off is reported and not timed.
+the best of each family takes part, beside what ``tw.run`` takes by default. The record has all candidates, with what
+the model and their machine code say of them, and the card's clocks, power and temperature after every sample.
+
+The reference is a naive kernel in float64 on the same device, which is compared with NumPy on a small grid first. Every
+contender is compared with it in every cell of every field twice: after two time tiles and three steps, and after all
+steps. Late results alone would say little, since diffusion smooths away what a stale cell did; that is also why
+``wave2d``, which smooths nothing, is among the programs. What may be off follows from rounding, and is at most some
+times what the naive kernel is off by in float32. Then all contenders run in turn, whole runs from the initial data, by
+events on the device, after a warm-up; CuPy by its own events. What was slower than three times the best in its warm-up
+is sampled once. A contender that is off is reported and not timed.
 """
 
 import argparse
@@ -38,6 +41,7 @@ from typing import Any
 
 import environment
 import tilewright as tw
+from card import Card
 from gpu_contenders import Check, Contender, Entry, alive, check, check_naive, contenders, few_steps, opened, standard
 from tilewright.base.errors import DeviceError, TilewrightError
 from tilewright.machines import files
@@ -67,7 +71,7 @@ def case(device: gpu.Device, problem: Problem, machine: Machine, options: argpar
     """Check and time the contenders of one case."""
     name = problem.program.name
     small = check_naive(device, problem)
-    wanted, out = contenders(device, problem, machine, (options.backend, options.candidates))
+    wanted, out, tried = contenders(device, problem, machine, (options.backend, options.candidates))
     entries = checked(device, problem, wanted, out)
     try:
         for entry in entries:
@@ -75,7 +79,8 @@ def case(device: gpu.Device, problem: Problem, machine: Machine, options: argpar
                 if not found.passed:
                     off = f"off by {found.max_error:.3g} after {found.steps} steps"
                     note(f"  {name} {problem.dtype} {entry.name} is WRONG: {off}")
-        measure([entry for entry in entries if entry.right], problem.steps, options.repeats)
+        card = Card(device.describe().bus) if options.backend.partition(":")[0] == "cuda" else None
+        measure([entry for entry in entries if entry.right], problem.steps, options.repeats, card)
     finally:
         for entry in entries:
             entry.close()
@@ -91,6 +96,7 @@ def case(device: gpu.Device, problem: Problem, machine: Machine, options: argpar
         "roofs": roofs,
         "contenders": {entry.name: shown(entry, problem) for entry in entries},
         "out": out,
+        "candidates": {family: [each.plain() for each in those] for family, those in tried.items()},
     }
 
 
@@ -131,13 +137,15 @@ def checked(device: gpu.Device, problem: Problem, wanted: list[Contender], out: 
     return entries
 
 
-def measure(entries: list[Entry], steps: int, repeats: int) -> None:
+def measure(entries: list[Entry], steps: int, repeats: int, card: Card | None = None) -> None:
     """Sample contenders in turn, whole runs from the initial data, after a warm-up."""
     warm = {entry.name: sample(entry, steps) for entry in entries}
     for turn in range(repeats):
         for entry in entries:
             if turn == 0 or warm[entry.name] <= SLOW * min(warm.values()):
                 entry.seconds.append(sample(entry, steps))
+                if card is not None:
+                    entry.states.append(card.state())
 
 
 def sample(entry: Entry, steps: int) -> float:
@@ -159,6 +167,7 @@ def shown(entry: Entry, problem: Problem) -> dict[str, Any]:
         "low": rates[0] if rates else None,
         "high": rates[-1] if rates else None,
         "seconds": entry.seconds,
+        "card": entry.states,
     }
 
 
@@ -172,7 +181,8 @@ def record(device: gpu.Device, options: argparse.Namespace) -> dict[str, Any]:
         "steps": 12 if options.small else options.steps,
     }
     if not options.output.exists():
-        return {"environment": environment.describe(1), **described, "cases": []}
+        about = Card(device.describe().bus).about() if device.dialect == "cuda" else {}
+        return {"environment": environment.describe(1), "card": about, **described, "cases": []}
     known: dict[str, Any] = json.loads(options.output.read_text())
     differing = [key for key, value in described.items() if known.get(key) != value]
     if differing:

@@ -1,19 +1,23 @@
-"""What ``gpu.py`` compares: naive kernels, the best tiles of every family, CuPy; and the float64 kernel that judges."""
+"""What ``gpu.py`` compares: our kernels, naive ones, a textbook's, CuPy; and the float64 kernel that judges."""
 
 import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 
 from case import Array, Case, initial
 from rivals import UnavailableError
+from rivals.textbook import Textbook
 from rivals.with_cupy import FORMS, Cupy
 from tilewright.base.errors import DeviceError, TilewrightError
 from tilewright.codegen.gpu.emit import emit_device
+from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
+from tilewright.plan import read_target
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices import gpu
@@ -21,7 +25,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import ranked
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.verbs.tuning.screen import screen
+from tilewright.verbs.tuning.screen import Screened, said, screen
 from tilewright.verbs.tuning.strata import strata
 
 _CHECKED = {1: (300,), 2: (40, 50), 3: (14, 16, 20)}
@@ -67,6 +71,7 @@ class Entry:
         close: Hands its memory back.
         checks: What was found where its results were compared.
         seconds: Samples of all steps.
+        states: The card after each of them.
     """
 
     name: str
@@ -77,6 +82,7 @@ class Entry:
     close: Callable[[], None]
     checks: list[Check] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    states: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def right(self) -> bool:
@@ -197,33 +203,76 @@ def largest(fields: Fields) -> float:
     return float(np.max([np.max(np.abs(values)) for values in fields.values()]))
 
 
-def candidates(problem: Problem, machine: Machine, backend: str, count: int) -> dict[str, list[Tiling]]:
-    """The model's first candidates of every family; with CUDA those whose code neither spills nor asks for too much."""
-    found: dict[str, list[Tiling]] = {}
+@dataclass(slots=True, kw_only=True)
+class Tried:
+    """A candidate of a family: what is known before it runs, and its short run.
+
+    Attributes:
+        tiling: The candidate.
+        predicted_seconds: What the model says of all steps, with its code's registers where they are known.
+        bound_seconds: The least time by its machine code, or None.
+        bound: What that bound is made of.
+        refused: Why it does not run.
+        trial_steps: Steps of the short run.
+        trial_seconds: What they took; None where it was not run.
+    """
+
+    tiling: Tiling
+    predicted_seconds: float | None
+    bound_seconds: float | None = None
+    bound: str = ""
+    refused: str = ""
+    trial_steps: int = 0
+    trial_seconds: float | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """What is kept of it."""
+        names = ("predicted_seconds", "bound_seconds", "bound", "refused", "trial_steps", "trial_seconds")
+        return {"tiling": str(self.tiling), **{name: getattr(self, name) for name in names}}
+
+
+def candidates(problem: Problem, machine: Machine, backend: str, count: int) -> dict[str, list[Tried]]:
+    """The model's first candidates of every family; with CUDA their code is bounded, and what spills has no place."""
+    found: dict[str, list[Tried]] = {}
     for stratum in strata(problem, machine, every=False):
         if stratum.family != "none":
-            found[stratum.family] = [each.tiling for each in ranked([stratum], count)]
+            found[stratum.family] = [
+                Tried(tiling=each.tiling, predicted_seconds=each.predicted) for each in ranked([stratum], count)
+            ]
     if backend.partition(":")[0] == "cuda":
-        for family, tilings in found.items():
-            found[family] = [each.tiling for each in screen(problem, tilings, machine) if each.outcome is None]
+        for family, tried in found.items():
+            found[family] = [screened(each) for each in screen(problem, [one.tiling for one in tried], machine)]
     return found
 
 
-def best_of(device: gpu.Device, problem: Problem, tilings: list[Tiling]) -> Tiling | None:
-    """The fastest of some candidates by one short run each, after a warm-up."""
-    if not tilings:
+def screened(each: Screened) -> Tried:
+    """A candidate whose code has been looked at."""
+    return Tried(
+        tiling=each.tiling,
+        predicted_seconds=None if each.predicted_seconds == float("inf") else each.predicted_seconds,
+        bound_seconds=each.bound_seconds,
+        bound="" if each.bound is None else said(each.bound),
+        refused="" if each.outcome is None else f"{each.outcome.value}: {each.detail}",
+    )
+
+
+def best_of(device: gpu.Device, problem: Problem, tried: list[Tried]) -> Tiling | None:
+    """The fastest of some candidates that passed their screening, by one short run each, after a warm-up."""
+    runnable = [each for each in tried if not each.refused]
+    if not runnable:
         return None
-    short = replace(problem, steps=min(problem.steps, 3 * max(t.time for t in tilings)))
-    times: dict[Tiling, float] = {}
-    for tiling in tilings:
+    short = replace(problem, steps=min(problem.steps, 3 * max(each.tiling.time for each in runnable)))
+    for each in runnable:
         try:
-            with running(device, short, tiling, "trial") as entry:
+            with running(device, short, each.tiling, "trial") as entry:
                 entry.run(short.steps)
-                times[tiling] = entry.run(short.steps)
+                each.trial_steps, each.trial_seconds = short.steps, entry.run(short.steps)
         except TilewrightError as error:
-            print(f"  {tiling}: {error}", file=sys.stderr)
+            each.refused = str(error)
+            print(f"  {each.tiling}: {error}", file=sys.stderr)
             alive(device, error)
-    return min(times, key=times.__getitem__) if times else None
+    timed = [each for each in runnable if each.trial_seconds is not None]
+    return min(timed, key=lambda each: each.trial_seconds or 0.0).tiling if timed else None
 
 
 def alive(device: gpu.Device, error: TilewrightError) -> None:
@@ -237,8 +286,8 @@ def alive(device: gpu.Device, error: TilewrightError) -> None:
 
 def contenders(
     device: gpu.Device, problem: Problem, machine: Machine, wanted: tuple[str, int]
-) -> tuple[list[Contender], dict[str, str]]:
-    """Every contender of a case, and why others do not take part.
+) -> tuple[list[Contender], dict[str, str], dict[str, list[Tried]]]:
+    """Every contender of a case, why others do not take part, and all candidates that were tried.
 
     Args:
         device: The device.
@@ -247,8 +296,9 @@ def contenders(
         wanted: The backend and the number of candidates per family.
     """
     chosen, out = {"naive": NONE}, {}
-    for family, tilings in candidates(problem, machine, *wanted).items():
-        best = best_of(device, problem, tilings)
+    tried = candidates(problem, machine, *wanted)
+    for family, those in tried.items():
+        best = best_of(device, problem, those)
         if best is None:
             out[family] = "no candidate runs"
         else:
@@ -257,11 +307,46 @@ def contenders(
         Contender(name=name, tiling=tiling, open=functools.partial(ours, device, problem, tiling, name))
         for name, tiling in chosen.items()
     ]
+    try:
+        found.append(default(problem, wanted[0]))
+    except TilewrightError as error:
+        alive(device, error)
+        out["default"] = str(error)
     if wanted[0].partition(":")[0] == "cuda":
+        found.append(Contender(name="textbook", tiling=NONE, open=functools.partial(textbook, device, problem)))
         found += [
             Contender(name=form, tiling=NONE, open=functools.partial(cupy, device, problem, form)) for form in FORMS
         ]
-    return found, out
+    return found, out, tried
+
+
+def default(problem: Problem, backend: str) -> Contender:
+    """What ``tw.run`` takes where it is told no tiling."""
+    kernel = prepare(problem, read_target(backend), None)
+    given = inputs(problem)
+
+    def opened() -> Entry:
+        session = cast("gpu.GpuSession", kernel.start(problem, given, 1))
+        return Entry(
+            name="default",
+            tiling=str(kernel.plan.tiling),
+            run=session.timed,
+            refill=lambda: session.refill(given),
+            result=session.results,
+            close=session.close,
+        )
+
+    return Contender(name="default", tiling=kernel.plan.tiling, open=opened)
+
+
+def textbook(device: gpu.Device, problem: Problem) -> Entry:
+    """A thread per cell, as a textbook has it."""
+    given = inputs(problem)
+    rival = Textbook(device, problem, given)
+    return Entry(
+        name="textbook", tiling="", run=rival.run, refill=lambda: rival.fill(given), result=rival.result,
+        close=rival.close,
+    )  # fmt: skip
 
 
 def cupy(device: gpu.Device, problem: Problem, form: str) -> Entry:

@@ -1,6 +1,7 @@
 """The benchmark of GPUs without a GPU: CuPy's two forms on a stand-in, and a record that is gone on with."""
 
 import argparse
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -305,7 +306,7 @@ def test_a_contender_with_a_stale_halo_is_reported_and_not_timed(tmp_path, monke
         gpu_contenders.Contender(name=name, tiling=tiling, open=functools.partial(tiles.entry, name))
         for name, tiling, tiles in zip(("sound", "stale"), tilings, (sound, stale), strict=True)
     ]
-    monkeypatch.setattr(bench, "contenders", lambda *_: (wanted, {"hybrid": "no candidate runs"}))
+    monkeypatch.setattr(bench, "contenders", lambda *_: (wanted, {"hybrid": "no candidate runs"}, {}))
     monkeypatch.setattr(bench, "check_naive", lambda *_: 0.0)
     monkeypatch.setattr(bench, "standard", lambda _, problem: standard_of(problem))
     found = bench.case(None, problem, load("h200"), options(tmp_path, repeats=3))
@@ -321,3 +322,193 @@ def test_a_contender_with_a_stale_halo_is_reported_and_not_timed(tmp_path, monke
 
 def test_a_program_that_does_not_smooth_is_among_those_of_a_plain_call(bench):
     assert set(bench.PROGRAMS) - set(bench.ROOFED) == {"wave2d"}
+
+
+HARNESS = """
+#include <cmath>
+#include <initializer_list>
+using namespace std;
+struct Three { int x, y, z; };
+Three blockIdx, threadIdx, blockDim;
+#define __global__
+%s
+"""
+
+
+class Host:
+    """A device in this process's memory for a textbook's kernels, which take their turns cell by cell."""
+
+    architecture, stream = "sm_90", None
+
+    def __init__(self, folder):
+        self.folder, self.core = folder, types.SimpleNamespace(
+            ObjectCode=self, LaunchConfig=lambda grid, block: (grid, block), launch=self.launch
+        )  # fmt: skip
+
+    def compile_cuda(self, text, architecture):
+        source, library = self.folder / "textbook.cpp", self.folder / "textbook.so"
+        source.write_text(HARNESS % text)
+        command = ["g++", "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", source, "-o", library]
+        subprocess.run(command, check=True)
+        self.library = ctypes.CDLL(str(library))
+        return types.SimpleNamespace(cubin=b"")
+
+    def from_cubin(self, _):
+        return self
+
+    def get_kernel(self, name):
+        return getattr(self.library, name)
+
+    def current(self):
+        return contextlib.nullcontext()
+
+    def allocate(self, size):
+        return np.empty(size, np.uint8)
+
+    def release(self, buffer):
+        pass
+
+    def write(self, buffer, offset, array):
+        buffer[:] = np.ascontiguousarray(array).view(np.uint8).ravel()
+
+    def read(self, buffer, offset, array):
+        array[...] = buffer.view(array.dtype).reshape(array.shape)
+
+    def timed(self, work):
+        work()
+        return 1.0
+
+    def launch(self, stream, config, kernel, *arguments):
+        plain = {"f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int, "l": ctypes.c_longlong}
+        given = [
+            ctypes.c_void_p(each.ctypes.data) if isinstance(each, np.ndarray) else plain[each.dtype.char](each.item())
+            for each in arguments
+        ]
+        counts = [(*each, 1, 1)[:3] for each in config]
+        three = [(ctypes.c_int * 3).in_dll(self.library, name) for name in ("blockIdx", "threadIdx")]
+        dims = (ctypes.c_int * 3).in_dll(self.library, "blockDim")
+        dims[:] = counts[1]
+        for block in itertools.product(*map(range, counts[0])):
+            for thread in itertools.product(*map(range, counts[1])):
+                three[0][:], three[1][:] = block, thread
+                kernel(*given)
+
+
+@pytest.mark.parametrize("name", ["j1d3pt", "j2d5pt", "wave2d", "heat2d_var", "fdtd2d", "gradient2d", "j3d27pt"])
+def test_the_textbooks_kernels_compute_what_the_reference_computes(name, tmp_path, monkeypatch):
+    from gpu_contenders import inputs
+    from rivals import textbook
+    from tilewright.runtime.devices import cuda, nvrtc
+
+    host = Host(tmp_path)
+    monkeypatch.setattr(nvrtc, "compile_cuda", host.compile_cuda)
+    monkeypatch.setattr(cuda, "library", lambda: host)
+    known = catalogue.program(name)
+    shape = {1: (300,), 2: (13, 40), 3: (9, 12, 35)}[known.rank]
+    problem = make_problem(known, shape, 3, "float64")
+    given = inputs(problem)
+    rival = textbook.Textbook(host, problem, given)
+    assert rival.run(2) == 1.0
+    rival.fill(given)
+    rival.run(1)
+    rival.run(2)  # goes on
+    exact = reference.run(problem, given.arrays, given.scalars)
+    found = rival.result()
+    for field, values in exact.items():
+        np.testing.assert_allclose(found[field], values, rtol=1e-13, atol=0)
+    rival.close()
+
+
+def test_the_textbooks_kernels_compile(monkeypatch):
+    from rivals import textbook
+    from tilewright.runtime.devices import nvrtc
+
+    for name, dtype in itertools.product(("j2d5pt", "wave2d", "gradient2d", "j3d27pt"), ("float32", "float64")):
+        known = catalogue.program(name)
+        code = nvrtc.compile_cuda(textbook.source(make_problem(known, (64,) * known.rank, 2, dtype)), "sm_90")
+        assert not code.resources.spill_bytes
+    with pytest.raises(textbook.UnavailableError, match="recurrence"):
+        textbook.Textbook(None, make_problem(catalogue.program("smith_waterman"), (9, 9), 2, "int32"), None)
+
+
+def stale(session, time):
+    """Leave the first row of a tile of 8 rows as it was, at the start of every time tile but the first."""
+    advance = session.advance
+
+    def advanced(steps, **options):
+        for _ in range(steps):
+            before = np.array(session.newest("u"))
+            first = session.steps and session.steps % time == 0
+            advance(1)
+            if first:
+                values = np.array(session.newest("u"))
+                values[8] = before[8]
+                session._device.write(session._buffers[0], session._offset("u", session._version), values)
+
+    session.advance = advanced
+    return session
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_a_rehearsal_with_an_injected_stale_halo(tmp_path, monkeypatch, capsys, fault):
+    """The kernels of a real device, all the way to the record; the fault is in every contender but the judges."""
+    pytest.importorskip("pyopencl")
+    import gpu as bench
+    import gpu_contenders
+
+    given = options(tmp_path, programs=["wave2d" if fault else "j2d5pt"], candidates=1, repeats=2)
+    monkeypatch.setattr(bench, "SMALL", {2: (24, 26)})
+    monkeypatch.setattr(bench, "calibrated", lambda _: load("h200"))
+    if fault:
+        original = gpu_contenders.ours
+
+        def ours(device, problem, tiling, name):
+            entry = original(device, problem, tiling, name)
+            if name in {"hybrid", "streaming"}:
+                session = stale(entry.run.__self__, tiling.time)
+                entry.run = lambda steps: (session.advance(steps), 1.0)[1]
+            return entry
+
+        monkeypatch.setattr(gpu_contenders, "ours", ours)
+    assert bench.run(given) == int(fault)
+    (found,) = json.loads(given.output.read_text())["cases"]
+    assert {"naive", "default", "streaming", "hybrid"} <= set(found["contenders"]) | set(found["out"])
+    passed = {name: [check["passed"] for check in each["checks"]] for name, each in found["contenders"].items()}
+    wrong = {"hybrid", "streaming"} if fault else set()
+    assert {name for name, all_of in passed.items() if not all(all_of)} == wrong
+    assert ("is WRONG: off by" in capsys.readouterr().err) is fault
+    for name, each in found["contenders"].items():
+        assert len(each["seconds"]) in ({0} if name in wrong else {1, 2})
+    for family, tried in found["candidates"].items():
+        assert tried, family
+        assert all(each["predicted_seconds"] > 0 and each["trial_seconds"] is not None for each in tried)
+
+
+def test_the_card_says_its_clocks_power_and_driver(monkeypatch):
+    from card import Card
+
+    class NvmlError(Exception):
+        pass
+
+    def refused(*_):
+        raise NvmlError
+
+    nvml = types.SimpleNamespace(
+        NVMLError=NvmlError, NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2, NVML_TEMPERATURE_GPU=0, nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByPciBusId=lambda bus: bus, nvmlSystemGetDriverVersion=lambda: b"580.1",
+        nvmlDeviceGetPowerManagementLimit=lambda _: 700000, nvmlDeviceGetMaxClockInfo=lambda _, kind: 1000 * kind,
+        nvmlDeviceGetClockInfo=lambda _, kind: 900 * kind, nvmlDeviceGetPowerUsage=lambda _: 350500,
+        nvmlDeviceGetTemperature=refused, nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x24,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    card = Card("0000:01:00.0")
+    assert card.about() == {
+        "driver": "580.1", "power_limit_watts": 700.0, "largest_sm_mhz": 1000, "largest_memory_mhz": 2000,
+    }  # fmt: skip
+    assert card.state() == {
+        "sm_mhz": 900, "memory_mhz": 1800, "watts": 350.5, "celsius": None,
+        "held_down_by": ["power cap", "temperature"],
+    }  # fmt: skip
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert Card("").state() == {}
+    assert "Error" in Card("").about()["nvml"]

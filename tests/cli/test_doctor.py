@@ -30,7 +30,7 @@ def test_what_the_backends_of_gpus_would_find(cli, monkeypatch):
     from tilewright.runtime.devices import cuda, opencl
 
     monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
-    cuda._library.cache_clear()
+    cuda.library.cache_clear()
     checks = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}
     assert checks["opencl"]["state"] == "ok"
     assert "Oclgrind" in checks["opencl"]["detail"]

@@ -1,8 +1,8 @@
 """What must hold on a GPU; ``test_device.py`` asks it of one, ``test_rehearsal.py`` of the stand-in."""
 
 import contextlib
-import ctypes
 import gc
+import itertools
 import threading
 
 import numpy as np
@@ -56,14 +56,7 @@ def on_card(values, number=0):
     device = cuda.select(str(number))
     buffer = device.allocate(values.nbytes)
     device.write(buffer, 0, np.ascontiguousarray(values))
-    device.finish()
-
-    def fetch():
-        found = np.empty_like(values)
-        device.read(buffer, 0, found)
-        return found
-
-    return DeviceArray((buffer, number), values, fetch, lambda: device.release(buffer))
+    return DeviceArray(device.result(buffer, None), values.shape, values.dtype)
 
 
 def smooth(shape=(70, 90)):
@@ -91,7 +84,7 @@ def arrays_stay_on_the_device(number=0):
 
 
 def levels_and_periods_of_device_arrays_agree():
-    """Several time levels and grids that wrap, whose arrays go over the host."""
+    """Several time levels and grids that wrap."""
     u, v = smooth(), smooth()[::-1].copy()
     for name, given, moved in (
         ("wave2d", ((u, v),), ((on_card(u), on_card(v)),)),
@@ -105,9 +98,9 @@ def levels_and_periods_of_device_arrays_agree():
 
 def current_context():
     """The CUDA context of this thread."""
-    context = ctypes.c_void_p()
-    assert cuda._library().cuCtxGetCurrent(ctypes.byref(context)) == 0
-    return context.value
+    status, context = cuda.library().driver.cuCtxGetCurrent()
+    assert int(status) == 0
+    return int(context)
 
 
 @contextlib.contextmanager
@@ -146,29 +139,71 @@ def contexts_are_left_as_found(number=0):
     assert all(before == after for before, after in seen)
 
 
-def windows_agree(shape, steps=6, side=40):
+def repeated_launches_agree():
+    """Runs so long that their launches repeat: what starts them at once computes the same."""
+    for tiling in ("none", "streaming:t=3,s=24x20", "overlapped:t=3,s=8x32", "hybrid:t=4,s=3x32"):
+        agrees("j2d5pt", tiling=tiling, shape=(20, 40), steps=101)
+    agrees("wave2d", tiling="streaming:t=6,s=24x20", shape=(20, 40), steps=75)
+    agrees("j2d5pt", boundary="wrap", shape=(20, 40), steps=101)
+
+
+def options_of_device_arrays_agree():
+    """Written into the caller's array, looked at on the way, ended early, recorded: as from the host."""
+    values, seen = smooth((20, 40)), []
+    given, target = on_card(values), on_card(np.zeros_like(values))
+    expected = tw.run("j2d5pt", values, steps=9, backend="cuda")
+    assert tw.run("j2d5pt", given, steps=9, out=target) is target
+    np.testing.assert_array_equal(np.asarray(target), expected)
+    for boundary in ("fixed", "wrap"):
+        options = {"boundary": boundary, "every": 4}
+        plain = {}
+        tw.run("j2d5pt", values, steps=9, callback=lambda k, u: plain.update({k: u.copy()}), backend="cuda", **options)  # noqa: B023
+        tw.run("j2d5pt", given, steps=9, callback=lambda k, u: seen.append((k, u)), **options)
+        assert [step for step, _ in seen] == [4, 8, 9]
+        assert all(isinstance(u, DeviceArray) for _, u in seen)
+        for step, u in seen:
+            np.testing.assert_array_equal(np.asarray(u), plain[step])
+        seen.clear()
+    ended = [
+        tw.run("j2d5pt", each, steps=400, every=8, until=2e-3, record=True, boundary="mirror", backend="cuda")
+        for each in (values, given)
+    ]
+    assert ended[0].steps_done == ended[1].steps_done < 400
+    assert isinstance(ended[1].state, DeviceArray)
+    np.testing.assert_array_equal(np.asarray(ended[1].state), ended[0].state)
+    u, v = smooth(), smooth()[::-1].copy()
+    levels = tw.run("wave2d", (u, v), steps=5, levels=True, boundary="wrap", backend="cuda")
+    targets = on_card(np.zeros_like(u)), on_card(np.zeros_like(u))
+    tw.run("wave2d", (on_card(u), on_card(v)), steps=5, levels=True, boundary="wrap", out=targets)
+    for target, level in zip(targets, levels, strict=True):
+        np.testing.assert_array_equal(np.asarray(target), level)
+
+
+def windows_agree(shape, steps=6, side=40, name="j2d5pt", dtype="float32"):
     """A grid too large for the reference: windows of it do, at both ends and where offsets pass 2^31 bytes and cells.
 
     Args:
-        shape: Extents of a grid in two dimensions.
+        shape: Extents of a grid.
         steps: Time steps.
         side: Cells of a window per axis.
+        name: A program of one field, of reach 1, fixed at its edges.
+        dtype: Element type.
     """
-    rows, columns = shape
-    values = np.empty(shape, np.float32)
-    along = np.arange(columns, dtype=np.int64)
-    for start in range(0, rows, 1024):
-        down = np.arange(start, min(start + 1024, rows), dtype=np.int64)[:, None]
-        values[start : start + 1024] = (7 * down + 13 * along) % 101 / 101
-    out = tw.run("j2d5pt", values, steps=steps, backend="cuda")
-    marks = {0, rows - side, *(cells // columns for cells in (2**29, 2**31) if cells // columns + side < rows)}
-    for low in sorted(marks):
-        for left in (0, columns // 2, columns - side):
-            wide = tuple(
-                slice(max(0, at - steps), min(extent, at + side + steps))
-                for at, extent in zip((low, left), shape, strict=True)
-            )
-            expected = tw.run("j2d5pt", values[wide], steps=steps, backend="numpy")
-            inner = tuple(slice(at - w.start, at - w.start + side) for at, w in zip((low, left), wide, strict=True))
-            found = out[low : low + side, left : left + side]
-            np.testing.assert_allclose(found, expected[inner], rtol=1e-5)
+    rows, row = shape[0], int(np.prod(shape[1:], dtype=np.int64))
+    values = np.empty(shape, dtype)
+    flat, along = values.reshape(rows, row), 13 * np.arange(row, dtype=np.int64)
+    for start in range(0, rows, 64):
+        down = np.arange(start, min(start + 64, rows), dtype=np.int64)[:, None]
+        flat[start : start + 64] = (7 * down + along) % 101 / 101
+    out = tw.run(name, values, steps=steps, backend="cuda")
+    bytes_of = values.itemsize
+    marks = {0, rows - side, *(n // row for n in (2**31 // bytes_of, 2**31) if n // row + side < rows)}
+    places = [sorted(marks), *((0, extent // 2, extent - side) for extent in shape[1:])]
+    for low in itertools.product(*places):
+        wide = tuple(
+            slice(max(0, at - steps), min(extent, at + side + steps)) for at, extent in zip(low, shape, strict=True)
+        )
+        expected = tw.run(name, values[wide], steps=steps, backend="numpy")
+        inner = tuple(slice(at - w.start, at - w.start + side) for at, w in zip(low, wide, strict=True))
+        found = out[tuple(slice(at, at + side) for at in low)]
+        np.testing.assert_allclose(found, expected[inner], rtol=1e-5 if dtype == "float32" else 1e-13)

@@ -21,7 +21,7 @@ def _neighbour(path):
     return module
 
 
-FakeDriver = _neighbour(HERE.parent / "runtime" / "fake_cuda.py").FakeDriver
+fake = _neighbour(HERE.parent / "runtime" / "fake_cuda.py")
 
 
 def compile_cuda(text, architecture, *, strict):
@@ -29,44 +29,41 @@ def compile_cuda(text, architecture, *, strict):
     return SimpleNamespace(cubin=text.encode(), resources=None, architecture=architecture)
 
 
-class EmulatedDriver(FakeDriver):
+class EmulatedDriver(fake.FakeDriver):
     """A driver of :mod:`fake_cuda` whose kernels compute."""
 
     def __init__(self, folder, **options):
         super().__init__(**options)
         self.folder, self.libraries, self.functions, self.numbers = folder, {}, {}, itertools.count(1)
 
-    def do_cuModuleLoadData(self, module, code):
+    def do_cuLibraryLoadData(self, library, code):
         number = next(self.numbers)
-        text = code.decode().replace(ROOM, "")
+        text = ctypes.string_at(code).decode().replace(ROOM, "")
         launchers = "\n".join(
             f"LAUNCHER({name})" for name in re.findall(r"^TW_KERNEL\(\w+\)\s*(\w+)\(", text, re.MULTILINE)
         )
-        source, library = self.folder / f"module{number}.cpp", self.folder / f"module{number}.so"
+        source, built = self.folder / f"module{number}.cpp", self.folder / f"module{number}.so"
         source.write_text(f'#include "threads.hpp"\n{text}\n{launchers}\n')
-        command = ["g++", "-std=c++17", "-w", "-O0", "-shared", "-fPIC", f"-I{HERE}", source, "-o", library]
+        command = ["g++", "-std=c++17", "-w", "-O0", "-shared", "-fPIC", f"-I{HERE}", source, "-o", built]
         subprocess.run(command, check=True)
-        module._obj.value = number
-        self.libraries[number] = ctypes.CDLL(str(library))
-        return 0
+        fake.put(library, ctypes.c_size_t, number)
+        self.libraries[number] = ctypes.CDLL(str(built))
 
-    def do_cuModuleGetFunction(self, function, module, name):
-        number = function._obj.value = next(self.numbers)
-        self.functions[number] = getattr(self.libraries[module.value], f"launch_{name.decode()}")
-        return 0
+    def do_cuLibraryGetKernel(self, kernel, library, name):
+        number = next(self.numbers)
+        fake.put(kernel, ctypes.c_size_t, number)
+        name = ctypes.string_at(name).decode()
+        count = getattr(self.libraries[library], f"count_{name}")()
+        self.functions[number] = getattr(self.libraries[library], f"launch_{name}"), count
 
-    def do_cuCtxGetCurrent(self, context):
-        context._obj.value = self.current or None
-        return 0
-
-    def do_cuLaunchKernel(self, kernel, groups, _y, _z, threads, _ty, _tz, room, stream, arguments, extra):
-        self.contexts.add(self.current)
-        sizes = [ctypes.string_at(each, 8) for each in arguments]  # they are read before the call returns
-        launch = self.functions[kernel.value]
+    def launch_of(self, kernel, arguments, numbers):
+        launch, count = self.functions[kernel]
+        places = (ctypes.c_size_t * count).from_address(arguments)
+        sizes = [ctypes.string_at(place, 8) for place in places]  # they are read before the call returns
+        groups, threads = numbers[0], numbers[3]
 
         def act():
             boxes = [ctypes.create_string_buffer(size, 16) for size in sizes]
             launch(groups, threads, (ctypes.c_void_p * len(boxes))(*map(ctypes.addressof, boxes)))
 
-        self.kernels.append(self.give(stream.value, act, "kernel"))
-        return 0
+        return act

@@ -1,6 +1,10 @@
 """On a real GPU: ``pytest -m device``, or ``compute-sanitizer pytest -m device`` for its accesses and races."""
 
+import shutil
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,6 +56,26 @@ def test_offsets_beyond_two_to_the_31(card, shape):
     if (available_bytes() or 0) < 4 * size:
         pytest.skip(f"the host has too little memory free, this needs {4 * size / 2**30:.0f} GiB")
     checks.windows_agree(shape)
+
+
+FULL = {
+    "j2d5pt": (16384, 16384), "box2d1r": (16384, 16384), "j3d7pt": (512, 512, 512), "j3d27pt": (512, 512, 512),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", FULL)
+def test_grids_of_full_size(card, name, dtype):
+    """The default of a run, some time tiles deep; windows at every corner, edge and in the middle."""
+    checks.windows_agree(FULL[name], steps=19, side=24, name=name, dtype=dtype)
+
+
+def test_repeated_launches_are_graphs(card):
+    checks.repeated_launches_agree()
+
+
+def test_options_of_device_arrays(card):
+    checks.options_of_device_arrays_agree()
 
 
 def test_arrays_stay_on_the_device(card):
@@ -144,6 +168,37 @@ def test_pytorch_streams_are_waited_for(torch):
             assert 0 < low <= high <= 1.001 * turn
 
 
+def test_a_call_returns_while_pytorchs_stream_is_busy(torch):
+    """Nobody waits on the host: the run and what comes after it are in the stream that is current."""
+    side, array = torch.cuda.Stream(), torch.full((1024, 1024), 1.0, device="cuda")
+    tw.run("j2d5pt", array, steps=4)  # compiled and loaded
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(10 * SPIN)
+        out = tw.run("j2d5pt", array, steps=4)
+        again = tw.run("j2d5pt", out, steps=4)
+        busy = not side.query()
+        total = again.sum()
+    torch.cuda.synchronize()
+    assert busy
+    assert total.item() == pytest.approx(
+        float(np.sum(tw.run("j2d5pt", np.ones((1024, 1024), np.float32), steps=8))), rel=1e-4
+    )
+
+
+def test_results_are_written_into_pytorchs_and_cupys_arrays(torch, cupy):
+    values = checks.smooth((300, 400))
+    expected = tw.run("j2d5pt", values, steps=5, backend="cuda")
+    for array, target in (
+        (torch.from_numpy(values).cuda(), torch.zeros((300, 400), device="cuda")),
+        (cupy.asarray(values), cupy.zeros((300, 400), dtype=cupy.float32)),
+    ):
+        seen = []
+        assert tw.run("j2d5pt", array, steps=5, out=target, every=2, callback=lambda k, u: seen.append(u)) is target  # noqa: B023
+        assert {type(each) for each in seen} == {type(array)}
+        np.testing.assert_array_equal(target.get() if hasattr(target, "get") else target.cpu().numpy(), expected)
+
+
 def test_pytorch_on_the_host(torch):
     out = tw.run("j2d5pt", torch.from_numpy(checks.smooth()), steps=3, backend="cuda")
     assert isinstance(out, torch.Tensor)
@@ -199,6 +254,28 @@ def test_jax_on_the_device(jax):
     assert out.devices() == array.devices()
     expected = tw.run("j2d5pt", np.asarray(late), steps=4, backend="cuda")
     np.testing.assert_array_equal(np.asarray(out), expected)
+
+
+def test_arrays_of_jax_are_never_written(jax):
+    array = jax.device_put(checks.smooth(), jax.devices("cuda")[0])
+    with pytest.raises(tw.ArrayError, match="out is read-only"):
+        tw.run("j2d5pt", array, steps=1, out=jax.numpy.zeros_like(array))
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
+def test_the_sanitizer_has_nothing_to_say(card, tool):
+    """A small run of every family in a process of its own."""
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(program).exists():
+        pytest.skip("there is no compute-sanitizer")
+    text = "from device import checks\n" + "".join(
+        f"checks.agrees({name!r}, tiling={tiling!r})\n" for name, tilings in checks.TILES.items() for tiling in tilings
+    )
+    found = subprocess.run(
+        [program, "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", text],
+        cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stdout[-3000:] + found.stderr[-1000:]
 
 
 def test_the_current_device_of_cupy_is_kept(cupy):

@@ -88,9 +88,14 @@ template <class... A>
 void call(void (*kernel)(A...), void **arguments) {
   call(kernel, arguments, std::index_sequence_for<A...>());
 }
+template <class... A>
+int arity(void (*)(A...)) {
+  return (int)sizeof...(A);
+}
 }  // namespace device
 
 #define LAUNCHER(kernel)                                                                       \
+  extern "C" int count_##kernel() { return device::arity(kernel); }                            \
   extern "C" void launch_##kernel(int blocks, int count, void **arguments) {                   \
     device::launch([](void **all) { device::call(kernel, all); }, blocks, count, arguments); \
   }

@@ -1,6 +1,8 @@
 """Arrays on a device: both protocols, read and written; the driver is one whose memory is this process's own."""
 
 import gc
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -8,10 +10,9 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import ArrayError
 from tilewright.runtime.devices import arrays as device_arrays
-from tilewright.runtime.devices import cuda
 from tilewright.runtime.devices.arrays import CPU, DeviceArray
 
-from .fake_cuda import PRIMARY, FakeDriver
+from .fake_cuda import LEGACY, PRIMARY, FakeDriver, installed
 
 
 class Interface:
@@ -49,22 +50,41 @@ class Ordered(Capsules):
     def __dlpack__(self, stream=None):
         if self.driver.current != PRIMARY + self.device:
             raise BufferError("cannot export an array of another device than the current one")
-        self.driver.order(self.stream, stream or 1)
+        self.driver.order(self.stream, stream or LEGACY)
         return super().__dlpack__(stream)
 
 
+class Memory:
+    """Memory of a result that notes what it is asked."""
+
+    def __init__(self, values, freed, device):
+        self.values, self.freed, self.device, self.asked = values, freed, device, []
+        self.pointer = values.ctypes.data
+
+    def fetch(self, values):
+        np.copyto(values, self.values)
+
+    def show(self, stream):
+        self.asked.append(stream)
+
+    def complete(self):
+        self.asked.append("complete")
+
+    def free(self):
+        self.freed.append(1)
+
+
 def owned(values, freed=None, device=0):
-    note = [] if freed is None else freed
-    return DeviceArray((values.ctypes.data, device), values, lambda: np.array(values), lambda: note.append(1))
+    return DeviceArray(Memory(values, [] if freed is None else freed, device), values.shape, values.dtype)
 
 
 @pytest.fixture
-def driver(monkeypatch):
-    fake = FakeDriver()
-    monkeypatch.setattr(cuda, "_library", lambda: fake)
-    return fake
+def driver():
+    with installed(FakeDriver()) as fake:
+        yield fake
 
 
+THROUGH_THE_HOST = {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"}
 VALUES = np.random.default_rng(0).random((20, 30), dtype=np.float32)
 
 
@@ -163,16 +183,12 @@ def test_a_reader_on_the_host_gets_a_copy():
 def test_a_run_takes_and_returns_arrays_on_the_device(driver, kind):
     """No step is computed by this driver, so that what comes out is what went in: nothing passed the host."""
     given = kind(VALUES)
-    passed = []
-    for name in ("do_cuMemcpyHtoD_v2", "do_cuMemcpyDtoH_v2"):
-        original = getattr(FakeDriver, name)
-        setattr(driver, name.removeprefix("do_"), lambda *a, o=original: passed.append(1) or o(driver, *a))
     out = tw.run("j2d5pt", given, steps=0, backend="cuda")
     assert isinstance(out, DeviceArray)
     assert out.pointer != VALUES.ctypes.data
-    assert not passed
+    assert not {name for name, _ in driver.calls} & THROUGH_THE_HOST
     assert np.array_equal(np.asarray(out), VALUES)
-    assert len(driver.memory) == 1
+    assert [len(memory) for memory in driver.memory.values()] == [VALUES.nbytes]  # no dead slots
     del out
     gc.collect()
     assert not driver.memory
@@ -190,14 +206,14 @@ def test_a_grid_that_wraps_comes_back_without_its_periodic_copies(driver):
 
 
 def test_every_time_level_stays_on_the_device(driver):
-    """They lie in one block of memory, which goes with the last of them."""
+    """Each keeps its own memory alive."""
     before = VALUES[::-1].copy()
     before[[0, -1]], before[:, [0, -1]] = VALUES[[0, -1]], VALUES[:, [0, -1]]
     state = tw.run("wave2d", (Interface(VALUES), Interface(before)), steps=0, backend="cuda", levels=True)
     assert all(isinstance(level, DeviceArray) for level in state)
     for level, values in zip(state, (VALUES, before), strict=True):
         assert np.array_equal(np.asarray(level), values)
-    assert len(driver.memory) == 1
+    assert len(driver.memory) == 2
     newest, _ = state
     del state, _, level
     gc.collect()
@@ -320,8 +336,9 @@ def test_time_levels_of_a_periodic_grid_come_back_without_its_copies(driver):
     given, options = (Interface(VALUES), Interface(before)), {"backend": "cuda", "boundary": "wrap", "levels": True}
     state = tw.run("wave2d", given, steps=4, tiling="hybrid:t=4,s=3x8,threads=1x8", **options)
     assert [level.shape for level in state] == [VALUES.shape] * 2
+    assert not {name for name, _ in driver.calls} & THROUGH_THE_HOST
     assert {np.asarray(level).tobytes() for level in state} <= {VALUES.tobytes(), before.tobytes()}
-    assert len(driver.memory) == 1
+    assert len(driver.memory) == 2
     del state
     gc.collect()
     assert not driver.memory
@@ -337,3 +354,188 @@ def test_arrays_on_a_device_go_to_its_backend_only(driver):
         tw.run("j2d5pt", VALUES, steps=1, out=Interface(VALUES.copy()))
     with pytest.raises(ArrayError, match="'where' lies on a GPU"):
         tw.run("j2d5pt", VALUES, steps=1, where=Interface(VALUES.copy()))
+
+
+class Library:
+    """A library of arrays that have DLPack and a current stream, under the name of one that ``run`` knows."""
+
+    def __init__(self, name, driver, monkeypatch):
+        self.driver, self.handle, self.given = driver, 0, []
+        module = types.ModuleType(name)
+        library = self
+
+        class Array(Capsules):
+            def __dlpack__(self, stream=None):
+                library.given.append(stream)
+                return super().__dlpack__(stream)
+
+        Array.__module__ = f"{name}._core"
+        stream = types.SimpleNamespace
+        if name == "torch":
+            module.cuda = stream(current_stream=lambda number: stream(cuda_stream=self.handle))
+        else:
+            module.cuda = stream(get_current_stream=lambda: stream(ptr=self.handle))
+        module.from_dlpack = lambda array: array
+        self.Array = Array
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.parametrize("name", ["torch", "cupy"])
+@pytest.mark.parametrize("kind", ["default", "side"])
+def test_a_run_goes_into_the_callers_stream_and_nobody_waits(driver, monkeypatch, name, kind):
+    library, values = Library(name, driver, monkeypatch), np.zeros_like(VALUES)
+    library.handle = driver.stream() if kind == "side" else 0
+    side = library.handle or LEGACY
+    before = driver.give(side, lambda: np.copyto(values, VALUES))
+    calls = len(driver.calls)
+    out = tw.run("j2d5pt", library.Array(values), steps=3, backend="cuda")
+    assert library.given == [side]
+    assert not {call for call, _ in driver.calls[calls:]} & {"cuStreamSynchronize", "cuCtxSynchronize"}
+    assert not before.done
+    assert "kernel" in driver.given(side)
+    after = driver.give(side, lambda: values.fill(-1.0))  # the caller overwrites its array
+    reader = driver.stream()
+    out.__dlpack__(stream=reader)
+    driver.wait(driver.give(reader))
+    assert before.done
+    assert all(kernel.done for kernel in driver.kernels)
+    assert not after.done
+    assert np.array_equal(np.asarray(out), VALUES)
+
+
+def test_memory_goes_back_in_the_callers_stream_or_when_the_device_is_at_rest(driver, monkeypatch):
+    library = Library("cupy", driver, monkeypatch)
+    library.handle = driver.stream()
+
+    def calls_of(*readers):
+        out = tw.run("j2d5pt", library.Array(VALUES), steps=1, backend="cuda")
+        for reader in readers:
+            out.__dlpack__(stream=reader)
+        gc.collect()
+        before = len(driver.calls)
+        del out
+        gc.collect()
+        return [name for name, _ in driver.calls[before:] if name in {"cuMemFreeAsync", "cuCtxSynchronize"}]
+
+    assert calls_of() == calls_of(library.handle) == ["cuMemFreeAsync"]
+    assert set(driver.freed) == {library.handle}
+    assert calls_of(driver.stream()) == ["cuCtxSynchronize", "cuMemFreeAsync"]
+    assert driver.freed[-1] != library.handle
+    assert not driver.memory
+
+
+def test_a_stream_of_the_interface_that_may_be_gone_is_not_used_again(driver):
+    """Nobody keeps it alive after the run."""
+    side, driver.places[VALUES.ctypes.data] = driver.stream(), 0
+    out = tw.run("j2d5pt", Interface(VALUES, stream=side), steps=1, backend="cuda")
+    assert "kernel" in driver.given(side)
+    driver.wait_for_all()
+    del driver.streams[side], driver.last[side]
+    assert np.array_equal(np.asarray(out), VALUES)
+    del out
+    gc.collect()
+    assert side not in driver.last
+    assert not driver.memory
+
+
+def test_arrays_of_several_streams_wait_for_each_other(driver, monkeypatch):
+    """The run is in the first one's stream, and both may be overwritten in theirs afterwards."""
+    streams, given, works = [driver.stream(), driver.stream()], [], []
+    for stream in streams:
+        values = np.zeros_like(VALUES)
+        works.append(driver.give(stream, lambda values=values: np.copyto(values, VALUES)))
+        given.append(Interface(values, stream=stream))
+        driver.places[values.ctypes.data] = 0
+    out = tw.run("heat2d_var", *given, steps=2, backend="cuda")
+    assert "kernel" in driver.given(streams[0])
+    driver.wait(driver.give(streams[1], lambda: given[1].values.fill(-1.0)))
+    assert all(kernel.done for kernel in driver.kernels)
+    assert np.array_equal(np.asarray(out), VALUES)
+
+
+def test_results_are_written_into_the_callers_array(driver, monkeypatch):
+    library = Library("cupy", driver, monkeypatch)
+    library.handle = driver.stream()
+    target = np.zeros_like(VALUES)
+    out = library.Array(target)
+    assert tw.run("j2d5pt", library.Array(VALUES), steps=0, out=out) is out
+    assert not driver.memory
+    driver.wait(driver.give(library.handle))
+    assert np.array_equal(target, VALUES)
+    levels = tuple(library.Array(np.zeros_like(VALUES)) for _ in range(2))
+    before = VALUES[::-1].copy()
+    before[[0, -1]], before[:, [0, -1]] = VALUES[[0, -1]], VALUES[:, [0, -1]]
+    given = (library.Array(VALUES), library.Array(before))
+    tw.run("wave2d", given, steps=0, out=levels, levels=True, boundary="fixed")
+    driver.wait(driver.give(library.handle))
+    assert np.array_equal(levels[0].values.memory.values, VALUES)
+    assert np.array_equal(levels[1].values.memory.values, before)
+
+
+def test_arrays_to_write_into_lie_where_the_run_is(driver):
+    given = Interface(VALUES)
+    with pytest.raises(ArrayError, match="'out' lies on the host, and the arrays of the run on a GPU"):
+        tw.run("j2d5pt", given, steps=1, out=np.empty_like(VALUES))
+    with pytest.raises(ArrayError, match="out is read-only"):
+        tw.run("j2d5pt", given, steps=1, out=Interface(VALUES, data=(VALUES.ctypes.data, True)))
+    with pytest.raises(ArrayError, match="out on a GPU must hold float32 values, it has the dtype float64"):
+        tw.run("j2d5pt", given, steps=1, out=Interface(VALUES.astype(float)))
+    with pytest.raises(ArrayError, match="'out' lies on GPU 0, and the arrays of the run on GPU 1"):
+        tw.run("j2d5pt", placed(driver, 1), steps=1, out=placed(driver, 0))
+    with pytest.raises(ArrayError, match=r"takes no where, sources and receivers"):
+        tw.run("j2d5pt", given, steps=1, where=np.ones(VALUES.shape))
+
+
+def test_callbacks_get_copies_on_the_device(driver, monkeypatch):
+    library, seen = Library("cupy", driver, monkeypatch), []
+    tw.run("j2d5pt", library.Array(VALUES), steps=4, every=2, callback=lambda step, u: seen.append((step, u)))
+    assert [step for step, _ in seen] == [2, 4]
+    assert all(np.array_equal(np.asarray(u), VALUES) for _, u in seen)
+    assert all(u.__dlpack_device__() == (2, 0) for _, u in seen)
+
+
+def test_a_result_for_which_there_is_no_room_beside_the_slots_goes_over_the_host(driver):
+    given, taken = Interface(VALUES), []
+
+    def allocate(pointer, size, pool, stream, original=driver.do_cuMemAllocFromPoolAsync):
+        taken.append(size)
+        return 2 if len(taken) == 2 else original(pointer, size, pool, stream)
+
+    driver.do_cuMemAllocFromPoolAsync = allocate
+    out = tw.run("j2d5pt", given, steps=3, backend="cuda")
+    assert len(taken) == 3
+    assert np.array_equal(np.asarray(out), VALUES)
+    assert len(driver.memory) == 1
+
+
+@pytest.mark.parametrize("shape", [(3,), (20,), (2, 5), (9, 3, 4)])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_periodic_copies_are_made_on_the_device_as_on_the_host(driver, shape, levels):
+    """Also where they are wider than the grid, so that they are copies of copies."""
+    from tilewright.programs.stencil.catalogue import program
+    from tilewright.programs.stencil.periodic import extend
+    from tilewright.programs.stencil.problem import make_problem
+    from tilewright.runtime.devices import cuda, gpu
+    from tilewright.runtime.session import Inputs
+    from tilewright.schedules.tiling import NONE
+
+    from .interpreted import loaded
+
+    name = {1: "j1d3pt", 2: "j2d5pt" if levels == 1 else "wave2d", 3: "j3d7pt" if levels == 1 else "wave3d"}[len(shape)]
+    problem = make_problem(program(name), shape, 7, boundary="wrap")
+    halo = extend(problem, 5)
+    kernels = loaded(cuda.select(), halo.problem, NONE, periodic=True)
+    generator = np.random.default_rng(1)
+    arrays = [generator.random(shape, dtype=np.float32) for _ in range(problem.program.history("u"))]
+    scalars = dict.fromkeys(problem.program.scalars, 0.25)
+    held = []
+    for given in (arrays, [device_arrays.view(Interface(each), "u") for each in arrays]):
+        fields = {field: given if field == "u" else given[:1] for field in problem.program.fields}
+        session = gpu.GpuSession(kernels, problem, Inputs(arrays=fields, scalars=scalars), halo)
+        driver.wait_for_all()
+        cells, slot = halo.problem.cells, session._slot
+        flat = np.frombuffer(driver.memory[int(session._buffers[0].handle)], np.float32)
+        held.append([flat[at : at + cells].copy() for at in range(0, flat.size, slot)])
+        session.close()
+    for host, device in zip(*held, strict=True):
+        np.testing.assert_array_equal(device, host)

@@ -1,6 +1,6 @@
 """``energy --micro`` of a GPU: a driver and NVML's counter, both fakes on one clock, and what is not there."""
 
-# ruff: noqa: N802, N815  (the driver's own names)
+# ruff: noqa: N802  (the driver's own names)
 
 import ctypes
 import functools
@@ -25,7 +25,7 @@ from tilewright.runtime.energy import gpu as energy_gpu
 from tilewright.runtime.energy import micro as runtime
 from tilewright.verbs.energy import micro as api
 
-from .fake_cuda import FakeDriver
+from .fake_cuda import FakeDriver, installed, put
 
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 RATE = {"awake": 1e7, "barrier": 2e7, "load": 1e6, "store": 1e6}
@@ -36,30 +36,30 @@ class Card(FakeDriver):
     """A GPU whose kernels do as many turns as they are told, at rates of their own, and whose counter shows it."""
 
     def __init__(self):
-        super().__init__(devices=("NVIDIA H100 80GB HBM3",))
+        super().__init__(devices=("NVIDIA H100 80GB HBM3", "Card B"))
         self.now, self.microjoules, self.entries, self.started, self.between = 5.0, 0.0, [], False, 0.0
 
-    def do_cuModuleGetFunction(self, function, _, name):
-        self.entries.append(name.decode().removeprefix("tw_energy_"))
-        function._obj.value = len(self.entries)
-        return 0
+    def do_cuLibraryGetKernel(self, kernel, library, name):
+        self.entries.append(ctypes.string_at(name).decode().removeprefix("tw_energy_"))
+        put(kernel, ctypes.c_size_t, len(self.entries))
 
-    def do_cuDeviceTotalMem_v2(self, size, _):
-        size._obj.value = 80 * 2**30
-        return 0
+    def do_cuDeviceTotalMem(self, size, device):
+        put(size, ctypes.c_size_t, 80 * 2**30)
 
-    def do_cuMemAlloc_v2(self, pointer, size):
-        pointer._obj.value = 1 << 40
-        return 0
+    def do_cuMemAllocFromPoolAsync(self, pointer, size, pool, stream):
+        put(pointer, ctypes.c_size_t, 1 << 40)
 
-    def ignored(self, *_):
-        return 0
+    def do_cuMemFreeAsync(self, pointer, stream):
+        pass
 
-    do_cuMemFree_v2 = do_cuMemcpyHtoD_v2 = ignored
+    def do_cuMemcpyHtoDAsync(self, target, source, size, stream):
+        pass
 
-    def do_cuLaunchKernel(self, kernel, groups, _y, _z, threads, _ty, _tz, room, stream, arguments, extra):
-        name = self.entries[kernel.value - 1]
-        numbers = [ctypes.cast(arguments[i], ctypes.POINTER(ctypes.c_int32)).contents.value for i in (2, 3, 4)]
+    def do_cuLaunchKernelEx(self, config, kernel, arguments, extra):
+        name = self.entries[kernel - 1]
+        groups, threads = (ctypes.c_uint32 * 4).from_address(config)[::3]
+        words = (ctypes.c_size_t * 5).from_address(arguments)
+        numbers = [ctypes.c_int32.from_address(word).value for word in words[2:]]
         turns, chunks, told = numbers
         assert (threads, told) == (128, groups)
         self.between = turns / RATE.get(name, 1e7)
@@ -68,11 +68,9 @@ class Card(FakeDriver):
             name = "memory" if chunks > 1000 else "l2"
         count = turns * groups * (1 if name == "barrier" else 128) * PER_TURN.get(name, 64)
         self.microjoules += 1e6 * (self.between * 70.0 + count * GPU_JOULES.get(name, 0.0))
-        return 0
 
-    def do_cuEventElapsedTime(self, milliseconds, _first, _last):
-        milliseconds._obj.value = 1e3 * self.between
-        return 0
+    def do_cuEventElapsedTime(self, milliseconds, first, last):
+        put(milliseconds, ctypes.c_float, 1e3 * self.between)
 
     def sleep(self, seconds):
         self.now += seconds
@@ -102,11 +100,11 @@ def card(monkeypatch):
         nvmlDeviceGetTotalEnergyConsumption=lambda _: int(fake.microjoules / 1e3),
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
-    monkeypatch.setattr(cuda, "_library", lambda: fake)
     monkeypatch.setattr(energy_gpu, "sleep", fake.sleep)
     monkeypatch.setattr(runtime, "time", types.SimpleNamespace(sleep=fake.sleep, time=lambda: fake.now))
     monkeypatch.setattr(runtime, "run_rounds", functools.partial(runtime.run_rounds, clock=lambda: fake.now))
-    return fake
+    with installed(fake):
+        yield fake
 
 
 def test_a_gpu_by_its_counter_gives_a_machine_file(card, tmp_path):
@@ -154,7 +152,7 @@ def test_a_gpu_runs_under_an_outer_meter(card, tmp_path):
 
 def test_a_gpu_that_is_not_there_is_one_sentence(monkeypatch):
     monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
-    cuda._library.cache_clear()
+    cuda.library.cache_clear()
     result = CliRunner().invoke(app, ["energy", "--micro", "--backend", "cuda"])
     assert result.exit_code == 1
     assert "the backend cuda needs NVIDIA's driver" in result.output

@@ -158,7 +158,7 @@ def test_cuda_without_a_driver(monkeypatch):
     from tilewright.runtime.devices import cuda
 
     monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
-    cuda._library.cache_clear()
+    cuda.library.cache_clear()
     with pytest.raises(ToolchainError, match="driver"):
         tw.run("jacobi2d", np.ones((9, 9), np.float32), steps=1, backend="cuda")
 

@@ -17,7 +17,8 @@ from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients
-from tilewright.runtime.devices.arrays import DeviceArray, DeviceView, view
+from tilewright.runtime.devices.arrays import DeviceArray, view
+from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]
@@ -193,18 +194,18 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     Raises:
         ArrayError: If it holds no numbers, or lies on a GPU.
     """
-    array = _read(value, name)
+    array = read_array(value, name)
     if isinstance(array, DeviceView):
         raise ArrayError(f"{name!r} lies on a GPU, where it cannot be read here", "copy it to the host first")
     return array
 
 
-def _read(value: Any, name: str) -> Array:  # noqa: ANN401
+def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     """As :func:`as_array`, or a :class:`DeviceView` of an array on a GPU, which only a GPU's session reads."""
     if isinstance(value, np.ma.MaskedArray):
         raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "pass array.filled(0.0)")
     if _is_labelled(value):
-        return _read(value.data, name)
+        return read_array(value.data, name)
     try:
         if isinstance(value, np.ndarray):
             array = value
@@ -234,7 +235,7 @@ def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
     Args:
         given: The arrays.
         target: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
-        plain: Whether the run does nothing but steps.
+        plain: Whether the run has neither a mask nor sources nor receivers.
 
     Raises:
         ArrayError: If the run cannot have them.
@@ -252,7 +253,7 @@ def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
         )
     if not plain:
         raise ArrayError(
-            "a run on a GPU's own arrays takes no out, every, callback, until, where and sources",
+            "a run on a GPU's own arrays takes no where, sources and receivers",
             "copy the arrays to the host first",
         )
     if not all(isinstance(array, DeviceView) for _, array in every):
@@ -351,7 +352,7 @@ def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any
         if isinstance(value, bool | int | float | complex | PerStep):
             values[name] = value
             continue
-        array = _read(value, name)
+        array = read_array(value, name)
         values[name] = array[()] if array.ndim == 0 else array
     return values
 
@@ -364,7 +365,7 @@ def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  #
             f"{field!r} of {program.name!r} has {history} time level{'s' * (history != 1)}, got {len(levels)} arrays",
             "give one array, or a tuple of them, newest first",
         )
-    return tuple(_read(level, field) for level in levels)
+    return tuple(read_array(level, field) for level in levels)
 
 
 def _shape_of(program: Program, versions: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:

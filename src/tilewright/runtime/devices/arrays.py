@@ -1,28 +1,32 @@
 """Arrays in a CUDA device's memory, in and out without a way over the host: DLPack and ``__cuda_array_interface__``.
 
-Whoever wrote an array may still be at work in a stream: the stream of our kernels waits for it. A result is complete
-before it is handed out, so that its readers need not wait.
+Whoever wrote an array may still be at work in a stream. Where its library says which one, a run's work goes into that
+stream, and its result is complete when that stream comes there; readers' streams wait for it. Where no stream is known,
+the run has one of its own that waits for the library's, and its result is complete before it is handed out.
 
 Sources: DLPack (dlpack.h, version 0.8; Python specification of the array API standard, 2023.12) and the CUDA array
 interface, version 3 (Numba's documentation).
 """
 
+import contextlib
 import ctypes
 import functools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
 from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError
+from tilewright.base.errors import ArrayError, DeviceError
+from tilewright.runtime.devices.views import LEGACY, CallersStream, DeviceView, Memory
 from tilewright.runtime.memory import Array
 
 CPU, CUDA, MANAGED = 1, 2, 13
 """DLPack's numbers of a processor's memory, a CUDA device's, and memory that both see."""
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5}
 _KINDS = {code: kind for kind, code in _CODES.items()}
+_UNORDERED = -1
+"""What a reader says that looks after the order itself."""
 
 
 class _Tensor(ctypes.Structure):
@@ -49,40 +53,6 @@ _Managed._fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("delete
 _DESTRUCTOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceView:
-    """Somebody's array on a device; it is only read.
-
-    Attributes:
-        pointer: Address of its first value.
-        shape: Extents.
-        dtype: Element type.
-        device: Number of the device; None where it does not say.
-        owner: What keeps the memory alive.
-    """
-
-    pointer: int
-    shape: tuple[int, ...]
-    dtype: "np.dtype[Any]"
-    device: int | None
-    owner: Any
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all values."""
-        return self.size * self.dtype.itemsize
-
-
 def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
     """Return an array on a CUDA device, or None where the value is no such array.
 
@@ -100,7 +70,7 @@ def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
     where = getattr(value, "__dlpack_device__", None)
     if where is not None:
         kind, number = where()
-        return _from_capsule(_capsule_of(value, int(number), name), name) if int(kind) in {CUDA, MANAGED} else None
+        return _from_library(value, int(number), name) if int(kind) in {CUDA, MANAGED} else None
     interface = getattr(value, "__cuda_array_interface__", None)
     return _from_interface(value, interface, name) if isinstance(interface, dict) else None
 
@@ -112,34 +82,58 @@ def _from_interface(value: Any, interface: dict[str, Any], name: str) -> DeviceV
         raise _not_in_rows(name)
     if interface.get("mask") is not None:
         raise ArrayError(f"{name!r} is a masked array, whose masked cells have no value", "fill them first")
-    pointer, stream = int(interface["data"][0]), interface.get("stream")
+    (pointer, constant), handle = interface["data"], interface.get("stream")
     from tilewright.runtime.devices import cuda
 
-    number = cuda.holder(pointer)
-    if stream is not None:
-        device = cuda.numbered(number or 0)
-        device.wait_for(int(stream))
-        if number is None:
-            device.finish()  # whichever device the run is on
-    return DeviceView(pointer=pointer, shape=shape, dtype=dtype, device=number, owner=value)
+    number = cuda.holder(int(pointer))
+    stream = None if handle is None else CallersStream(handle=int(handle))
+    if stream is not None and number is None:
+        device = cuda.numbered(0)
+        device.wait_for(stream)
+        device.finish()  # whichever device the run is on
+        stream = None
+    return DeviceView(
+        pointer=int(pointer), shape=shape, dtype=dtype, device=number, owner=value, stream=stream,
+        writeable=not constant,
+    )  # fmt: skip
 
 
-def _capsule_of(value: Any, number: int, name: str) -> Any:  # noqa: ANN401
+def _current_stream(value: Any, number: int) -> CallersStream | None:  # noqa: ANN401
+    """The stream that an array's library gives its work to now, where the library says."""
+    name = type(value).__module__.partition(".")[0]
+    if name == "torch":
+        stream = sys.modules[name].cuda.current_stream(number)
+        return CallersStream(handle=int(stream.cuda_stream) or LEGACY, owner=stream)
+    if name == "cupy":
+        stream = sys.modules[name].cuda.get_current_stream()
+        return CallersStream(handle=int(stream.ptr) or LEGACY, owner=stream)
+    return None
+
+
+def _from_library(value: Any, number: int, name: str) -> DeviceView:  # noqa: ANN401
     from tilewright.runtime.devices import cuda
 
     device = cuda.numbered(number)
     try:
         with device.current():  # libraries hand out arrays of their current device only
+            stream = _current_stream(value, number)
             try:
-                return value.__dlpack__(stream=device.stream)
+                capsule = value.__dlpack__(stream=int(device.stream.handle) if stream is None else stream.handle)
             except TypeError:  # it knows no streams: what it started is ordered with the legacy default stream, as ours
-                return value.__dlpack__()
+                capsule = value.__dlpack__()
     except (BufferError, RuntimeError, ValueError) as error:
         said = str(error).partition("\n")[0]  # PyTorch adds how to debug its own kernels
         raise ArrayError(f"{name!r} cannot be read where it lies: {said}", "copy it to the host first") from error
+    return _from_capsule(capsule, name, stream, writeable=not _is_constant(value))
 
 
-def _from_capsule(capsule: Any, name: str) -> DeviceView:  # noqa: ANN401
+def _is_constant(value: Any) -> bool:  # noqa: ANN401
+    """Whether a library's arrays never change; the capsules of this version of DLPack do not say."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
+
+
+def _from_capsule(capsule: Any, name: str, stream: CallersStream | None, *, writeable: bool) -> DeviceView:  # noqa: ANN401
     managed = ctypes.cast(_api().PyCapsule_GetPointer(capsule, b"dltensor"), ctypes.POINTER(_Managed))
     tensor = managed.contents.tensor
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
@@ -153,6 +147,8 @@ def _from_capsule(capsule: Any, name: str) -> DeviceView:  # noqa: ANN401
         dtype=np.dtype(f"{_KINDS[tensor.code]}{tensor.bits // 8}"),
         device=int(tensor.device_id),
         owner=capsule,  # it frees the memory when it goes, as nobody has marked it as used
+        stream=stream,
+        writeable=writeable,
     )
 
 
@@ -167,29 +163,22 @@ def _not_in_rows(name: str) -> ArrayError:
 class DeviceArray:
     """A result in a device's memory, which it owns: hands itself out without a copy, and frees itself at the end."""
 
-    def __init__(
-        self,
-        place: tuple[int, int],
-        like: DeviceView | Array,
-        fetch: Callable[[], Array],
-        free: Callable[[], None],
-    ) -> None:
+    def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: Any) -> None:  # noqa: ANN401
         """Take over memory.
 
         Args:
-            place: Address of the first value, and number of the device.
-            like: What has its shape and element type.
-            fetch: Copies the values to the host.
-            free: Hands the memory back.
+            memory: The memory.
+            shape: Extents.
+            dtype: Element type.
         """
-        self.pointer, self.device = place
-        self.shape, self.dtype = tuple(like.shape), np.dtype(like.dtype)
-        self._fetch, self._free = fetch, free
-        self.device_type = CUDA
+        self.memory, self.shape, self.dtype = memory, tuple(shape), np.dtype(dtype)
+        self.pointer, self.device, self.device_type = memory.pointer, memory.device, CUDA
 
     def __del__(self) -> None:
-        """Hand the memory back."""
-        self._free()
+        """Hand the memory back; of a device that has failed it is lost anyway, as all is when the process ends."""
+        if hasattr(self, "memory") and not sys.is_finalizing():
+            with contextlib.suppress(DeviceError):
+                self.memory.free()
 
     @property
     def ndim(self) -> int:
@@ -198,7 +187,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3; no reader has to wait."""
+        """The CUDA array interface, version 3; no reader has to wait, as this does."""
+        self.memory.complete()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -223,7 +213,7 @@ class DeviceArray:
         """Return a capsule that keeps this array alive until its reader is done.
 
         Args:
-            stream: The reader's stream; it has not to wait.
+            stream: The reader's stream, which waits for the result: the legacy default stream by default, none for -1.
             max_version: The newest version of DLPack that the reader knows; a capsule of a device's array has the
                 layout of version 0, which all know.
             dl_device: Where the reader wants the array: where it is, or on the host, which takes a copy.
@@ -237,18 +227,23 @@ class DeviceArray:
         if wanted == here:
             if copy:
                 raise BufferError(f"an array on the CUDA device {self.device} is handed out without a copy only")
+            if stream is not None and int(stream) == _UNORDERED:
+                self.memory.complete()
+            else:
+                self.memory.show(LEGACY if stream is None else int(stream))
             return _capsule(self)
         if wanted[0] != CPU:
             raise BufferError(f"an array on the CUDA device {self.device} is handed out there or on the host only")
         if copy is False:
             raise BufferError(f"an array on the CUDA device {self.device} is on the host as a copy only")
-        return self._fetch().__dlpack__(max_version=max_version)
+        return self.__array__().__dlpack__(max_version=max_version)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ANN401
         """Copy it to the host."""
         if copy is False:
             raise ValueError("an array on a device cannot be had on the host without a copy")
-        values = self._fetch()
+        values: Array = np.empty(self.shape, self.dtype)
+        self.memory.fetch(values)
         return values if dtype is None else values.astype(dtype)
 
     def __repr__(self) -> str:

@@ -1,16 +1,18 @@
-"""CUDA devices through the driver's C interface (libcuda.so.1), with kernels compiled by NVRTC.
+"""CUDA devices through NVIDIA's packages ``cuda.core`` and ``cuda.bindings``, with kernels compiled by NVRTC.
 
-Nothing but ctypes takes part, so that the package needs no CUDA toolkit. Source: NVIDIA, CUDA driver API.
+Work goes into the stream of the caller's arrays where their library says which one that is, else into one of the
+device's own; memory comes from the driver's stream-ordered pool. The context is the primary one, which CUDA's runtime
+and the libraries on it share; it is the thread's during calls of the driver alone. Nothing is loaded before a device
+is asked for. Sources: NVIDIA, cuda.core documentation; CUDA driver API.
 """
 
 import contextlib
+import copy
 import ctypes
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from tilewright.base.errors import ArrayError, DeviceError, ToolchainError, UsageError
 from tilewright.base.records import Resources
@@ -18,51 +20,47 @@ from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.devices import nvrtc
+from tilewright.runtime.devices.views import Box, CallersStream, DeviceView
 from tilewright.runtime.memory import Array
 
 _LIBRARY = "libcuda.so.1"
-_OUT_OF_MEMORY = 2
-_MAX_DYNAMIC_SHARED = 8
-_ATTRIBUTES = {"shared": 97, "major": 75, "minor": 76}
-"""Numbers of device attributes: shared memory that a block may ask for, compute capability."""
+_KEPT = 2**28
+"""Bytes that the pool keeps at rest; more goes back to the system, for other libraries and processes on the card."""
 _DESCRIBED = {
-    "units": 16, "clock_hz": 13, "shared_bytes": 81, "block_threads": 1, "unit_threads": 39, "unit_blocks": 106,
-    "registers": 82, "l2_bytes": 38,
+    "units": "multiprocessor_count", "shared_bytes": "max_shared_memory_per_multiprocessor",
+    "block_threads": "max_threads_per_block", "unit_threads": "max_threads_per_multiprocessor",
+    "unit_blocks": "max_blocks_per_multiprocessor", "registers": "max_registers_per_multiprocessor",
+    "l2_bytes": "l2_cache_size",
 }  # fmt: skip
-"""The attributes that describe a device; the clock is in kHz."""
-_POINTER_DEVICE = 9
-"""Number of a pointer's attribute: the device whose memory it points to."""
-_NO_TIMING = 2
-"""Flag of an event that only orders streams."""
+"""What describes a device, by the names of cuda.core's properties."""
 
 
 class CudaDevice:
-    """One device with its primary context and a stream for its kernels.
+    """One device, with the stream that its work goes into.
 
     Context and stream are made when the device is first used: a device that is only looked at stays closed, as a
-    context takes time and hundreds of megabytes. The context is the thread's during calls of the driver alone.
+    context takes time and hundreds of megabytes.
     """
 
-    def __init__(self, library: Any, number: int) -> None:  # noqa: ANN401
+    def __init__(self, number: int) -> None:
         """Look at a device.
 
         Args:
-            library: The driver's library.
             number: The device's number.
 
         Raises:
             ToolchainError: If the driver fails.
         """
-        self._library = library
-        self._handle = ctypes.c_int()
-        self._ask("cuDeviceGet", ctypes.byref(self._handle), number)
-        self._name = _name(library, number)
-        size = ctypes.c_size_t()
-        self._ask("cuDeviceTotalMem_v2", ctypes.byref(size), self._handle)
-        self._memory = size.value
-        self._known = {key: self._attribute(value) for key, value in _ATTRIBUTES.items()}
+        with _reported("could not be asked for a device"):
+            self._properties = library().core.Device(number).properties
+            self._name = _name(number)
+            self._memory = int(_done(library().driver.cuDeviceTotalMem(number)))
+        self._number = number
         self._lock = threading.Lock()
-        self._opened: tuple[ctypes.c_void_p, ctypes.c_void_p] | None = None
+        self._opened: tuple[Any, Any, Any] | None = None
+        self._caller: tuple[CallersStream, Any] | None = None
+        self._others: tuple[CallersStream, ...] = ()
+        self._unknown = False
 
     @property
     def name(self) -> str:
@@ -72,7 +70,7 @@ class CudaDevice:
     @property
     def number(self) -> int:
         """Its number."""
-        return self._handle.value
+        return self._number
 
     @property
     def dialect(self) -> str:
@@ -82,7 +80,7 @@ class CudaDevice:
     @property
     def local_bytes(self) -> int:
         """Memory on chip that a group may use."""
-        return self._known["shared"]
+        return int(self._properties.max_shared_memory_per_block_optin)
 
     @property
     def memory_bytes(self) -> int:
@@ -92,18 +90,21 @@ class CudaDevice:
     @property
     def architecture(self) -> str:
         """What the compiler is told."""
-        return f"sm_{self._known['major']}{self._known['minor']}"
+        return f"sm_{self._properties.compute_capability_major}{self._properties.compute_capability_minor}"
 
     def describe(self) -> GpuDescription:
         """Say what the driver knows about the device."""
-        known = {name: self._attribute(number) for name, number in _DESCRIBED.items()}
+        own = self._properties
+        with _reported("was asked for a device"):
+            bus = _done(library().driver.cuDeviceGetPCIBusId(32, self._number))
         return GpuDescription(
             name=self.name,
-            **{**known, "clock_hz": 1000 * known["clock_hz"]},  # type: ignore[arg-type]
+            **{key: int(getattr(own, name)) for key, name in _DESCRIBED.items()},  # type: ignore[arg-type]
+            clock_hz=1000 * int(own.clock_rate),
             block_bytes=self.local_bytes,
             memory_bytes=self.memory_bytes,
-            capability=self._known["major"] + self._known["minor"] / 10,
-            bus=self._bus(),
+            capability=own.compute_capability_major + own.compute_capability_minor / 10,
+            bus=bus.partition(b"\0")[0].decode(errors="replace"),
         )
 
     def build(self, source: KernelSource[Any]) -> Sequence[Any]:
@@ -113,16 +114,17 @@ class CudaDevice:
             ToolchainError: If it does not compile or load.
         """
         code = nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict)
-        module = ctypes.c_void_p()
-        self._call("cuModuleLoadData", ctypes.byref(module), code.cubin)
-        functions = []
-        for kernel in source.kernels:
-            function = ctypes.c_void_p()
-            self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.entry.encode())
-            if kernel.room_bytes:
-                self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, kernel.room_bytes)
-            functions.append(function)
-        return functions
+        driver, kernels = library().driver, []
+        with self.current("could not load a kernel"):
+            module = library().core.ObjectCode.from_cubin(code.cubin)
+            for each in source.kernels:
+                kernel = module.get_kernel(each.entry)
+                if each.room_bytes:
+                    most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                    handle = driver.CUkernel(int(kernel.handle))
+                    _done(driver.cuKernelSetAttribute(most, each.room_bytes, handle, self._number))
+                kernels.append(kernel)
+        return kernels
 
     @property
     def compiler(self) -> str:
@@ -134,77 +136,111 @@ class CudaDevice:
         return nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict).resources
 
     def allocate(self, size: int) -> Any:  # noqa: ANN401
-        """Take memory.
+        """Take memory of the driver's pool, in turn with the stream's work.
 
         Raises:
             ArrayError: If the device has none left.
         """
-        pointer = ctypes.c_uint64()
-        with self.current():
-            status = self._library.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(1, size)))
-        if status == _OUT_OF_MEMORY:
-            raise ArrayError(f"{self.name} has no {format_bytes(size)} of memory", "use a smaller grid")
-        self._check("cuMemAlloc_v2", status)
-        return pointer.value
+        try:
+            with self.current("could not allocate memory"):
+                return self._pool.allocate(max(1, size), stream=self.stream)
+        except DeviceError as error:
+            if "OUT_OF_MEMORY" not in error.message:
+                raise
+            raise ArrayError(f"{self.name} has no {format_bytes(size)} of memory", "use a smaller grid") from error
 
     def release(self, buffer: Any) -> None:  # noqa: ANN401
-        """Hand memory back."""
-        self._call("cuMemFree_v2", ctypes.c_uint64(buffer))
+        """Hand memory back, in turn with the stream's work."""
+        with self.current("could not free memory"):
+            buffer.close(self.stream)
 
     def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
-        """Copy a contiguous array in."""
-        start = ctypes.c_void_p(array.ctypes.data)
-        self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(buffer + offset), start, ctypes.c_size_t(array.nbytes))
+        """Copy a contiguous array in; when this returns, it may be overwritten."""
+        with self.current("could not copy to the device"):
+            _done(
+                library().driver.cuMemcpyHtoDAsync(
+                    _address(buffer, offset), array.ctypes.data, array.nbytes, self.stream.handle
+                )
+            )
+            self.stream.sync()
 
     def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
-        """Copy into a contiguous array."""
-        start = ctypes.c_void_p(array.ctypes.data)
-        self._call("cuMemcpyDtoH_v2", start, ctypes.c_uint64(buffer + offset), ctypes.c_size_t(array.nbytes))
+        """Copy into a contiguous array, when all work of the stream before is done."""
+        with self.current("could not copy to the host"):
+            _done(
+                library().driver.cuMemcpyDtoHAsync(
+                    array.ctypes.data, _address(buffer, offset), array.nbytes, self.stream.handle
+                )
+            )
+            self.stream.sync()
 
     def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
         """Copy on the device, in turn with the kernels."""
-        ends = (ctypes.c_uint64(sum(target)), ctypes.c_uint64(sum(source)))
-        self._call("cuMemcpyDtoDAsync_v2", *ends, ctypes.c_size_t(size), self._stream)
+        with self.current("could not copy on the device"):
+            _done(library().driver.cuMemcpyDtoDAsync(_address(*target), _address(*source), size, self.stream.handle))
+
+    def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
+        """Copy a part of a grid into a part of another one on the device, in turn with the kernels.
+
+        Args:
+            target: A buffer, and where the part begins in the grid that lies there.
+            source: As the target; the two parts have no cell in common.
+            extents: Cells of the part, along each of at most three axes.
+        """
+        if len(extents) == 1:
+            size = extents[0] * target[1].itemsize
+            self.copy((target[0], target[1].first), (source[0], source[1].first), size)
+            return
+        driver = library().driver
+        one = driver.CUDA_MEMCPY3D()
+        one.srcMemoryType = one.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+        (one.dstXInBytes, one.dstY, one.dstZ), (one.dstPitch, one.dstHeight) = target[1].place, target[1].pitches
+        (one.srcXInBytes, one.srcY, one.srcZ), (one.srcPitch, one.srcHeight) = source[1].place, source[1].pitches
+        one.dstDevice, one.srcDevice = _address(target[0], target[1].offset), _address(source[0], source[1].offset)
+        depth, height, width = (1, *extents)[-3:]
+        one.WidthInBytes, one.Height, one.Depth = width * target[1].itemsize, height, depth
+        with self.current("could not copy on the device"):
+            _done(driver.cuMemcpy3DAsync(one, self.stream.handle))
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
-        held = [_boxed(argument) for argument in arguments]
-        addresses = (ctypes.c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
-        groups, each = threads
-        self._call("cuLaunchKernel", kernel, groups, 1, 1, each, 1, 1, room, self._stream, addresses, None)
+        with self.current("could not start a kernel"):
+            library().core.launch(self.stream, _config(*threads, room), kernel, *arguments)
+
+    def recorded(self, launches: Sequence[tuple[Any, tuple[int, int], Sequence[Any], int]]) -> Callable[[], None]:
+        """Put launches into a graph, which one call of the driver starts as often as one likes.
+
+        Args:
+            launches: What :meth:`start` takes, in order; their buffers have to live as long as what is returned.
+
+        Returns:
+            What starts them, in turn with the stream's other work.
+        """
+        with self.current("could not make a graph") as device:
+            builder = device.create_graph_builder()
+            try:
+                builder.begin_building("thread_local")
+                for kernel, threads, arguments, room in launches:
+                    library().core.launch(builder, _config(*threads, room), kernel, *arguments)
+                graph = builder.end_building().complete()
+            finally:
+                builder.close()
+
+        def again() -> None:
+            with self.current("could not start a graph"):
+                graph.launch(self.stream)
+
+        return again
 
     def timed(self, work: Callable[[], None]) -> float:
         """Run some launches and return the seconds between two events around them."""
-        first, last, milliseconds = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
-        for event in (first, last):
-            self._call("cuEventCreate", ctypes.byref(event), 0)
-        try:
-            self._call("cuEventRecord", first, self._stream)
+        timing = library().core.EventOptions(timing_enabled=True)
+        with self.current("could not time kernels"):
+            first = self.stream.record(options=timing)
             work()
-            self._call("cuEventRecord", last, self._stream)
-            self._call("cuEventSynchronize", last)
-            self._call("cuEventElapsedTime", ctypes.byref(milliseconds), first, last)
-        finally:
-            for event in (first, last):
-                self._call("cuEventDestroy_v2", event)
-        return milliseconds.value * 1e-3
-
-    def wait_for(self, stream: int) -> None:
-        """Let what is started from now on wait for everything that another stream was given so far.
-
-        Args:
-            stream: Its handle; 1 is the legacy default stream, 2 the default stream of this thread.
-
-        Raises:
-            ToolchainError: If the driver fails.
-        """
-        event = ctypes.c_void_p()
-        self._call("cuEventCreate", ctypes.byref(event), _NO_TIMING)
-        try:
-            self._call("cuEventRecord", event, ctypes.c_void_p(stream))
-            self._call("cuStreamWaitEvent", self._stream, event, 0)
-        finally:
-            self._call("cuEventDestroy_v2", event)
+            last = self.stream.record(options=timing)
+            last.sync()
+            return float(last - first) * 1e-3
 
     def finish(self) -> None:
         """Wait until everything that was started here is done; other streams of the device go on.
@@ -212,68 +248,212 @@ class CudaDevice:
         Raises:
             ToolchainError: If the device failed.
         """
-        self._call("cuStreamSynchronize", self._stream)
+        with self.current("failed"):
+            self.stream.sync()
 
-    @property
-    def stream(self) -> int:
-        """Handle of the stream of its kernels."""
-        return self._stream.value or 0
+    def following(self, views: Sequence[DeviceView]) -> "CudaDevice":
+        """Return the device with its work in the stream of a caller's arrays, after whatever made any of them.
+
+        Args:
+            views: The arrays. The stream is the first one's; if the stream of any is not known, it is the device's own.
+        """
+        streams = list(dict.fromkeys(each.stream for each in views if each.stream is not None))
+        found = self
+        with self.current("could not use the stream of an array") as device:
+            if streams and all(each.stream is not None for each in views):
+                first, *streams = streams
+                found = copy.copy(self)
+                found._caller, found._others = (first, device.create_stream(first)), tuple(streams)  # noqa: SLF001
+            for each in streams:
+                found.stream.wait(each)
+        return found
+
+    def join(self, views: Sequence[DeviceView]) -> None:
+        """Let what follows here wait for what made some more arrays, and what follows those for this."""
+        with self.current("could not use the stream of an array"):
+            for each in views:
+                if each.stream is not None:
+                    self.stream.wait(each.stream)
+                    self._others = tuple(dict.fromkeys((*self._others, each.stream)))
+                elif self._caller is not None:
+                    self.stream.wait(self._open()[1])
+                    self._unknown = True
+
+    def settle(self) -> Any:  # noqa: ANN401
+        """Let the caller go on: whatever comes next in its streams finds the work here done.
+
+        Returns:
+            An event after which results are complete; None where the caller's stream is not known: then they are.
+        """
+        if self._caller is None or self._unknown:
+            self.finish()
+            return None
+        with self.current("could not use the stream of an array") as device:
+            for each in self._others:
+                device.create_stream(each).wait(self.stream)
+            return self.stream.record()
+
+    def result(self, buffer: Any, ready: Any) -> "CudaResult":  # noqa: ANN401
+        """Make memory a result that frees itself.
+
+        Args:
+            buffer: The memory.
+            ready: What :meth:`settle` returned.
+        """
+        return CudaResult(self, buffer, ready)
+
+    def wait_for(self, stream: CallersStream) -> None:
+        """Let what is started from now on wait for everything that another stream was given so far.
+
+        Raises:
+            ToolchainError: If the driver fails.
+        """
+        with self.current("could not use the stream of an array"):
+            self.stream.wait(stream)
+
+    def drop(self, buffer: Any, readers: set[int]) -> None:  # noqa: ANN401
+        """Hand memory back that others have read.
+
+        Args:
+            buffer: The memory.
+            readers: Handles of the streams that they read it in. Work in other streams than the one here, and in one
+                that may be gone, cannot be followed: then the device's work is waited for.
+        """
+        with self.current("could not free memory"):
+            stream = self.stream
+            if readers - {int(stream.handle)} or (self._caller is not None and not self._caller[0].lasting):
+                _done(library().driver.cuCtxSynchronize())
+                stream = self._open()[1]
+            buffer.close(stream)
 
     @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
-        """Make this device's context the thread's; afterwards the caller's own is the thread's again."""
-        context, _ = self._open()
-        self._ask("cuCtxPushCurrent_v2", context)
-        try:
-            yield
-        finally:
-            self._library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    def current(self, what: str = "failed") -> Iterator[Any]:
+        """Make this device's context the thread's; afterwards the caller's own is the thread's again.
+
+        Args:
+            what: What could not be done if something fails inside.
+
+        Yields:
+            The device, as cuda.core has it.
+        """
+        with _reported(what), self._pushed(self._open()[0]) as device:
+            yield device
 
     @property
-    def _stream(self) -> ctypes.c_void_p:
-        return self._open()[1]
+    def _pool(self) -> Any:  # noqa: ANN401
+        """A pool of our own: the settings of the device's default one are everybody's."""
+        return self._open()[2]
 
-    def _open(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """The primary context, which CUDA's runtime and the libraries on it share, and a stream in it."""
-        if self._opened is not None:
-            return self._opened
-        with self._lock:
-            if self._opened is None:
-                context, stream = ctypes.c_void_p(), ctypes.c_void_p()
-                self._ask("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._handle)
-                self._ask("cuCtxPushCurrent_v2", context)
-                try:  # a stream that waits for the legacy default stream, where copies to the host run, and it for this
-                    self._ask("cuStreamCreate", ctypes.byref(stream), 0)
-                finally:
-                    self._library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-                self._opened = context, stream
-            return self._opened
+    @property
+    def stream(self) -> Any:  # noqa: ANN401
+        """Where work goes: the caller's stream, or the device's own."""
+        return self._open()[1] if self._caller is None else self._caller[1]
 
-    def _bus(self) -> str:
-        text = ctypes.create_string_buffer(32)
-        self._ask("cuDeviceGetPCIBusId", text, len(text), self._handle)
-        return text.value.decode(errors="replace")
+    @contextlib.contextmanager
+    def _pushed(self, context: Any) -> Iterator[Any]:  # noqa: ANN401
+        core, driver = library()
+        _done(driver.cuCtxPushCurrent(context))
+        try:
+            device = core.Device(self._number)
+            device.set_current()  # it counts threads in which this was never called as without a context
+            yield device
+        finally:
+            driver.cuCtxPopCurrent()
 
-    def _attribute(self, number: int) -> int:
-        value = ctypes.c_int()
-        self._ask("cuDeviceGetAttribute", ctypes.byref(value), number, self._handle)
-        return value.value
+    def _open(self) -> tuple[Any, Any, Any]:
+        """The primary context, a stream in it, and a pool of memory."""
+        if self._opened is None:
+            with self._lock:
+                if self._opened is None:
+                    core, driver = library()
+                    context = _done(driver.cuDevicePrimaryCtxRetain(self._number))
+                    with self._pushed(context) as device:
+                        # It waits for the legacy default stream, and that for it: some libraries know no other one.
+                        own = device.create_stream(options=core.StreamOptions(nonblocking=False))
+                        if not self._properties.memory_pools_supported:
+                            pool = device.memory_resource
+                        else:
+                            pool = core.DeviceMemoryResource(self._number, core.DeviceMemoryResourceOptions())
+                            kept = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                            _done(driver.cuMemPoolSetAttribute(pool.handle, kept, driver.cuuint64_t(_KEPT)))
+                    self._opened = context, own, pool
+        return self._opened
 
-    def _call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
-        """Call the driver in this device's context."""
-        with self.current():
-            self._ask(name, *arguments)
 
-    def _ask(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
-        """Call the driver where it needs no context, or in that of the thread."""
-        self._check(name, getattr(self._library, name)(*arguments))
+class CudaResult:
+    """Memory of a device with a result of a run in it, which is handed back when nobody reads it any more."""
 
-    def _check(self, name: str, status: int) -> None:
-        if status:
-            text = ctypes.c_char_p()
-            self._library.cuGetErrorName(status, ctypes.byref(text))
-            said = text.value.decode() if text.value else f"error {status}"
-            raise DeviceError(f"the CUDA driver failed in {name}: {said}", "see `tilewright doctor`")
+    def __init__(self, device: CudaDevice, buffer: Any, ready: Any) -> None:  # noqa: ANN401
+        """Take over memory.
+
+        Args:
+            device: The device, with the stream that the memory was taken in.
+            buffer: The memory.
+            ready: What :meth:`CudaDevice.settle` returned.
+        """
+        self._device, self._buffer, self._ready = device, buffer, ready
+        self._readers: set[int] = set()
+
+    @property
+    def pointer(self) -> int:
+        """Address of the first value."""
+        return _address(self._buffer, 0)
+
+    @property
+    def device(self) -> int:
+        """Number of the device."""
+        return self._device.number
+
+    def fetch(self, values: Array) -> None:
+        """Copy it to the host, in the device's own stream, as the caller's may be gone."""
+        if self._ready is not None:
+            with self._device.current():
+                self._ready.sync()
+        opened(self.device).read(self._buffer, 0, values)
+
+    def show(self, stream: int) -> None:
+        """Let a reader's stream wait until the result is complete."""
+        self._readers.add(stream)
+        if self._ready is not None and stream != int(self._device.stream.handle):
+            with self._device.current("could not use the stream of a reader") as device:
+                device.create_stream(CallersStream(handle=stream)).wait(self._ready)
+
+    def complete(self) -> None:
+        """Wait until the result is complete, as its readers' streams are not known."""
+        self._readers.add(-1)
+        if self._ready is not None:
+            with self._device.current():
+                self._ready.sync()
+
+    def free(self) -> None:
+        """Hand the memory back, when its readers have finished with it."""
+        self._device.drop(self._buffer, self._readers)
+
+
+class _Packages(NamedTuple):
+    core: Any
+    driver: Any
+
+
+@functools.cache
+def library() -> _Packages:
+    """Return NVIDIA's packages, once the driver is there.
+
+    Raises:
+        ToolchainError: If the packages or the driver are not there.
+    """
+    try:
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise ToolchainError(
+            f"the backend cuda needs NVIDIA's driver ({_LIBRARY} is not there)", "use the backend opencl or c"
+        ) from None
+    try:
+        from cuda import core
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise ToolchainError(f"the backend cuda needs cuda-core ({error})", nvrtc.INSTALL) from None
+    return _Packages(core, driver)
 
 
 def select(wanted: str = "") -> CudaDevice:
@@ -286,15 +466,15 @@ def select(wanted: str = "") -> CudaDevice:
         ToolchainError: If there is no driver or no device.
         UsageError: If none fits.
     """
-    library, count = _present()
+    count = _count()
     if not wanted:
-        return _device(library, 0)
+        return opened(0)
     if wanted.isdecimal() and int(wanted) < count:
-        return _device(library, int(wanted))
-    names = [_name(library, number) for number in range(count)]
+        return opened(int(wanted))
+    names = [_name(number) for number in range(count)]
     for number, name in enumerate(names):
         if wanted.lower() in name.lower():
-            return _device(library, number)
+            return opened(number)
     raise UsageError(f"there is no CUDA device {wanted!r}", f"there are {', '.join(names)}")
 
 
@@ -304,7 +484,8 @@ def numbered(number: int) -> CudaDevice:
     Raises:
         ToolchainError: If there is no driver or no such device.
     """
-    return _device(_present()[0], number)
+    _count()
+    return opened(number)
 
 
 def every() -> tuple[CudaDevice, ...]:
@@ -313,8 +494,7 @@ def every() -> tuple[CudaDevice, ...]:
     Raises:
         ToolchainError: If there is no driver or no device.
     """
-    library, count = _present()
-    return tuple(_device(library, number) for number in range(count))
+    return tuple(opened(number) for number in range(_count()))
 
 
 def holder(pointer: int) -> int | None:
@@ -323,48 +503,66 @@ def holder(pointer: int) -> int | None:
     Raises:
         ToolchainError: If there is no driver or no device.
     """
-    library, _ = _present()
-    number = ctypes.c_int()
-    unknown = library.cuPointerGetAttribute(ctypes.byref(number), _POINTER_DEVICE, ctypes.c_uint64(pointer))
-    return None if unknown else number.value
+    _count()
+    driver = library().driver
+    place = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    status, number = driver.cuPointerGetAttribute(place, pointer)
+    return None if int(status) else int(number)
 
 
-def _present() -> tuple[Any, int]:
-    """The driver and how many devices it has."""
-    library = _library()
-    count = ctypes.c_int()
-    status = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))
-    if status or not count.value:
+def _count() -> int:
+    """How many devices there are."""
+    driver = library().driver
+    (status,) = driver.cuInit(0)
+    count = 0
+    if not int(status):
+        status, count = driver.cuDeviceGetCount()
+    if int(status) or not count:
         raise ToolchainError("there is no CUDA device", "use the backend opencl or c")
-    return library, count.value
+    return int(count)
 
 
 @functools.lru_cache(maxsize=16)
-def _device(library: Any, number: int) -> CudaDevice:  # noqa: ANN401
-    return CudaDevice(library, number)
+def opened(number: int) -> CudaDevice:
+    """Return the device of a number, always the same one."""
+    return CudaDevice(number)
 
 
-def _name(library: Any, number: int) -> str:  # noqa: ANN401
-    handle, name = ctypes.c_int(), ctypes.create_string_buffer(256)
-    status = library.cuDeviceGet(ctypes.byref(handle), number) or library.cuDeviceGetName(name, len(name), handle)
-    if status:
-        raise DeviceError(f"the CUDA driver does not know device {number}", "see `tilewright doctor`")
-    return name.value.decode(errors="replace")
+def _name(number: int) -> str:
+    with _reported("could not be asked for a device"):
+        name: bytes = _done(library().driver.cuDeviceGetName(256, number))
+    return name.partition(b"\0")[0].decode(errors="replace")
 
 
-@functools.cache
-def _library() -> Any:  # noqa: ANN401
+@functools.lru_cache(maxsize=256)
+def _config(groups: int, threads: int, room: int) -> Any:  # noqa: ANN401
+    return library().core.LaunchConfig(grid=groups, block=threads, shmem_size=room)
+
+
+def _address(buffer: Any, offset: int) -> int:  # noqa: ANN401
+    """An address in memory of the pool's, or after one of a caller's."""
+    return int(getattr(buffer, "handle", buffer)) + offset
+
+
+def _done(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """What a call of the driver returned besides its status."""
+    status, *found = answer
+    if int(status):
+        raise _FailedError(status.name)
+    return found[0] if found else None
+
+
+class _FailedError(Exception):
+    """A call of the driver has failed; the text is the error's name."""
+
+
+@contextlib.contextmanager
+def _reported(what: str) -> Iterator[None]:
+    """Turn errors of the driver, and of the packages over it, into one sentence."""
     try:
-        return ctypes.CDLL(_LIBRARY)
-    except OSError:
-        raise ToolchainError(
-            f"the backend cuda needs NVIDIA's driver ({_LIBRARY} is not there)", "use the backend opencl or c"
-        ) from None
-
-
-def _boxed(argument: Any) -> Any:  # noqa: ANN401
-    """A kernel's argument in memory: a pointer, or a number of its own size."""
-    kinds = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
-    if isinstance(argument, np.generic):
-        return kinds[argument.dtype.str[1:]](argument.item())
-    return ctypes.c_uint64(argument)
+        yield
+    except Exception as error:
+        if not isinstance(error, _FailedError) and type(error).__name__ != "CUDAError":  # it has no public name
+            raise
+        said = str(error).partition(":")[0]
+        raise DeviceError(f"the CUDA driver {what}: {said}", "see `tilewright doctor`") from error

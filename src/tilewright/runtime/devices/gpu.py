@@ -3,11 +3,10 @@
 The session knows versions, slots and launches; a :class:`Device` knows buffers, kernels and its driver.
 """
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -22,7 +21,8 @@ from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.devices.arrays import DeviceArray, DeviceView
+from tilewright.runtime.devices.arrays import DeviceArray
+from tilewright.runtime.devices.views import Box, DeviceView, Memory
 from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs
@@ -31,6 +31,16 @@ from tilewright.schedules.gpu_schedule import GpuSchedule
 
 _ALIGN = 64
 """Slots start at a multiple of so many elements."""
+_GRAPH = 64
+"""Launches of a graph, about: starting it costs as little as one of them."""
+_TURNS = 3
+"""Repetitions that are worth a graph."""
+_BANDS = 4
+"""Multiples of a time tile that are tried as what repeats: bands alternate, and those of histories are shorter."""
+
+
+Start = tuple[Any, tuple[int, int], Sequence[Any], int]
+"""What :meth:`Device.start` takes."""
 
 
 class Device(Protocol):
@@ -90,11 +100,33 @@ class Device(Protocol):
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel: groups and threads per group, its arguments (buffers or NumPy scalars), bytes on chip."""
 
+    def recorded(self, launches: Sequence[Start]) -> Callable[[], None] | None:
+        """Make one call of launches that are repeated, or None where the driver has no such thing."""
+
     def timed(self, work: Callable[[], None]) -> float:
         """Run some launches and return the seconds from the first one's start to the last one's end, by events."""
 
     def finish(self) -> None:
         """Wait until everything is done; raises a ToolchainError if the device failed."""
+
+
+class ArrayDevice(Device, Protocol):
+    """What a session needs besides of a driver that callers' arrays lie behind."""
+
+    def following(self, views: Sequence[DeviceView]) -> "ArrayDevice":
+        """Return the device with its work in the stream of some arrays, after what made them."""
+
+    def join(self, views: Sequence[DeviceView]) -> None:
+        """Let what follows here wait for what made some more arrays."""
+
+    def settle(self) -> Any:  # noqa: ANN401
+        """Let the caller go on; returns an event after which results are complete, None if they are."""
+
+    def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
+        """Copy a part of a grid on the device."""
+
+    def result(self, buffer: Any, ready: Any) -> Memory:  # noqa: ANN401
+        """Make memory a result that frees itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +213,12 @@ class GpuSession:
         self._buffers: list[Any] = []
         self._tables: list[Any] = []
         self._first = self._begun = inputs.first
+        self._graphs: dict[int, Callable[[], None] | None] = {}
+        self._device = program.device
+        every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
+        views = [each for each in every if isinstance(each, DeviceView)]
+        if views:
+            self._device = self._arrays.following(views)
         sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.layout.copies]
         if sum(sizes) > program.device.memory_bytes:
             raise ArrayError(
@@ -190,7 +228,7 @@ class GpuSession:
             )
         try:
             for size in sizes:
-                self._buffers.append(program.device.allocate(size))
+                self._buffers.append(self._device.allocate(size))
             self._take_tables(inputs.scalars)
             self._fixed = self._arguments(inputs.scalars)
             self._fill(inputs)
@@ -210,11 +248,50 @@ class GpuSession:
                 self._exact -= now
             self._restart()
             self._begun = self._first + self.steps
-            for launch in launches(self._whole, self._program.schedule, now):
-                self._start(launch)
-            self._version += now
+            portion = self._portion(now)
+            for _ in range(now // portion):
+                self._band(portion, repeated=portion < now)
+            if now % portion:
+                self._band(now % portion)
+            self._version = now
             self.steps += now
             steps -= now
+
+    def _band(self, steps: int, *, repeated: bool = False) -> None:
+        """Start the launches of some steps from version 0; those that were started before are one graph."""
+        graph = self._graphs.get(steps)
+        if graph is None:
+            starts = [self._call(launch) for launch in launches(self._whole, self._program.schedule, steps)]
+            if (repeated or steps in self._graphs) and len(starts) > 1 and not self.problem.varying:
+                graph = self._graphs[steps] = self._device.recorded(starts)
+            if graph is None:
+                for each in starts:
+                    self._device.start(*each)
+        if graph is not None:
+            graph()
+        else:
+            self._graphs.setdefault(steps, None)
+
+    def _portion(self, steps: int) -> int:
+        """Steps whose launches are repeated as they are, if a run of so many has some; else all of them.
+
+        Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
+        of theirs. Where tiles of one band reach into the next, cutting there would make more launches. Kernels that
+        look up scalars of a step are told where a run is, so that no launch of theirs is repeated.
+        """
+        if self.problem.varying:
+            return steps
+        layout, schedule = self._program.source.layout, self._program.schedule
+        least = math.lcm(*layout.copies, max(1, schedule.tiling.time))
+
+        def shape(count: int) -> list[tuple[int, int]]:
+            return [(each.kernel, each.groups) for each in launches(self._whole, schedule, count)]
+
+        for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
+            one = shape(unit)
+            if shape(2 * unit) == 2 * one:
+                return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
+        return steps
 
     def refill(self, inputs: Inputs) -> None:
         """Copy the first versions in again and begin from step 0.
@@ -222,19 +299,19 @@ class GpuSession:
         Args:
             inputs: Arrays, as those that the session was made with; the scalars stay.
         """
-        self._program.device.finish()
+        self._device.finish()
         self._version = self.steps = 0
         self._exact = 0 if self._halo is None else self._halo.problem.steps
         self._fill(inputs)
 
     def timed(self, steps: int) -> float:
         """Compute further steps and return the device's seconds for them."""
-        return self._program.device.timed(lambda: self.advance(steps))
+        return self._device.timed(lambda: self.advance(steps))
 
     def newest(self, field: str, age: int = 0) -> Array:
         """Copy a field's newest version, or an older one, from the device; read-only."""
         whole = np.empty(self._whole.shape, self._dtype)
-        self._program.device.read(self._buffers[self._number(field)], self._offset(field, self._version - age), whole)
+        self._device.read(self._buffers[self._number(field)], self._offset(field, self._version - age), whole)
         grid = self._grid(whole)
         grid.flags.writeable = False
         return grid
@@ -246,12 +323,12 @@ class GpuSession:
         )
         index = int(np.ravel_multi_index(place, self._whole.shape))
         at = self._offset(field, 0) + index * self._dtype.itemsize
-        self._program.device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))
+        self._device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))
 
     def replace(self, field: str, values: Array) -> None:
         """Set every cell of a field that no statement updates, its periodic copies included."""
         whole = self._surrounded(np.ascontiguousarray(values, dtype=self._dtype))
-        self._program.device.write(self._buffers[self._number(field)], self._offset(field, 0), whole)
+        self._device.write(self._buffers[self._number(field)], self._offset(field, 0), whole)
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy one version of every updated field that keeps it from the device.
@@ -275,56 +352,78 @@ class GpuSession:
                 found[field] = np.array(values)
         return found
 
-    def place(self, field: str, age: int = 0) -> tuple[Any, int]:
-        """Where a field's newest version, or an older one, lies on the device: buffer and offset in bytes."""
-        return self._buffers[self._number(field)], self._offset(field, self._version - age)
+    def copied(self, field: str, age: int = 0) -> DeviceArray:
+        """Copy a version of a field into memory of its own on the device."""
+        buffer = self._copy_of(field, age)
+        return self._result(buffer, self._arrays.settle())
 
-    def take(self, field: str) -> tuple[DeviceArray, ...]:
-        """Hand over a field's memory as arrays on the device, one per time level; the session is at its end.
+    def take(self, fields: Mapping[str, Sequence[int]]) -> dict[str, tuple[DeviceArray, ...]]:
+        """Hand over versions of fields as arrays on the device; the session is at its end.
+
+        Args:
+            fields: By field, how old the versions are.
 
         Returns:
-            The levels, newest first. They share the memory, which is handed back with the last of them.
+            The arrays, which keep no memory but their own.
 
         Raises:
             ToolchainError: If the device failed.
         """
-        device, shape, dtype = self._program.device, self.problem.shape, self._dtype
-        device.finish()
-        ages = range(self.problem.program.history(field))
+        held = {}
+        for field, ages in fields.items():
+            number = self._number(field)
+            taken: list[Any] = []
+            try:
+                for age in ages:
+                    taken.append(self._copy_of(field, age))  # noqa: PERF401  (what was taken counts if one fails)
+            except ArrayError:  # there is no room beside all the slots
+                grids = [np.array(self.newest(field, age)) for age in ages]
+                for each in (*taken, self._buffers[number]):
+                    self._device.release(each)
+                self._buffers[number] = None
+                taken = [self._device.allocate(grid.nbytes) for grid in grids]
+                for buffer, grid in zip(taken, grids, strict=True):
+                    self._device.write(buffer, 0, grid)
+            held[field] = taken
+        self.close()
+        ready = self._arrays.settle()
+        return {field: tuple(self._result(each, ready) for each in taken) for field, taken in held.items()}
+
+    def give(self, field: str, age: int, target: DeviceView) -> None:
+        """Copy a version of a field into a caller's array on the device."""
+        self._arrays.join([target])
+        self._unload(field, age, (target.pointer, 0))
+
+    @property
+    def _arrays(self) -> ArrayDevice:
+        """The device, which arrays of callers' lie on: no other one is given them."""
+        return cast("ArrayDevice", self._device)
+
+    def _result(self, buffer: Any, ready: Any) -> DeviceArray:  # noqa: ANN401
+        return DeviceArray(self._arrays.result(buffer, ready), self.problem.shape, self._dtype)
+
+    def _copy_of(self, field: str, age: int) -> Any:  # noqa: ANN401
+        buffer = self._device.allocate(self.problem.cells * self._dtype.itemsize)
+        self._unload(field, age, (buffer, 0))
+        return buffer
+
+    def _unload(self, field: str, age: int, target: tuple[Any, int]) -> None:
+        """Copy a version to memory of the grid's own size."""
+        buffer, at = self._buffers[self._number(field)], self._offset(field, self._version - age)
         if self._halo is None:
-            buffer, offsets = self.place(field)[0], [self.place(field, age)[1] for age in ages]
-            self._buffers[self._number(field)] = None
-        else:  # the grid lies between its periodic copies: only the host puts its rows together
-            grids = [self.newest(field, age) for age in ages]
-            buffer, offsets = (
-                device.allocate(sum(grid.nbytes for grid in grids)),
-                [age * grids[0].nbytes for age in ages],
-            )
-            for grid, offset in zip(grids, offsets, strict=True):
-                device.write(buffer, offset, np.ascontiguousarray(grid))
-            device.finish()
-        likeness = DeviceView(pointer=0, shape=shape, dtype=dtype, device=None, owner=None)
-        holders = list(ages)
-
-        def free() -> None:
-            if holders.pop() == 0:
-                device.release(buffer)
-
-        def fetch(offset: int) -> Array:
-            values = np.empty(shape, dtype)
-            device.read(buffer, offset, values)
-            return values
-
-        return tuple(
-            DeviceArray((buffer + offset, device.number), likeness, functools.partial(fetch, offset), free)
-            for offset in offsets
-        )
+            self._device.copy(target, (buffer, at), self.problem.cells * self._dtype.itemsize)
+        else:
+            shape = self.problem.shape
+            whole = self._box(at, tuple(low for low, _ in self._halo.around))
+            mine = Box(offset=target[1], shape=shape, start=(0,) * len(shape), itemsize=self._dtype.itemsize)
+            self._arrays.copy_box((target[0], mine), (buffer, whole), shape)
 
     def close(self) -> None:
         """Hand the memory back."""
+        self._graphs.clear()
         for buffer in (*self._buffers, *self._tables):
             if buffer is not None:
-                self._program.device.release(buffer)
+                self._device.release(buffer)
         self._buffers.clear()
         self._tables.clear()
 
@@ -359,19 +458,16 @@ class GpuSession:
             parts.append(scalar_table(self.problem, scalars)[0][:, columns].ravel())
         if parts:
             whole = np.concatenate(parts).astype(self._dtype)
-            self._tables.append(self._program.device.allocate(whole.nbytes))
-            self._program.device.write(self._tables[0], 0, whole)
+            self._tables.append(self._device.allocate(whole.nbytes))
+            self._device.write(self._tables[0], 0, whole)
 
-    def _start(self, launch: Launch) -> None:
+    def _call(self, launch: Launch) -> Start:
+        """What the driver is to start."""
         kernel = self._program.source.kernels[launch.kernel]
         head, tail = self._fixed
         looked_up = (*self._tables, *([np.int32(self._begun)] if self.problem.varying else []))
-        self._program.device.start(
-            self._program.kernels[launch.kernel],
-            (launch.groups, kernel.threads),
-            (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *looked_up, *tail),
-            kernel.room_bytes,
-        )
+        arguments = (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *looked_up, *tail)
+        return self._program.kernels[launch.kernel], (launch.groups, kernel.threads), arguments, kernel.room_bytes
 
     def _restart(self) -> None:
         """Bring the versions to the slots where launches from version 0 look for them."""
@@ -379,7 +475,7 @@ class GpuSession:
         if all(self._version % count == 0 for count in copies):
             self._version = 0
             return
-        device, size = self._program.device, self._slot * self._dtype.itemsize
+        device, size = self._device, self._slot * self._dtype.itemsize
         for field, count in zip(self.problem.program.fields, copies, strict=True):
             if self._version % count == 0:
                 continue
@@ -388,7 +484,6 @@ class GpuSession:
             device.copy((spare, 0), (buffer, 0), count * size)
             for slot in range(count):
                 device.copy((buffer, slot * size), (spare, (slot + self._version) % count * size), size)
-            device.finish()
             device.release(spare)
         self._version = 0
 
@@ -397,44 +492,75 @@ class GpuSession:
             return
         number = len(self._program.source.kernels) - 1
         threads = self._program.source.kernels[number].threads
-        self._start(wrap_launch(number, threads, self._whole, self._halo.around, self._version))
+        self._device.start(*self._call(wrap_launch(number, threads, self._whole, self._halo.around, self._version)))
 
     def _fill(self, inputs: Inputs) -> None:
         """Copy the first versions in; what a fixed boundary keeps is the same in every version."""
-        device, program = self._program.device, self.problem.program
+        program = self.problem.program
         boxes = {s.field: tuple(slice(*span) for span in self.problem.update_box(s)) for s in program.statements}
         for number, field in enumerate(program.fields):
-            given = inputs.arrays[field]
-            if any(isinstance(array, DeviceView) for array in given):
-                if self._copied(number, given):
+            given, copies = inputs.arrays[field], self._program.source.layout.copies[number]
+            if not all(isinstance(each, DeviceView) and each.dtype == self._dtype for each in given):
+                given = [self._on_host(each) for each in given]
+            first: int | None = None
+            for slot in range(copies):
+                age, at = -slot % copies, slot * self._slot * self._dtype.itemsize
+                moves = 0 < age < min(program.history(field), len(given)) and field in boxes
+                if first is not None and not moves:
+                    buffer = self._buffers[number]
+                    self._device.copy((buffer, at), (buffer, first), self._whole.cells * self._dtype.itemsize)
                     continue
-                given = [self._on_host(array) for array in given]
-            values = np.ascontiguousarray(given[0], dtype=self._dtype)
-            for slot in range(self._program.source.layout.copies[number]):
-                age = -slot % self._program.source.layout.copies[number]
-                version = values
-                if 0 < age < program.history(field) and field in boxes:
-                    version = values.copy()
-                    older = given[min(age, len(given) - 1)]
-                    version[boxes[field]] = np.asarray(older)[boxes[field]]
-                device.write(self._buffers[number], slot * self._slot * self._dtype.itemsize, self._surrounded(version))
+                self._put(number, at, given[0], (given[age], boxes[field]) if moves else None)
+                first = at if first is None and not moves else first
 
-    def _copied(self, number: int, given: Sequence[Array]) -> bool:
-        """Copy an array on the device into every slot; not where several versions or periodic copies must be mixed."""
-        first = given[0]
-        if len(given) > 1 or self._halo is not None or not isinstance(first, DeviceView) or first.dtype != self._dtype:
-            return False
-        device = self._program.device
-        for slot in range(self._program.source.layout.copies[number]):
-            target = (self._buffers[number], slot * self._slot * self._dtype.itemsize)
-            device.copy(target, (first.pointer, 0), first.nbytes)
-        return True
+    def _put(self, number: int, at: int, values: Array, older: tuple[Array, tuple[slice, ...]] | None) -> None:
+        """Copy one version in, of whose cells those of a box are an older one's."""
+        if isinstance(values, DeviceView):
+            self._put_there(number, at, values, tuple(slice(0, extent) for extent in self.problem.shape))
+            if older is not None:
+                self._put_there(number, at, *older)
+            self._surround(number, at)
+            return
+        version = np.ascontiguousarray(values, dtype=self._dtype)
+        if older is not None:
+            version = version.copy()
+            version[older[1]] = np.asarray(older[0])[older[1]]
+        self._device.write(self._buffers[number], at, self._surrounded(version))
+
+    def _put_there(self, number: int, at: int, view: Any, part: tuple[slice, ...]) -> None:  # noqa: ANN401
+        """Copy a part of an array on the device to its place."""
+        start, extents = tuple(each.start for each in part), tuple(each.stop - each.start for each in part)
+        if min(extents) > 0:
+            around = [low for low, _ in self._halo.around] if self._halo else [0] * len(start)
+            there = self._box(at, tuple(low + cell for low, cell in zip(around, start, strict=True)))
+            source = Box(offset=0, shape=self.problem.shape, start=start, itemsize=self._dtype.itemsize)
+            self._arrays.copy_box((self._buffers[number], there), (view.pointer, source), extents)
+
+    def _surround(self, number: int, at: int) -> None:
+        """Fill the periodic copies around a version, axis after axis."""
+        if self._halo is None:
+            return
+        spans = [(low, extent) for (low, _), extent in zip(self._halo.around, self.problem.shape, strict=True)]
+        for axis, (low, extent) in enumerate(spans):
+            total = self._whole.shape[axis]
+            pieces = [(to, min(extent, total - to), -extent) for to in range(low + extent, total, extent)]
+            pieces += [(max(0, end - extent), min(extent, end), extent) for end in range(low, 0, -extent)]
+            for to, cells, shift in pieces:
+                place = [0] * axis + [to] + [each for each, _ in spans[axis + 1 :]]
+                source = [*place[:axis], to + shift, *place[axis + 1 :]]
+                extents = (*self._whole.shape[:axis], cells, *(each for _, each in spans[axis + 1 :]))
+                boxes = self._box(at, tuple(place)), self._box(at, tuple(source))
+                self._arrays.copy_box((self._buffers[number], boxes[0]), (self._buffers[number], boxes[1]), extents)
+
+    def _box(self, offset: int, start: tuple[int, ...]) -> Box:
+        """A part of a version that lies in memory, its periodic copies included."""
+        return Box(offset=offset, shape=self._whole.shape, start=start, itemsize=self._dtype.itemsize)
 
     def _on_host(self, array: Array) -> Array:
         if not isinstance(array, DeviceView):
             return array
         values: Array = np.empty(array.shape, array.dtype)
-        self._program.device.read(array.pointer, 0, values)
+        self._device.read(array.pointer, 0, values)
         return values
 
     def _surrounded(self, values: Array) -> Array:

@@ -1,7 +1,7 @@
 """CUDA text -> machine code and what it needs, with NVIDIA's run-time compiler: no driver and no GPU takes part.
 
-The library comes from the package nvidia-cuda-nvrtc-cu12 or from an installed toolkit. Results are kept in the kernel
-cache, so that a candidate is compiled once per architecture.
+The library comes from the package nvidia-cuda-nvrtc-cu12, from nvidia-cuda-nvrtc (CUDA 13) or from an installed
+toolkit. Results are kept in the kernel cache, so that a candidate is compiled once per architecture.
 """
 
 import ctypes
@@ -140,13 +140,13 @@ def _library() -> ctypes.CDLL:
 
 
 def _candidates() -> Sequence[str]:
-    found: list[str] = []
     try:
-        import nvidia.cuda_nvrtc as package
+        import nvidia as packages
     except ImportError:
-        pass
+        found = []
     else:
-        found += sorted(str(path) for root in package.__path__ for path in Path(root).glob("lib/libnvrtc.so*"))
+        folders = [Path(root) / part / "lib" for part in ("cuda_nvrtc", "cu13") for root in packages.__path__]
+        found = [str(path) for folder in folders for path in sorted(folder.glob("libnvrtc.so*"))]
     system = ctypes.util.find_library("nvrtc")
     return [*found, *([system] if system else [])]
 

@@ -222,6 +222,10 @@ class OpenClDevice:
         if self._events is not None:
             self._events.append(event)
 
+    def recorded(self, launches: Sequence[Any]) -> None:  # noqa: ARG002
+        """Nothing: OpenCL's drivers seldom have command buffers."""
+        return
+
     def timed(self, work: Callable[[], None]) -> float:
         """Run some launches and return the seconds from the first one's start to the last one's end."""
         self.finish()

@@ -1,7 +1,7 @@
 """The time levels of a run: what a next one must be given to go on where it ended."""
 
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.devices.arrays import DeviceView
+from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn
 from tilewright.verbs.arrays import Given

@@ -25,12 +25,14 @@ class Monitor:
             views; the run ends if it returns True.
         until: End the run when no value changes by more than this per step.
         levels: Whether the callback gets every time level of a field, newest first, where there are several.
+        shown: What makes a version of a field what the callback gets, where that is not a view on the host.
     """
 
     every: int
     callback: Callback | None = None
     until: float | None = None
     levels: bool = False
+    shown: Callable[[Simulation, str, int], Any] | None = None
 
     def of(self, run: Simulation) -> Callable[[], bool]:
         """Return what looks at a run that has not begun, and says whether it is to end."""
@@ -68,8 +70,9 @@ class Monitor:
         answer = self.callback(run.done, views[0] if len(views) == 1 else views)
         return answer is not None and bool(answer)
 
-    def _view(self, run: Simulation, field: str, history: int) -> Array | tuple[Array, ...]:
-        seen = tuple(_readonly(run.state.newest(field, age)) for age in range(history if self.levels else 1))
+    def _view(self, run: Simulation, field: str, history: int) -> Any:  # noqa: ANN401
+        show = self.shown or _readonly
+        seen = tuple(show(run, field, age) for age in range(history if self.levels else 1))
         return seen[0] if len(seen) == 1 else seen
 
 
@@ -92,7 +95,7 @@ def make_monitor(
     return Monitor(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
 
 
-def _readonly(array: Array) -> Array:
-    seen = array.view()
+def _readonly(run: Simulation, field: str, age: int) -> Array:
+    seen = run.state.newest(field, age).view()
     seen.flags.writeable = False
     return seen

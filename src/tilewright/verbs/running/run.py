@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
@@ -15,7 +15,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import GpuKernel
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing
+from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing, Simulation
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.arrays import Given, gather, like, on_device, per_step
 from tilewright.verbs.memo import prepared
@@ -24,10 +24,13 @@ from tilewright.verbs.running.large import RunRequest, kind_of
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
 from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
-from tilewright.verbs.running.targets import targets_of
+from tilewright.verbs.running.targets import check_targets, targets_of
 from tilewright.verbs.running.told import Watched, log_choice, while_running
 from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.verbs.unstable import warn_if_unstable
+
+if TYPE_CHECKING:
+    from tilewright.runtime.devices.gpu import GpuSession
 
 
 def run(
@@ -76,11 +79,12 @@ def run(
         threads: Number of threads; every CPU that the process may use by default.
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into; with ``levels``, arrays in the
-            form of that result.
+            form of that result. Of arrays on a device, arrays there of the same element type.
         every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
             finite. ``callback`` and ``until`` are heeded at these steps. Without it a part of the result is looked at.
         callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
-            there are several), valid during the call; the run ends if it returns True.
+            there are several), valid during the call; the run ends if it returns True. Of arrays on a device it gets
+            copies there, of their kind.
         until: End the run when no value has changed by more than this per step since the last look; ``steps`` is then
             the most that are done.
         where: Truth values of the grid's shape; cells where it is false keep their first value.
@@ -277,14 +281,17 @@ def execute(
     problem = case.problem
     warn_if_at_rest(case.given)
     targets = () if out is None else targets_of(problem, out, problem.shape, levels=levels)
-    there = on_device(case.given, target, plain=case.plain and monitor is None and out is None)
+    there = on_device(case.given, target, plain=case.plain)
+    check_targets(targets, None if there is None else there.device)
+    if there is not None and monitor is not None:
+        monitor = replace(monitor, shown=lambda run, field, age: _shown(run, field, age, arrays))
     calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
     watched = None if monitor is None else Watched(monitor)
     recorded = case.points.traces(problem) if case.points is not None and case.points.receivers else None
     begin = time.perf_counter()
     with while_running(calculation.kernel, problem, watched):
         if there is not None:
-            found, done = _compute_there(calculation)
+            found, done = _compute_there(calculation, watched, targets, deep=levels or record)
         else:
             found, done = calculation.compute(watched, targets=targets, deep=levels or record, traces=recorded)
     seconds = time.perf_counter() - begin
@@ -314,14 +321,31 @@ def execute(
     )
 
 
-def _compute_there(calculation: Calculation) -> tuple[dict[str, tuple[Any, ...]], int]:
-    """Run on arrays of a device, where the time levels of the updated fields stay."""
-    kernel, problem = calculation.kernel, calculation.problem
-    if not isinstance(kernel, GpuKernel):
+def _compute_there(
+    calculation: Calculation, watched: Watched | None, targets: Sequence[Mapping[str, Any]], *, deep: bool
+) -> tuple[dict[str, tuple[Any, ...]], int]:
+    """Run on arrays of a device, where the updated fields stay: those with a target in it, others in new arrays."""
+    if not isinstance(calculation.kernel, GpuKernel):
         raise ArrayError("an array lies on a GPU, and the run does not", "use backend='cuda'")
-    session = kernel.start(problem, calculation.inputs, 1)
-    try:
-        session.advance(problem.steps)
-        return {field: session.take(field) for field in problem.program.updated}, session.steps
-    finally:
-        session.close()
+    with Simulation(calculation) as run:
+        run.advance(calculation.problem.steps, watched.every if watched else 0, watched.of(run) if watched else None)
+        session = cast("GpuSession", run.state)
+        given: dict[tuple[str, int], Any] = {
+            (field, age): target for age, level in enumerate(targets) for field, target in level.items()
+        }
+        ages = {field: range(history if deep else 1) for field, history in run.histories.items()}
+        for (field, age), target in given.items():
+            session.give(field, age, target)
+        new = {field: [age for age in levels if (field, age) not in given] for field, levels in ages.items()}
+        taken = {field: iter(arrays) for field, arrays in session.take(new).items()}
+        found = {
+            field: tuple(given[field, age] if (field, age) in given else next(taken[field]) for age in levels)
+            for field, levels in ages.items()
+        }
+        return found, run.done
+
+
+def _shown(run: Simulation, field: str, age: int, arrays: Sequence[Any]) -> Any:  # noqa: ANN401
+    """A copy of a field on its device, of the kind of the caller's array."""
+    copied = cast("GpuSession", run.state).copied(field, age)
+    return like(copied, arrays[run.problem.program.fields.index(field)])

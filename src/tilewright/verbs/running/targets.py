@@ -1,5 +1,6 @@
 """Arrays of the caller's that a run writes its results into."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil.problem import Problem
-from tilewright.verbs.arrays import Array, as_array
+from tilewright.runtime.devices.views import DeviceView
+from tilewright.verbs.arrays import Array, read_array
 
 
 def targets_of(
@@ -51,8 +53,37 @@ def targets_of(
     return targets
 
 
-def _target(problem: Problem, given: Any, shape: tuple[int, ...]) -> Array:  # noqa: ANN401
-    target: Array = given if isinstance(given, np.ndarray) else as_array(given, "out")
+def check_targets(targets: Sequence[Mapping[str, Any]], device: str | None) -> None:
+    """Check that a run's results lie where it is computed.
+
+    Args:
+        targets: What :func:`targets_of` returned.
+        device: The number of the CUDA device on which its arrays lie, nothing for the only one that there is known to
+            be, or None for the host.
+
+    Raises:
+        ArrayError: If they do not.
+    """
+    for target in (each for level in targets for each in level.values()):
+        there = isinstance(target, DeviceView)
+        if there and device is None:
+            raise ArrayError("'out' lies on a GPU, where it cannot be read here", "copy it to the host first")
+        if not there and device is not None:
+            raise ArrayError("'out' lies on the host, and the arrays of the run on a GPU", "give one that lies there")
+        if there and device and target.device is not None and str(target.device) != device:
+            raise ArrayError(f"'out' lies on GPU {target.device}, and the arrays of the run on GPU {device}")
+
+
+def _target(problem: Problem, given: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    target: Any = given if isinstance(given, np.ndarray) else read_array(given, "out")
+    if isinstance(target, DeviceView):
+        if target.shape != shape:
+            raise ArrayError(f"out must have the shape {shape}, got {target.shape}")
+        if target.dtype != problem.dtype:
+            raise ArrayError(f"out on a GPU must hold {problem.dtype} values, it has the dtype {target.dtype}")
+        if not target.writeable:
+            raise ArrayError("out is read-only", "pass an array that may be written")
+        return target
     if target.shape != shape:
         raise ArrayError(f"out must have the shape {shape}, got {target.shape}")
     if not is_number(target.dtype) or not np.can_cast(problem.dtype, target.dtype, "same_kind"):
