@@ -348,3 +348,31 @@ def test_the_middle_of_a_grid_is_computed_without_the_choice(tiling: str, functi
     others = re.findall(rf"^[^\n]*_{whole}\([^;{{]*\{{(.*?)^}}", text, flags=re.MULTILINE | re.DOTALL)
     assert others
     assert all("sqrt" in body for body in others)
+
+
+def test_a_tuned_plan_runs_with_values_per_step_and_says_what_its_kernel_takes(tmp_path) -> None:
+    plan = tw.tune(plane, shape=(48, 64), steps=9, effort="quick", candidates=1, boundary="nearest", a=0.9)
+    u, a = start((48, 64)).astype("float32"), np.linspace(0.5, 1.0, 30)
+    found = plan.run(u, steps=30, a=a)
+    np.testing.assert_allclose(found, by_numpy(u.astype("float64"), a, 30), rtol=2e-4)
+    _, header = plan.export(tmp_path / "k.c")
+    text = header.read_text(encoding="utf-8")
+    assert "of every index along axis 0 whether it is in 2:-1" in text
+    assert "numbers for every step" in text
+
+
+def test_a_session_that_goes_on_beyond_its_steps_has_the_last_values(oclgrind) -> None:
+    from tilewright.plan import read_target
+    from tilewright.programs.stencil.problem import make_problem
+    from tilewright.runtime.session import Inputs
+    from tilewright.verbs.memo import prepared
+
+    program = tw.stencil(lambda u, a: u[0] + a)
+    problem = make_problem(program.program, (40,), 2, "float64", "nearest", ("a",))
+    for name in ("c", oclgrind):
+        inputs = Inputs(arrays={"u": [np.zeros(40)]}, scalars={"a": np.array([1.0, 10.0])})
+        session = prepared(problem, read_target(name, 1), "none", strict=False).start(problem, inputs, 1)
+        for steps in (1, 3, 9):
+            session.advance(steps)
+        assert session.newest("u")[7] == 1.0 + 12 * 10.0
+        session.close()

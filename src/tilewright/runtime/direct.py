@@ -111,7 +111,7 @@ def execute(
         team = threads if compiled.parallel else 1
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
-        scalars, each = scalar_table(problem, inputs.scalars)
+        scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
         places = PlaceTables(needs, problem)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
         values = [*(row.ctypes.data for row in rows), *places.addresses, buffer.ctypes.data + own]

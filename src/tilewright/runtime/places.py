@@ -68,22 +68,24 @@ class PlaceTables:
             self.addresses.append(self._middle.ctypes.data)
 
 
-def scalar_table(problem: Problem, scalars: Mapping[str, Any]) -> tuple[Array, int]:
+def scalar_table(problem: Problem, scalars: Mapping[str, Any], steps: int) -> tuple[Array, int]:
     """Return a program's scalars as kernels read them, and the bytes from one step's to the next one's.
 
     Args:
         problem: The problem.
-        scalars: By name, numbers; of those that vary an array of one per step, or a number for all steps.
+        scalars: By name, numbers; of those that vary an array of one per step, or a number for all steps. Steps beyond
+            the last value have it, too.
+        steps: Steps from the start of the run for which they are wanted.
 
     Returns:
-        One row, or as many as there are steps; the bytes are 0 for one row.
+        One row, or one per step; the bytes are 0 for one row.
     """
     kind, names = arithmetic(problem.dtype), problem.program.scalars
     if not problem.varying:
         return np.array([*(scalars[name] for name in names), 0], dtype=kind), 0
-    given = [len(scalars[name]) for name in problem.varying if np.ndim(scalars[name])]
-    steps = max(given, default=1)
-    table = np.empty((max(1, steps), len(names)), dtype=kind)
+    table = np.zeros((max(1, steps), len(names)), dtype=kind)
     for column, name in enumerate(names):
-        table[:steps, column] = np.asarray(scalars[name]).astype(kind)
+        values = np.atleast_1d(np.asarray(scalars[name]).astype(kind))[: len(table)]
+        table[: len(values), column] = values
+        table[len(values) :, column] = values[-1:] if len(values) else 0
     return table, table.strides[0]

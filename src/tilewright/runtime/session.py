@@ -214,7 +214,8 @@ class Session:
     def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[object]]:
         """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
         needs = self._compiled.layout
-        scalars, self._scalar_bytes = scalar_table(self.problem, inputs.scalars)
+        self._scalars = inputs.scalars
+        scalars, self._scalar_bytes = scalar_table(self.problem, inputs.scalars, inputs.first + self.problem.steps)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
         places = PlaceTables(needs, self.problem, self._halo)
         constants = [*(row.ctypes.data for row in rows), *places.addresses, self._address + self._static.own]
@@ -235,7 +236,8 @@ class Session:
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
         scalars, constants, _ = self._arguments
-        scalars += self._scalar_bytes * (self._first + self.steps)
+        if self._scalar_bytes:
+            scalars = self._scalars_from(self._first + self.steps, steps)
         # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
         sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
         further: tuple[int, ...] = ()
@@ -249,6 +251,15 @@ class Session:
         self._version += steps
         if self._flips:
             self._version %= 2
+
+    def _scalars_from(self, first: int, steps: int) -> int:
+        """Return where the scalars of a step lie, those of so many steps behind one another."""
+        kept = self._arguments[2]
+        table = kept[0]
+        assert isinstance(table, np.ndarray)  # noqa: S101  (made by _fixed_arguments)
+        if first + steps > len(table):  # it goes on beyond the steps of its problem
+            kept[0] = table = scalar_table(self.problem, self._scalars, 2 * (first + steps))[0]
+        return table.ctypes.data + self._scalar_bytes * first
 
     def _invoke(
         self,

@@ -166,7 +166,9 @@ def step(
     """
     program = problem.program
     new: dict[str, Array] = {}
-    now = {name: value[number] if name in problem.varying else value for name, value in scalars.items()}
+    now = {
+        name: value[number] if name in problem.varying and np.ndim(value) else value for name, value in scalars.items()
+    }
 
     def compute(tape: Tape, read: Reader) -> Any:  # noqa: ANN401
         return evaluator(tape, read, now)

@@ -229,7 +229,8 @@ class GpuSession:
         try:
             for size in sizes:
                 self._buffers.append(self._device.allocate(size))
-            self._take_tables(inputs.scalars)
+            self._scalars = inputs.scalars
+            self._take_tables(inputs.first + problem.steps)
             self._fixed = self._arguments(inputs.scalars)
             self._fill(inputs)
         except BaseException:
@@ -248,6 +249,8 @@ class GpuSession:
                 self._exact -= now
             self._restart()
             self._begun = self._first + self.steps
+            if self.problem.varying and self._begun + now > self._known:
+                self._take_tables(2 * (self._begun + now))
             portion = self._portion(now)
             for _ in range(now // portion):
                 self._band(portion, repeated=portion < now)
@@ -449,17 +452,26 @@ class GpuSession:
         rest = tuple(self._dtype.type(scalars[name]) for name in self.problem.program.scalars if name not in varying)
         return head, rest
 
-    def _take_tables(self, scalars: Mapping[str, Any]) -> None:
-        """Take memory for what kernels look up, if there is anything: numbers of places, and scalars that vary."""
+    def _take_tables(self, steps: int) -> None:
+        """Take memory for what kernels look up, if there is anything: numbers of places, and scalars that vary.
+
+        Args:
+            steps: Steps from the start of the run for which the scalars are wanted.
+        """
+        device = self._device
+        if self._tables:
+            device.finish()
+            device.release(self._tables.pop())
+        self._known = steps
         program, varying = self.problem.program, self.problem.varying
         parts = [place_table(node, self.problem, self._halo) for node in program.placed]
         if varying:
             columns = [program.scalars.index(name) for name in varying]
-            parts.append(scalar_table(self.problem, scalars)[0][:, columns].ravel())
+            parts.append(scalar_table(self.problem, self._scalars, steps)[0][:, columns].ravel())
         if parts:
             whole = np.concatenate(parts).astype(self._dtype)
-            self._tables.append(self._device.allocate(whole.nbytes))
-            self._device.write(self._tables[0], 0, whole)
+            self._tables.append(device.allocate(whole.nbytes))
+            device.write(self._tables[0], 0, whole)
 
     def _call(self, launch: Launch) -> Start:
         """What the driver is to start."""
