@@ -153,14 +153,16 @@ def test_large_tiles_have_small_ones_at_their_edges():
 
 
 @pytest.mark.parametrize("name", ["j2d5pt", "star2d2r", "wave2d"])
-def test_inside_the_grid_nothing_is_tested_but_stores(name):
+def test_inside_the_grid_nothing_is_tested_but_stores_and_the_end_of_what_is_fetched(name):
     problem, tiling = small(name, levels=3)
     text = source_of(problem, tiling, "opencl").text
     inner = text[text.index("for (int k = 0") : text.index("} else {")]
     tests = re.findall(r"if \((.*)\) {", inner)
     assert tests
     assert all("low" in test and "high" in test for test in tests)
-    assert " ? " not in inner
+    selects = [line.strip() for line in inner.splitlines() if " ? " in line]
+    assert len(selects) == inner.count("TW_BARRIER(") * sum(problem.program.history(f) for f in problem.program.updated)
+    assert all(re.fullmatch(r"(from\d_\d) = \(\1 \+ \(.* \? s0 : \(\(tw_wide\)0\)\)\);", each) for each in selects)
 
 
 def compiled(name, architecture, dtype="float32"):
