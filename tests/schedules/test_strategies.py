@@ -20,7 +20,7 @@ from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import least, most
 
-from .test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
+from .counting.test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
 
 
 def tiling_of(problem, family, seed):
