@@ -14,6 +14,6 @@ def test_gradients_of_jax_in_a_process_of_their_own():
         pytest.skip("needs pip install jax")
     tests = Path(__file__).with_name("jax_gradients.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tests.parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tests.parents[1])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "9 passed" in done.stdout, done.stdout
