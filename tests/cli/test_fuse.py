@@ -36,13 +36,6 @@ def test_fuse_prints_one_document():
     assert set(document["candidates"][0]["groups"][0]["configuration"]) >= {"T_y", "T_x", "N_y", "N_x", "occupancy"}
 
 
-def test_fuse_prints_a_skeleton():
-    result = invoke("fuse", "blend", "--machine", "gtx780", "--fusion", "full", "--skeleton")
-    assert result.exit_code == 0
-    assert "Op:I(TL);" in result.stdout
-    assert result.stdout.count("DTransfer:HostToDevice(IM, 1);") == 2
-
-
 def test_fuse_takes_a_users_pipeline(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(

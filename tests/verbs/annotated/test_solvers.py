@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import tilewright as tw
-from tilewright.sparse.bratu import Bratu
+from bratu import Bratu
 from tilewright.verbs.annotated.annotate import annotate
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"

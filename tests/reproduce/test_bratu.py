@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import bratu
+from bratu import Bratu
+from bratu_kernel import emit_bratu
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.codegen.matrices.bratu import emit_bratu
-from tilewright.sparse import bratu, choices, krylov
-from tilewright.sparse.bratu import Bratu
+from tilewright.sparse import choices, krylov
 from tilewright.sparse.choices import Choice
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bratu_kernel import emit_bratu
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.runtime.cpu import Function, functions
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
 from tilewright.sparse.choices import REGISTERS, Choice, KeptChoices, keep, known, learned

@@ -1,15 +1,19 @@
-"""The paper's program skeletons: what a fused pipeline transfers, loads, computes and stores, with sizes.
+"""The fusion paper's program skeletons: what a fused pipeline transfers, loads, computes and stores, with sizes.
+
+python reproduce/skeleton.py PIPELINE [--fusion F] [--dtype TYPE] [--no-shared]
 
 Source: Ben Cheikh et al. (2015), (2)-(18) and listings 1-4. Sizes are symbols: IM for a grid, TL for a tile, TL' for
 one with its halo (14); listing 4 lacks the factor 2 of (14), which is here. Listing 2 writes Op:I for a float
 filter, which (21) says is Op:SP. Conversions between element types belong to the access that they follow: no Op.
 """
 
+import argparse
 from dataclasses import dataclass
 
-from tilewright.programs.pipelines.pipeline import Halo
-from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.schedules.pipelines.fusion import Fusion, GroupPlan, plan_group
+from tilewright.programs.pipelines.pipeline import halo_text
+from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
+from tilewright.schedules.pipelines.fusion import Fusion, GroupPlan, parse, plan_group
+from tilewright.verbs.load import load_pipeline
 
 _OPERATIONS = {"float32": "SP", "float64": "DP"}
 
@@ -145,15 +149,6 @@ def _sizes(problem: PipelineProblem, plan: GroupPlan) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def halo_text(halo: Halo) -> str:
-    """Write a halo as the paper does, (y, x); both sides where they differ.
-
-    >>> halo_text(((7, 7), (4, 4))), halo_text(((1, 0), (2, 2)))
-    ('(7,4)', '(1+0,2)')
-    """
-    return f"({','.join(str(a) if a == b else f'{a}+{b}' for a, b in halo)})"
-
-
 def _both(pair: tuple[int, int]) -> str:
     return f"2×{pair[0]}" if pair[0] == pair[1] else f"{pair[0]}+{pair[1]}"
 
@@ -197,3 +192,20 @@ def _access(what: str, memory: str, size: str, problem: PipelineProblem, grid: s
 def _op(problem: PipelineProblem, number: int, size: str) -> Action:
     stencil = problem.pipeline.stencils[number]
     return Action(kind="Op", what=_OPERATIONS.get(problem.dtype(stencil.inputs[0]), "I"), size=size)
+
+
+def main() -> None:
+    """Print the skeleton of a pipeline under a fusion."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pipeline", help="blend, convrows, blur, sobel, canny, unsharp or harris, or FILE.py:FUNCTION")
+    parser.add_argument("--fusion", default="full", help="'(S1, S2) | S3', full or none")
+    parser.add_argument("--dtype", default="float32", help="element type of the inputs")
+    parser.add_argument("--no-shared", action="store_true", help="read single stencils from global memory (listing 2)")
+    given = parser.parse_args()
+    pipeline = load_pipeline(given.pipeline, {})
+    problem = make_pipeline_problem(pipeline, (4096,) * pipeline.rank, given.dtype)
+    print(skeleton(problem, parse(pipeline, given.fusion), shared=not given.no_shared))
+
+
+if __name__ == "__main__":
+    main()
