@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.sampling import some
 from tests.schedules.conftest import make_program
 
 import tilewright as tw
@@ -50,9 +51,11 @@ def _case(seed, family, rank):
         ("wavefront-diamond", 3, 8, 1),
     ],
 )
-def test_verdicts_are_those_of_brute_force(oracle, family, rank, seeds, illegal):
+@pytest.mark.parametrize("part", some([2, 1], 1))
+def test_verdicts_are_those_of_brute_force(oracle, family, rank, seeds, illegal, part):
+    """Of the first half by default, which has at least a quarter of the illegal ones."""
     found = 0
-    for seed in range(seeds):
+    for seed in range(seeds // part):
         problem, tiling = _case(seed, family, rank)
         complaint = oracle(problem, tiling)
         dependence = broken(problem, catalogue.tree(problem, tiling))
@@ -60,7 +63,7 @@ def test_verdicts_are_those_of_brute_force(oracle, family, rank, seeds, illegal)
         verdict = catalogue.check(problem, tiling)
         assert isinstance(verdict, Violation) == (dependence is not None), (seed, str(tiling))
         found += dependence is not None
-    assert found >= illegal
+    assert found >= illegal // part**2
 
 
 def test_boundaries_that_bend_reads_are_never_forgotten(oracle, random_case):

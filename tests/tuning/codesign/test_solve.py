@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sampling import covering, some
 
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Sizes
@@ -95,9 +96,7 @@ def _random_axes(random):
 
 
 @pytest.mark.usefixtures("small_grid")
-@pytest.mark.parametrize(
-    "seed", [*range(24), *(pytest.param(seed, marks=pytest.mark.stress) for seed in range(24, 54))]
-)
+@pytest.mark.parametrize("seed", some(range(54), 12))
 def test_the_time_equals_brute_force(seed):
     """Random problems, hardware and forms: every design's time is that of the best of all its tiles, bit for bit."""
     random = np.random.default_rng(seed)
@@ -141,8 +140,7 @@ def test_the_time_equals_brute_force(seed):
 
 
 @pytest.mark.usefixtures("small_grid")
-@pytest.mark.parametrize("metric", ["energy", "edp"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "metric"), covering(range(8), ["energy", "edp"]))
 def test_other_metrics_equal_brute_force(seed, metric):
     random = np.random.default_rng(1000 + seed)
     case, axes = _random_case(random), _random_axes(random)

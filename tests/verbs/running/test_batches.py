@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright import planner
@@ -53,15 +54,9 @@ def _by_hand(program, arrays, axes, **options):
     return [np.stack(each) for each in zip(*found, strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("case", "boundary", "threads"),
-    [
-        (case, boundary, 1 + (number + shift) % 3)
-        for shift, case in enumerate(CASES)
-        for number, boundary in enumerate(BOUNDARIES)
-    ],
-)
-def test_every_grid_is_computed_as_a_run_of_its_own(private_folders, case, boundary, threads):
+@pytest.mark.parametrize(("case", "boundary"), covering(list(CASES), BOUNDARIES, times=2))
+def test_every_grid_is_computed_as_a_run_of_its_own(private_folders, case, boundary):
+    threads = 1 + (list(CASES).index(case) + BOUNDARIES.index(boundary)) % 3
     program, shape, axes = CASES[case]
     known = as_program(program)
     draw = np.random.default_rng(5)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
@@ -89,14 +90,20 @@ def exact(chosen, fields, steps, boundary="fixed"):
     return reference(problem, given, {})[problem.program.updated[0]]
 
 
-@pytest.mark.parametrize(("rank", "tiling"), [(rank, text) for rank, texts in TILINGS.items() for text in texts])
-def test_a_wave_goes_on_bit_by_bit(rank, tiling):
+@pytest.mark.parametrize(
+    ("rank", "tiling", "boundary"),
+    [
+        pytest.param(rank, *each.values, marks=each.marks)
+        for rank in TILINGS
+        for each in covering(TILINGS[rank], SIDES[rank])
+    ],
+)
+def test_a_wave_goes_on_bit_by_bit(rank, tiling, boundary):
     """Whatever the family keeps in memory: levels after several runs are those of single steps on NumPy."""
     chosen, pair = WAVES[rank], arrays(SHAPES[rank], 2)
-    for boundary in SIDES[rank]:
-        parts = (7, 4, 2) if boundary == "wrap" else (7, 4, 1, 0, 1)  # blocks of a periodic grid have two steps or more
-        (got,) = go_on(chosen, (pair,), parts, boundary=boundary, strict=True, tiling=tiling, backend="c")
-        same(got, (exact(chosen, (pair,), 13, boundary), exact(chosen, (pair,), 12, boundary)))
+    parts = (7, 4, 2) if boundary == "wrap" else (7, 4, 1, 0, 1)  # blocks of a periodic grid have two steps or more
+    (got,) = go_on(chosen, (pair,), parts, boundary=boundary, strict=True, tiling=tiling, backend="c")
+    same(got, (exact(chosen, (pair,), 13, boundary), exact(chosen, (pair,), 12, boundary)))
 
 
 @pytest.mark.parametrize("backend", ["c", "numpy"])

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.codegen.boxes.loops import near_reads
@@ -24,6 +25,7 @@ BOUNDARIES = (
     ("nearest", ("fixed", "reflect"), ("fixed", "constant:2")),
     ("constant:0.25", "constant:4", "wrap"),
 )
+
 PLACES = tuple(itertools.product((-2, -1, 0, 1), (-1, 0, 1, 2), range(-3, 4)))
 
 
@@ -45,10 +47,10 @@ PROGRAMS = {
 CASES = (("box2d4r", "float32"), ("box3d2r", "float32"), ("uneven", "float64"), ("in place", "float32"))
 
 
-@pytest.mark.parametrize("boundary", BOUNDARIES, ids=str)
-@pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_every_cell_is_within_its_bound(name, dtype, boundary):
+@pytest.mark.parametrize(("case", "boundary"), covering(CASES, BOUNDARIES, times=2), ids=str)
+def test_every_cell_is_within_its_bound(case, boundary):
     """Of rows shorter than a vector, of a few, and with cells left over; blocks of rows and single ones."""
+    name, dtype = case
     known = PROGRAMS[name]()
     tiling = "hybrid:t=2,s=4x6x32" if known.rank == 3 else "hybrid:t=2,s=6x32"
     boundary = boundary[-known.rank :] if isinstance(boundary, tuple) else boundary
