@@ -25,7 +25,7 @@ from .generator import OTHER, OTHER_SEED, WHOLE, WHOLE_SEED, LawCase, make_case
 from .harness import compile_cases, judge, tools
 
 FIXED_SEEDS = (20170204, 7)
-CASES = 200
+CASES = 125
 """Per seed."""
 LEAST_LARGE = 0.6
 """Fraction of the cases with two interior full tiles and two wavefronts."""
@@ -116,7 +116,7 @@ def test_complex_numbers_and_those_of_16_bits_agree_with_the_reference(first: in
 @functools.cache
 def _few(family: str) -> list[LawCase]:
     """A handful of large tiled cases of a family that read across tiles on every axis."""
-    cases = (make_case(FIXED_SEEDS[0], index) for index in range(CASES))
+    cases = (make_case(FIXED_SEEDS[0], index) for index in itertools.count())
     fit = (
         case
         for case in cases

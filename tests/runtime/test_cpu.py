@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.base.errors import ArrayError
 from tilewright.driver import emit_tiling, emit_tilings
@@ -54,9 +55,7 @@ def _data(problem, seed=0):
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "strict"), [*((name, True) for name in PROGRAMS), *((name, False) for name in PROGRAMS[::2])]
-)
+@pytest.mark.parametrize(("name", "strict"), covering(PROGRAMS, [True, False]))
 def test_every_boundary_tiling_and_size(name, strict):
     cases = list(_cases(name, "float64" if strict else "float32"))
     kernels = stencil_kernels(emit_tilings([case[:2] for case in cases], strict=strict), toolchain())

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.base.errors import TraceError
@@ -66,12 +67,13 @@ def test_the_fewest_points_are_read(options, points):
     assert read_terms(lambda u: u.prev[0] + 1.0 * tw.diff(u, **options)) == {(p,) for p in points} | {(0,)}
 
 
-@pytest.mark.parametrize("accuracy", [2, 4, 6, 8])
 @pytest.mark.parametrize(
-    ("derivative", "at"), [(1, 0), (2, 0), (3, 0), (4, 0), (0, 0.5), (1, 0.5), (1, -0.5), (2, 0.5)]
+    ("which", "accuracy"),
+    covering([(1, 0), (2, 0), (3, 0), (4, 0), (0, 0.5), (1, 0.5), (1, -0.5), (2, 0.5)], [2, 4, 6, 8], times=2),
 )
-def test_the_error_falls_by_the_order_of_accuracy(derivative, at, accuracy):
+def test_the_error_falls_by_the_order_of_accuracy(which, accuracy):
     """Of a wave with a whole number of periods on a periodic grid, the spacing halved."""
+    derivative, at = which
     kind = (np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin)[derivative]
     errors = []
     for cells in (16, 32):

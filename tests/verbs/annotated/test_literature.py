@@ -25,7 +25,7 @@ from tilewright.verbs.annotated.result import space_of
 FOLDER = Path(__file__).with_name("literature")
 DEVICE = Path(__file__).parents[2] / "codegen" / "device"
 FILES = sorted(path.stem for path in FOLDER.glob("*.c"))
-OFTEN = {"bicg", "covariance_import", "chill_matmul", "fdtd_polysyn", "lu_linear", "counted_down", "spmv_csr", "syr2k"}
+OFTEN = {"covariance_import", "chill_matmul", "fdtd_polysyn", "counted_down", "spmv_csr"}
 """Those with something of their own; the others run with ``-m stress``."""
 RECURRENCES = {
     "cholesky": "the loop over 'i' cannot run in parallel, nor can one inside it: flow dependence of 'A'",

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
@@ -300,12 +301,20 @@ def staggered(p, v, k):
     return {"v": v[0, 0] - 0.3 * (p[0, 1] - p[0, 0]), "p": p[0, 0] - k[0, 0] * (v.new[0, 0] - v.new[0, -1])}
 
 
-@pytest.mark.parametrize("program", [waves, staggered])
 @pytest.mark.parametrize(
-    ("boundary", "options"),
-    [("fixed", {}), ("wrap", {"checkpoints": 3}), ("reflect", {}), (("mirror", "constant:0.5"), {"checkpoints": 3})],
+    ("side", "program"),
+    covering(
+        [
+            ("fixed", {}),
+            ("wrap", {"checkpoints": 3}),
+            ("reflect", {}),
+            (("mirror", "constant:0.5"), {"checkpoints": 3}),
+        ],
+        [waves, staggered],
+    ),
 )
-def test_sources_and_receivers_change_places(private_folders, program, boundary, options):
+def test_sources_and_receivers_change_places(private_folders, side, program):
+    boundary, options = side
     draw, shape, steps = np.random.default_rng(11), (16, 18), 10
     fields = program.program.fields
     state = [tuple(draw.random(shape) for _ in range(program.program.history(each))) for each in fields[:-1]]
