@@ -11,7 +11,7 @@ from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
-from tilewright.codegen.sites import Site, cell_function, constants
+from tilewright.codegen.sites import Site, cell_function, constants, kept_versions
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.bands import copies, row_cells, scratch_bytes, streaming_functions, streams
 from tilewright.programs.stencil.dependences import analyse
@@ -35,7 +35,9 @@ class StencilLayout:
 
     Attributes:
         dtype: Element type.
-        copies: Versions kept per field, in field order.
+        copies: Versions kept per field, in field order; 0 of a field with a version per step, whose pointer is to the
+            version of step 0: that of step ``s`` lies ``s`` slots before it, as states lie in a run that kept them,
+            seen from its end.
         constants: Values for which a row is passed.
         scratch: Bytes of memory that every thread needs; ``constant`` points to it after its rows.
         direct: Whether the first steps may read, and the last ones write, arrays of the caller. Then ``size`` goes on
@@ -110,10 +112,12 @@ def _describe(
     problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool
 ) -> tuple[Site, StencilLayout]:
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
-    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *points)
+    versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
+    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *points, *versions)
+    key = fingerprint(*parts)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)
-    kept, scratch = analyse(problem.program).copies, 0
+    kept, scratch = kept_versions(problem), 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
     elif own := cpu.private_memory(_tree(problem, tiling)):
