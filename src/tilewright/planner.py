@@ -55,7 +55,9 @@ def plans(
         if asked is not None:
             _on_cpu(problem, asked, copies=copies)
         return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
-    learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
+    learned = (
+        None if asked is not None or not problem.plain else remembered(problem, thread_count(target.threads or None))
+    )
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
     plan = Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)

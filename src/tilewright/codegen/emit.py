@@ -11,7 +11,7 @@ from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
-from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
+from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites, kept_versions
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.bands import (
     copies,
@@ -44,7 +44,9 @@ class StencilLayout:
 
     Attributes:
         dtype: Element type.
-        copies: Versions kept per field, in field order.
+        copies: Versions kept per field, in field order; 0 of a field with a version per step, whose pointer is to the
+            version of step 0: that of step ``s`` lies ``s`` slots before it, as states lie in a run that kept them,
+            seen from its end.
         constants: Values for which a row is passed.
         placed: What depends on the cell's place alone: ``constant`` goes on with a pointer each to the number of the
             first cell of its axis, where a truth value is 0 or 1.
@@ -127,10 +129,12 @@ def _describe(
 ) -> tuple[Site, StencilLayout]:
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
     rest = (*points, *([problem.varying] if problem.varying else []))
-    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest)
+    versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
+    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest, *versions)
+    key = fingerprint(*parts)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)
-    kept, scratch = analyse(problem.program).copies, 0
+    kept, scratch = kept_versions(problem), 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
     elif own := cpu.private_memory(_tree(problem, tiling)):

@@ -70,17 +70,27 @@ class Site:
 
     def copies(self, field: str) -> int:
         """Versions that are kept of a field."""
-        program = self.problem.program
-        return analyse(program).copies[program.fields.index(field)]
+        return kept_versions(self.problem)[self.problem.program.fields.index(field)]
 
     def slot(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``level`` steps after version ``step``."""
         base = ir.Load(self.params[0], ir.Int(self.problem.program.fields.index(field)), ir.pointer(self.dtype))
+        if field in self.problem.series:
+            return ir.sub(base, ir.mul(step, ir.Var("slot")))
         copies = self.copies(field)
         if copies == 1:
             return base
         version = ir.mod(ir.add(step, level % copies), copies)
         return ir.add(base, ir.mul(version, ir.Var("slot")))
+
+
+def kept_versions(problem: Problem) -> tuple[int, ...]:
+    """Versions that are kept of each field; 0 of those that have one per step, which lie elsewhere."""
+    program = problem.program
+    return tuple(
+        0 if field in problem.series else max(copies, problem.kept) if field in program.updated else copies
+        for field, copies in zip(program.fields, analyse(program).copies, strict=True)
+    )
 
 
 def constants(problem: Problem) -> tuple[complex, ...]:
@@ -167,8 +177,12 @@ def stride(axis: int) -> ir.Var:
 
 def box_bounds(site: Site, statement: Statement) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
     """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
-    margins = site.problem.margins(statement)
-    return tuple((ir.Int(low), ir.sub(extent(axis), high)) for axis, (low, high) in enumerate(margins))
+    found: list[tuple[ir.Expr, ir.Expr]] = []
+    for axis, (low, high) in enumerate(site.problem.spans(statement)):
+        first = ir.Int(low) if low >= 0 else ir.largest(ir.sub(extent(axis), -low), 0)
+        last = ir.sub(extent(axis), -high) if high <= 0 else ir.smallest(extent(axis), high)
+        found.append((first, last))
+    return tuple(found)
 
 
 def unpack(site: Site) -> tuple[ir.Stmt, ...]:

@@ -129,6 +129,7 @@ class Session:
         self._address = self._buffer.ctypes.data
         self._arguments = self._fixed_arguments(whole, inputs)
         self._first, self._points = inputs.first, point_tables(problem, inputs, halo, workspace)
+        self._series: dict[str, int] = {}
         self._fill(inputs)
 
     def advance(self, steps: int, *, last: bool = False) -> None:
@@ -177,6 +178,19 @@ class Session:
         self._copy([(self.newest(field), values)])
         self._refresh(iter([(field, 0)]))
 
+    def begin(self, arrays: Mapping[str, Sequence[Array]]) -> None:
+        """Start again from other versions, newest first; fields that no statement updates stay as they are."""
+        self._version = self.steps = 0
+        self._put_in(arrays, [each for each in self._static.copies_in if each[0] in self._static.updated])
+
+    def address(self, field: str, age: int = 0) -> int:
+        """Return where a field's newest version lies, or that ``age`` steps before it while it is kept."""
+        return self._slot(field, age).ctypes.data
+
+    def read_from(self, field: str, address: int) -> None:
+        """Say where a field with a version per step has the next one; those of later steps lie before it."""
+        self._series[field] = address
+
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy one version of every updated field that keeps it to new arrays, or into those given.
 
@@ -223,14 +237,14 @@ class Session:
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
-        if not self._flips and self._version:
+        if self._version and (self.problem.series or not self._flips):
             self._restart()
         needs, plan = self._compiled.layout, self._plan
         odd = self._flips and self._version % 2
         shift = plan.slot * plan.itemsize if odd else 0
         starts = [
-            self._address + offset + (shift if copies == 2 else 0)
-            for offset, copies in zip(self._offsets, needs.copies, strict=True)
+            self._address + offset + (shift if copies == 2 else 0) if copies else self._series[field]
+            for field, offset, copies in zip(self.problem.program.fields, self._offsets, needs.copies, strict=True)
         ]
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
@@ -288,20 +302,28 @@ class Session:
         self._version = 0
 
     def _fill(self, inputs: Inputs) -> None:
-        """Copy the first versions in; what a fixed boundary keeps is the same in every version."""
+        """Copy the first versions in."""
+        self._put_in(inputs.arrays, self._static.copies_in)
+        if self._halo is not None:
+            constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
+            self._refresh(itertools.chain(constant, self._history()))
+            self._copy_halo()
+
+    def _put_in(
+        self,
+        arrays: Mapping[str, Sequence[Array]],
+        copies: Sequence[tuple[str, int, tuple[slice, ...] | None, int]],
+    ) -> None:
+        """Copy versions in; what a fixed boundary keeps is the same in every version."""
         pairs = []
-        for field, age, part, source in self._static.copies_in:
-            given = inputs.arrays[field]
+        for field, age, part, source in copies:
+            given = arrays[field]
             values = given[min(source, len(given) - 1)]
             target = self.newest(field, age)
             if part is not None:
                 target, values = target[part], values[part]
             pairs.append((target, values))
         self._copy(pairs)
-        if self._halo is not None:
-            constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
-            self._refresh(itertools.chain(constant, self._history()))
-            self._copy_halo()
 
     def _copy(self, pairs: Sequence[tuple[Array, Array]]) -> None:
         """Copy arrays to targets, none of which overlap."""
@@ -437,7 +459,8 @@ def _copies_in(
     small = problem.cells * problem.itemsize < _SMALL // 8  # one copy of all cells is cheaper than several of few
     boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
-        yield field, 0, None, 0
+        if count:
+            yield field, 0, None, 0
         if field not in boxes:
             continue
         for age in range(1, count):

@@ -6,14 +6,13 @@ import types
 
 import numpy as np
 import pytest
-from tests.runtime.fake_cuda import PRIMARY, FakeDriver
+from tests.runtime.fake_cuda import LEGACY, PRIMARY, FakeDriver, installed
+from tests.runtime.interpreted import loaded
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError
 from tilewright.runtime.devices import arrays as device_arrays
 from tilewright.runtime.devices.arrays import CPU, DeviceArray
-
-from .fake_cuda import LEGACY, PRIMARY, FakeDriver, installed
 
 
 class Interface:
@@ -519,8 +518,6 @@ def test_periodic_copies_are_made_on_the_device_as_on_the_host(driver, shape, le
     from tilewright.runtime.devices import cuda, gpu
     from tilewright.runtime.session import Inputs
     from tilewright.schedules.tiling import NONE
-
-    from .interpreted import loaded
 
     name = {1: "j1d3pt", 2: "j2d5pt" if levels == 1 else "wave2d", 3: "j3d7pt" if levels == 1 else "wave3d"}[len(shape)]
     problem = make_problem(program(name), shape, 7, boundary="wrap")

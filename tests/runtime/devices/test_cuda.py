@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from tests.runtime.fake_cuda import PRIMARY, FakeDriver
+from tests.runtime.fake_cuda import PRIMARY, FakeDriver, installed
 from tests.runtime.interpreted import loaded
 
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
@@ -20,9 +20,6 @@ from tilewright.runtime.devices import cuda, gpu, nvrtc
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-
-from .fake_cuda import PRIMARY, FakeDriver, installed
-from .interpreted import loaded
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import types
 
 import numpy as np
 import pytest
-from tests.runtime.fake_cuda import FakeDriver
+from tests.runtime.fake_cuda import FakeDriver, installed, put
 from typer.testing import CliRunner
 
 from tilewright import predict
@@ -25,8 +25,6 @@ from tilewright.runtime.devices import cuda
 from tilewright.runtime.energy import gpu as energy_gpu
 from tilewright.runtime.energy import micro as runtime
 from tilewright.verbs.energy import micro as api
-
-from .fake_cuda import FakeDriver, installed, put
 
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 RATE = {"awake": 1e7, "barrier": 2e7, "load": 1e6, "store": 1e6}

@@ -163,6 +163,26 @@ def test_gradients_are_the_same_with_few_states_in_memory(private_folders):
         np.testing.assert_array_equal(again[0], gradients[0])
 
 
+@pytest.mark.parametrize(
+    ("program", "shape"), [("heat2d_var", (37, 45)), ("gradient2d", (37, 45)), (reacting, (37, 45)), (wave, (37, 45))]
+)
+@pytest.mark.parametrize("boundary", ["fixed", "wrap", ("nearest", ("fixed", "mirror"))])
+def test_bands_are_the_steps_one_by_one(private_folders, program, shape, boundary):
+    made, draw = as_program(program), np.random.default_rng(6)
+    arrays = [draw.uniform(0.0, 0.1, shape) for _ in made.fields]
+    coefficients = {name: draw.uniform(0.0, 0.3, shape) for name in made.scalars}
+    worth = tuple(draw.standard_normal(shape) for _ in made.updated)
+    worth = worth if len(worth) > 1 else worth[0]
+    found = []
+    for options in ({"backend": "numpy"}, {"checkpoints": 5}, {"checkpoints": 40}):
+        _, pullback = tw.vjp(made, *arrays, steps=25, boundary=boundary, **coefficients, **options)
+        of_arrays, by_name = pullback(worth)
+        found.append([*of_arrays, *by_name.values()])
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(two, one, rtol=1e-9, atol=1e-11)
+
+
 def test_taylor_remainders_are_of_second_order(private_folders):
     draw = np.random.default_rng(5)
     u, v = draw.uniform(0.2, 0.5, (2, 14, 15))

@@ -59,6 +59,10 @@ Sides = tuple[tuple[Boundary, Boundary], ...]
 """Per axis, outermost first, the boundary below index 0 and the one above the last index."""
 
 
+Span = tuple[int, int]
+"""Cells along an axis, from the first to before the last: from the end where that is negative, or for the last 0."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointFields:
     """Which fields of a problem have sources that add to cells, and receivers that record cells.
@@ -104,6 +108,10 @@ class Problem:
         points: Fields with sources and receivers.
         varying: Scalars with a value for every step, in the order of the program's; the step's number among them.
         part: Where the grid lies in the one that its cells' indices are counted in; None where that is the grid itself.
+        kept: Versions that are kept of every updated field, where that is more than the steps need: after a run of
+            fewer steps every state is there.
+        series: Fields that no statement updates and that have a version per step.
+        regions: By updated field, the cells that are updated, where it is not those whose reads no ``fixed`` side cuts.
     """
 
     program: Program
@@ -114,10 +122,18 @@ class Problem:
     points: PointFields = PointFields()
     varying: tuple[str, ...] = ()
     part: Part | None = None
+    kept: int = 0
+    series: tuple[str, ...] = ()
+    regions: tuple[tuple[str, tuple[Span, ...]], ...] = ()
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
         return hash((self.program, self.shape, self.steps, self.dtype))
+
+    @property
+    def plain(self) -> bool:
+        """Whether the versions that steps need are all that is kept and read, of all cells."""
+        return not self.kept and not self.series and not self.regions
 
     @property
     def rounds(self) -> bool:
@@ -161,10 +177,19 @@ class Problem:
     def update_box(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """The cells that a statement updates, per axis as a half-open range (empty as ``(0, 0)``).
 
-        All cells, less the :meth:`margins`.
+        All cells, less the :meth:`margins`, or those of a region.
         """
-        spans = zip(self.shape, self.margins(statement), strict=True)
-        return tuple((low, extent - high) if low < extent - high else (0, 0) for extent, (low, high) in spans)
+        found = []
+        for extent, (low, high) in zip(self.shape, self.spans(statement), strict=True):
+            first = low if low >= 0 else max(0, extent + low)
+            last = extent + high if high <= 0 else min(extent, high)
+            found.append((first, last) if first < last else (0, 0))
+        return tuple(found)
+
+    def spans(self, statement: Statement) -> tuple[Span, ...]:
+        """The cells that a statement updates, in a grid of any shape."""
+        given = dict(self.regions).get(statement.field)
+        return given or tuple((low, -high) for low, high in self.margins(statement))
 
     def margins(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """Per axis the cells below and above that a statement does not update, in a grid of any shape.
