@@ -27,6 +27,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from bratu import Bratu
 from krylov_tables import (
     Call,
     Table,
@@ -39,7 +40,6 @@ from krylov_tables import (
     vector_table,
 )
 from tilewright.runtime.host import thread_count
-from tilewright.sparse.bratu import Bratu
 
 LENGTHS = (10**5, 10**6, 10**7)
 GRIDS = ((64, 64), (128, 128), (256, 256), (512, 512), (1024, 1024), (32,) * 3, (64,) * 3, (128,) * 3)

@@ -13,8 +13,8 @@ from scipy.linalg import blas
 from scipy.sparse.linalg import cg as scipy_cg
 
 import tilewright as tw
+from bratu import Bratu
 from tilewright.sparse import krylov
-from tilewright.sparse.bratu import Bratu
 from tilewright.sparse.solve import Iteration
 
 Call = Callable[[], Any]

@@ -33,14 +33,13 @@ from mutation_map import IMPORTED, LAYERS, SHARED
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tilewright"
 TESTS = (
-    "schedules/test_*", "codegen/**/test_*", "laws/test_random_*", "runtime/test_execute", "runtime/test_direct",
-    "runtime/test_gpu*", "runtime/test_widths", "runtime/test_calibrate", "runtime/test_cuda",
-    "runtime/test_device_arrays", "runtime/test_energy_micro", "runtime/test_energy_gpu", "verbs/test_pipelines",
-    "verbs/test_align", "verbs/test_table", "verbs/test_annotate*", "verbs/test_wrap", "verbs/test_stencil",
-    "verbs/test_gpu", "verbs/test_run", "verbs/test_calibrate_gpu",
-    "verbs/test_chain", "sparse/test_krylov", "sparse/test_bratu", "sparse/test_dia", "sparse/test_stencil",
-    "costs/test_streaming_gpu", "costs/test_strategies", "costs/test_counts", "costs/test_orthogonal",
-    "costs/test_chain", "report/test_*drawing", "report/test_gpu*",
+    "schedules/**/test_*", "codegen/**/test_*", "laws/test_random_*", "runtime/test_cpu", "runtime/test_session",
+    "runtime/test_widths", "runtime/calibration/test_cpu", "runtime/devices/test_*", "runtime/energy/test_micro",
+    "runtime/energy/test_gpu", "runtime/tables/test_table_gpu", "verbs/pipelines/test_*", "verbs/tables/test_*",
+    "verbs/annotated/test_*", "verbs/chains/test_*", "verbs/running/test_run", "verbs/test_wrap", "verbs/test_stencil",
+    "verbs/test_gpu", "verbs/test_calibrate_gpu", "sparse/test_krylov", "sparse/test_dia",
+    "sparse/test_stencil", "costs/gpu/test_streaming", "costs/test_strategies", "costs/test_traffic",
+    "costs/tables/test_orthogonal", "costs/chains/test_traffic", "report/test_*drawing", "report/test_gpu*",
 )  # fmt: skip
 """Files of tests that reach the two layers."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
@@ -201,7 +200,9 @@ def learn(folder: Path, processes: int) -> Known:
     """Run every file of tests whose map is missing or older than the file."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [path for name in (*TESTS, *RECORDED) for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
-    maps = {path: folder / f"{path.parent.name}_{path.stem}.json" for path in files}
+    maps = {
+        path: folder / ("_".join(path.relative_to(ROOT / "tests").with_suffix("").parts) + ".json") for path in files
+    }
     old = [path for path in files if not maps[path].exists() or maps[path].stat().st_mtime < path.stat().st_mtime]
 
     def record(path: Path) -> None:

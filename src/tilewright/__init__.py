@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.programs.stencil.program import Program
     from tilewright.schedules.tiling import Tiling
     from tilewright.verbs.annotated.annotate import annotate
+    from tilewright.verbs.arrays import PerStep, per_step
     from tilewright.verbs.calibrate import calibrate, sensitivity
     from tilewright.verbs.chains import chain
     from tilewright.verbs.codesign.area import area
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
         exp,
         floor,
         imag,
+        index,
+        inside,
         log,
         maximum,
         minimum,
         real,
         sin,
         sqrt,
+        t,
         tanh,
         where,
     )
@@ -81,15 +85,19 @@ _HOMES = {
         "exp",
         "floor",
         "imag",
+        "index",
+        "inside",
         "log",
         "maximum",
         "minimum",
         "real",
         "sin",
         "sqrt",
+        "t",
         "tanh",
         "where",
     ),
+    "tilewright.verbs.arrays": ("PerStep", "per_step"),
     "tilewright.verbs.pipelines.fusion": ("fuse",),
     "tilewright.verbs.pipelines.pipelines": ("StencilPipeline", "pipeline"),
     "tilewright.verbs.predict": ("choose_tiling", "predict", "select"),
@@ -165,10 +173,15 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "sqrt",
     "tanh",
     "where",
+    "index",
+    "inside",
+    "t",
+    "per_step",
     "diff",
     "laplacian",
     "Alignment",
     "Boundary",
+    "PerStep",
     "Points",
     "Plan",
     "Program",

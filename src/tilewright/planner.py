@@ -55,7 +55,9 @@ def plans(
         if asked is not None:
             _on_cpu(problem, asked, copies=copies)
         return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
-    learned = None if asked is not None else remembered(problem, thread_count(target.threads or None))
+    learned = (
+        None if asked is not None or not problem.plain else remembered(problem, thread_count(target.threads or None))
+    )
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
     plan = Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)
@@ -76,13 +78,13 @@ def batch_plan(
 
     Returns:
         The plan of a kernel that computes many grids; None if grid by grid is as fast, each by all threads, and where
-        only that can be: on GPUs, by NumPy.
+        only that can be: on GPUs, by NumPy, and where scalars vary from step to step.
 
     Raises:
         UsageError: If the tiling does not apply.
         IllegalTilingError: If the tiling that was asked for breaks a dependence.
     """
-    if target.backend != "c" or count < 2:
+    if target.backend != "c" or count < 2 or problem.varying:
         return None
     _check_recurrence(problem)
     asked = parse(tiling) if isinstance(tiling, str) else tiling

@@ -23,6 +23,7 @@ STRUCTURAL = {
     "batches.HEAD": "numbers before the list of what is done to a grid",
     "batches.ENTRY": "numbers of an entry of that list",
     "boxes.vectors._COPIED": "cells of three vectors, of 16 lanes at most: how large an array must be",
+    "sites.PLACES": "lanes of the longest vector: how far beyond an end one may read",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",
     "print.c_widths.WIDTHS": "bytes of the vectors of processors",

@@ -182,12 +182,12 @@ def dies(instant: str) -> None:
     array = tw.distributed.Array((200, 200), comm=COMM)
     original, calls = compute.Computer.run, itertools.count()
 
-    def run(self, problem, arrays, results) -> None:
+    def run(self, problem, arrays, results, done=0) -> None:
         if COMM.Get_rank() == 1 and next(calls) == int(instant.strip("!")):
             if instant.endswith("!"):
                 raise RuntimeError("an accident")
             os.kill(os.getpid(), signal.SIGKILL)
-        original(self, problem, arrays, results)
+        original(self, problem, arrays, results, done)
 
     compute.Computer.run = run
     target = read_target("numpy", 1)

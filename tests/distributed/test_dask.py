@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from tests.distributed.cases import boundary_of, draw, flat, levels_of
+from tests.sampling import some
 
 import tilewright as tw
 
@@ -18,7 +19,7 @@ def no_sparse(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(10))
+@pytest.mark.parametrize("index", some(range(10), 6))
 def test_random_problems(index):
     problem, arrays, scalars = draw(36, index)
     chance = np.random.default_rng(index)

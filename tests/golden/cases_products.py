@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import tilewright as tw
+from bratu_kernel import emit_bratu
 from tilewright.codegen.gpu.energy import energy_source
 from tilewright.codegen.gpu.micro import at_rest, micro_source
 from tilewright.codegen.hysteresis import emit_hysteresis
-from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.codegen.matrices.gpu import emit_dia_gpu, emit_vectors_gpu

@@ -7,17 +7,18 @@ continuous), so that a comparison over many steps says something.
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
 from tilewright.programs.stencil.dependences import Slope, analyse, slopes
-from tilewright.programs.stencil.expression import Value, apply
+from tilewright.programs.stencil.expression import Index, Inside, Read, Scalar, Value, apply
 from tilewright.programs.stencil.problem import Boundary, Problem, Sides
-from tilewright.programs.stencil.program import FieldBuilder, Program, stencil
+from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
 from tilewright.programs.stencil.reference import Array
+from tilewright.programs.stencil.slopes import values_of
 from tilewright.schedules.tiling import NONE, Tiling
 
 FLOATS = ("float32", "float64")
@@ -40,7 +41,7 @@ class LawCase:
         index: Position in the batch.
         problem: What is computed.
         tiling: How it is cut.
-        scalars: Values of the program's scalars.
+        scalars: Values of the program's scalars, of some one for every step.
         strict: Whether the kernel keeps the order of operations and must equal the reference bit for bit.
     """
 
@@ -48,8 +49,13 @@ class LawCase:
     index: int
     problem: Problem
     tiling: Tiling
-    scalars: tuple[tuple[str, complex], ...]
+    scalars: tuple[tuple[str, complex | tuple[complex, ...]], ...]
     strict: bool
+
+    @property
+    def values(self) -> dict[str, complex | Array]:
+        """Values of the scalars; arrays of one per step of those that vary."""
+        return {name: np.asarray(value) if isinstance(value, tuple) else value for name, value in self.scalars}
 
     @property
     def identity(self) -> str:
@@ -115,6 +121,63 @@ def make_case(seed: int, index: int) -> LawCase:
     problem = Problem(program=program, shape=shape, steps=steps, dtype=dtype, boundaries=boundaries)
     scalars = tuple((name, _number(draw, dtype)) for name in program.scalars)
     return LawCase(seed=seed, index=index, problem=problem, tiling=tiling, scalars=scalars, strict=strict)
+
+
+def with_places(case: LawCase) -> LawCase:
+    """The same case, of a program that computes with the cell's place, boxes, the step's number and values per step."""
+    draw = random.Random(f"places/{case.seed}/{case.index}")  # noqa: S311  (reproducible, not secret)
+    problem, program = case.problem, case.problem.program
+    chosen = draw.sample(program.updated, draw.randint(1, len(program.updated)))
+    whole = "int" in problem.dtype
+
+    def moved(value: Value, reads: Sequence[Value]) -> Value:
+        rank = program.rank
+        other = draw.choice(reads) if whole else 0.5 * value + 0.4 * draw.choice(reads)
+        for _ in range(draw.randint(1, 2)):
+            form = draw.choice(("box", "box", "index", "step", "scalar"))
+            if form == "box":
+                condition = _box(draw, rank, problem.shape)
+                value = apply("where", ~condition if draw.random() < 0.2 else condition, other, value)
+            elif form == "index":
+                place = Value(Index(draw.randrange(rank)))
+                value = value + (place if whole else 0.004 * place)
+            elif form == "step":
+                value = value + (Value(Scalar(STEP)) if whole else 0.01 * Value(Scalar(STEP)))
+            else:
+                value = value + (_scalar(draw) if whole else 0.1 * _scalar(draw))
+        clamped = whole and problem.dtype == "int32"
+        return apply("maximum", apply("minimum", value, 1000), -1000) if clamped else value
+
+    values: dict[str, Value] = {}
+    for statement in program.statements:
+        nodes = values_of(statement.tape, Value)
+        reads = [node for node in nodes if isinstance(node.op, Read)]
+        values[statement.field] = moved(nodes[-1], reads) if statement.field in chosen else nodes[-1]
+    made = stencil(program.name, program.rank, values, fields=program.fields)
+    scalars: list[tuple[str, complex | tuple[complex, ...]]] = []
+    for name in made.scalars:
+        if name == STEP:
+            scalars.append((name, tuple(range(problem.steps))))
+        elif draw.random() < 0.6:
+            scalars.append((name, tuple(_number(draw, problem.dtype) for _ in range(problem.steps))))
+        else:
+            scalars.append((name, _number(draw, problem.dtype)))
+    varying = tuple(name for name, value in scalars if isinstance(value, tuple))
+    return replace(case, problem=replace(problem, program=made, varying=varying), scalars=tuple(scalars))
+
+
+def _box(draw: random.Random, rank: int, shape: tuple[int, ...]) -> Value:
+    """A condition on the cell's place: a box with its sides counted from either end, empty and wide ones among them."""
+
+    def end(extent: int) -> int:
+        return draw.choice((draw.randint(0, extent + 2), -draw.randint(1, extent + 2)))
+
+    found: Value | None = None
+    for axis in draw.sample(range(rank), draw.randint(1, rank)):
+        span = Value(Inside(axis, end(shape[axis]), draw.choice((None, end(shape[axis]), end(shape[axis])))))
+        found = span if found is None else found & span
+    assert found is not None
+    return found
 
 
 def _number(draw: random.Random, dtype: str) -> complex:
@@ -220,8 +283,6 @@ def _linear(draw: random.Random, reads: Sequence[Value], constant: Sequence[str]
 
 
 def _scalar(draw: random.Random) -> Value:
-    from tilewright.programs.stencil.expression import Scalar
-
     return Value(Scalar(draw.choice(("a", "b"))))
 
 

@@ -246,7 +246,7 @@ class Poisoned(Workspace):
 def computed(kernel: cpu.CompiledKernel, case: LawCase, shares: list[float] | None = None) -> str:
     """Run a kernel through the package's own run time on poisoned memory; what is wrong, or an empty text."""
     memory = Poisoned()
-    inputs = Inputs(arrays=case.arrays(), scalars=dict(case.scalars))
+    inputs = Inputs(arrays=case.arrays(), scalars=case.values)
     result = cpu.execute(kernel, case.problem, inputs, threads=2, workspace=memory)
     return verdict(case, result, shares) + memory.torn()
 
@@ -259,7 +259,7 @@ def verdict(case: LawCase, result: Mapping[str, Array], shares: list[float] | No
         result: The newest version of every updated field.
         shares: Takes, per field of a case that is not strict, the largest error as a share of the rounding bound.
     """
-    arrays, scalars = case.arrays(), dict(case.scalars)
+    arrays, scalars = case.arrays(), case.values
     if case.strict:
         exact = reference.run(case.problem, arrays, scalars)
         wrong = [field for field in exact if exact[field].tobytes() != np.ascontiguousarray(result[field]).tobytes()]

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.base.dtypes import NARROW
 from tilewright.driver import emit_tilings
@@ -151,8 +152,7 @@ def test_sources_and_receivers_agree_with_the_reference(family: str, seed: int) 
     assert moved >= LEAST_MOVED
 
 
-@pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("family", ["none", "streaming", "overlapped"])
+@pytest.mark.parametrize(("family", "dtype"), covering(["none", "streaming", "overlapped"], NARROW))
 def test_points_of_fields_of_16_bits_agree_with_the_reference(family: str, dtype: str) -> None:
     pytest.importorskip("ml_dtypes")
     drawn = [case for case in drawn_cases(family, seeds()[0], 2 * CASES) if case.problem.dtype.startswith("float")]

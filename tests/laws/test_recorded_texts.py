@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 
+from bratu_kernel import emit_bratu
 from tilewright.base.errors import TilewrightError
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.codegen.gpu.micro import at_rest
@@ -32,7 +33,6 @@ from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops.transforms import Setting
-from tilewright.codegen.matrices.bratu import emit_bratu
 from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.codegen.matrices.gpu import emit_vectors_gpu

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tilings
@@ -45,8 +46,7 @@ def tools():
 
 
 @pytest.mark.skipif(tools() is None, reason="no C compiler")
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("width", "dtype"), covering(list(WIDTHS), ["float32", "float64"]))
 def test_every_width_agrees_with_the_reference(width, dtype):
     features = " ".join(map(str, cpu_features()))
     if NEEDED[width] not in features:

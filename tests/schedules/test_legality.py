@@ -19,6 +19,17 @@ def _problem(name="j2d5pt", shape=(40, 30), steps=10, boundary="fixed"):
     return make_problem(program(name), shape, steps, boundary=boundary)
 
 
+@pytest.mark.parametrize("tiling", ["streaming:t=3,s=16x32", "overlapped:t=3,s=8x32"])
+@pytest.mark.parametrize("part", [{"kept": 4}, {"series": ("k",)}, {"regions": (("u", ((0, 1), (0, 0))),)}])
+def test_tiles_with_memory_of_their_own_do_not_keep_every_state(tiling, part):
+    problem = _problem("heat2d_var")
+    assert isinstance(catalogue.check(problem, parse(tiling)), Legal)
+    verdict = catalogue.check(dataclasses.replace(problem, **part), parse(tiling))
+    assert isinstance(verdict, Violation)
+    assert "every state of 'heat2d_var' is kept or read here" in str(verdict)
+    assert isinstance(catalogue.check(dataclasses.replace(problem, **part), parse("hybrid:t=4,s=4x32")), Legal)
+
+
 def test_a_narrow_base_names_the_dependence():
     verdict = catalogue.check(_problem("star2d3r"), parse("hybrid:t=4,s=2x8"))
     assert isinstance(verdict, Violation)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightError, UsageError
@@ -123,8 +124,13 @@ def test_scalars_of_a_recurrence_are_checked_by_name():
         tw.select(common, bonos=2, **ask)
 
 
-@pytest.mark.parametrize("verb", [*VERBS, lambda program, **rest: tw.tune(program, **{**rest, "machine": "host"})])
-@pytest.mark.parametrize("number", [-0.1j, np.complex64(0.1), np.full(400, 0.1j)], ids=["python", "numpy", "array"])
+@pytest.mark.parametrize(
+    ("verb", "number"),
+    covering(
+        [*VERBS, lambda program, **rest: tw.tune(program, **{**rest, "machine": "host"})],
+        [-0.1j, np.complex64(0.1), np.full(400, 0.1j)],
+    ),
+)
 def test_complex_scalars_need_complex_fields(verb, number):
     """A run makes its fields complex then; models are told the type."""
     turned = tw.stencil(lambda u, alpha=0.1j: alpha * u[0])

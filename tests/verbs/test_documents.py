@@ -29,7 +29,7 @@ def _blocks(text: str, language: str) -> list[str]:
 
 
 DERIVATIONS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "derivations").glob("[!i]*.md"))
-FOLLOWED = ("tutorial", "pipelines", "howto", "points", "waves", "gradients", "numerics", "sums")
+FOLLOWED = ("tutorial", "pipelines", "howto", "points", "places", "waves", "gradients", "numerics", "sums")
 PAGES = ["README.md", *(f"docs/{name}.md" for name in FOLLOWED), *DERIVATIONS]
 
 

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.base.dtypes import arithmetic, is_rounded, limits, numpy_type
@@ -49,8 +50,10 @@ WRAPPING = stencil(
 NARROW = ("int8", "uint8", "int16", "uint16", "uint32")
 
 
-@pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("tiling", ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed", "overlapped"])
+@pytest.mark.parametrize(
+    ("dtype", "tiling"),
+    covering(NARROW, ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed", "overlapped"], times=2),
+)
 def test_whole_numbers_wrap_around_as_in_numpy(dtype, tiling):
     limits = np.iinfo(dtype)
     u = np.random.default_rng(1).integers(limits.min, limits.max, (37, 700), dtype, endpoint=True)
@@ -134,8 +137,7 @@ def close(found, expected, dtype, units):
     assert float(np.abs(found - expected).max()) <= units * float(limits(dtype).eps) * scale
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(("dtype", "boundary"), covering(["complex64", "complex128"], BOUNDARIES))
 def test_complex_numbers_are_those_of_numpy(dtype, boundary):
     u = complex_data(dtype)
     expected = tw.run(diffusion, u, steps=5, a=0.1 - 0.05j, boundary=boundary, backend="numpy")
@@ -145,8 +147,7 @@ def test_complex_numbers_are_those_of_numpy(dtype, boundary):
         close(found, expected, dtype, 20)
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("tiling", TILINGS)
+@pytest.mark.parametrize(("dtype", "tiling"), covering(["complex64", "complex128"], TILINGS))
 def test_several_complex_fields_levels_and_coefficients(dtype, tiling):
     u, v, k = complex_data(dtype), complex_data(dtype)[::-1].copy(), 0.1 * complex_data(dtype)
     given = {"steps": 4, "boundary": ("mirror", ("nearest", "constant:0.5")), "k": k}
@@ -164,8 +165,10 @@ BOX = stencil(
 )
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "bfloat16"])
-@pytest.mark.parametrize("sums", ["inputs", "columns", "winograd", "loop"])
+@pytest.mark.parametrize(
+    ("dtype", "sums"),
+    covering(["complex64", "complex128", "float16", "bfloat16"], ["inputs", "columns", "winograd", "loop"], times=2),
+)
 def test_every_form_of_a_weighted_sum(dtype, sums):
     """Tables of weights, too, hold real numbers of full width."""
     u = complex_data("complex128", (20, 24, 70))
@@ -255,8 +258,7 @@ def test_operators_that_complex_numbers_lack(op):
         tw.run(stencil("none", 1, {"u": apply(op, *args)}), complex_data("complex64", (9,)), steps=1)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(("dtype", "boundary"), covering(["float16", "bfloat16"], BOUNDARIES))
 def test_numbers_of_16_bits_are_rounded_once_per_statement(dtype, boundary):
     """What NumPy makes of float32 copies, rounded after every step, is the result to the last bit of strict runs."""
     u = np.random.default_rng(3).standard_normal((37, 203)).astype(numpy_type(dtype))

@@ -28,12 +28,6 @@ def fuse(
         str | None,
         typer.Option("--fusion", metavar="F", help="One fusion to look at: '(S1, S2) | S3', full or none."),
     ] = None,
-    skeleton: Annotated[
-        bool, typer.Option("--skeleton", help="Print the paper's program skeleton of the best or the given fusion.")
-    ] = False,
-    no_shared: Annotated[
-        bool, typer.Option("--no-shared", help="In the skeleton, read single stencils from global memory (listing 2).")
-    ] = False,
     dtype: Annotated[
         str | None, typer.Option("--dtype", help="Element type of the inputs; float32 by default, uint8 for blend.")
     ] = None,
@@ -74,13 +68,6 @@ def fuse(
         model=model,
         exhaustive=exhaustive,
     )
-    document = plan.to_dict()
-    text = str(plan)
-    if skeleton:
-        found = plan.skeleton(shared=not no_shared)
-        document["skeleton"] = str(found).splitlines()
-        document["actions"] = [str(action) for action in found.actions]
-        text = str(found)
     if as_json:
-        output.emit(document)
-    output.say(text, as_json)
+        output.emit(plan.to_dict())
+    output.say(str(plan), as_json)

@@ -32,7 +32,16 @@ def shot(
     shear: Annotated[
         Path | None, typer.Option("--shear", metavar="FILE", help="A .npy file of speeds of shear waves: elastic.")
     ] = None,
-    layer: Annotated[int, typer.Option("--layer", metavar="N", help="Cells of the sponge around; 0 for none.")] = 20,
+    layer: Annotated[
+        int | None, typer.Option("--layer", metavar="N", help="Cells of a sponge around: 20 by default, 0 for none.")
+    ] = None,
+    cpml: Annotated[
+        int | None, typer.Option("--cpml", metavar="N", help="Cells of a convolutional PML around, in place of it.")
+    ] = None,
+    absorb: Annotated[
+        str | None,
+        typer.Option("--absorb", metavar="SIDES", help="Layers per axis and side: free/cpml:20,sponge:30; or none."),
+    ] = None,
     space_order: Annotated[int, typer.Option("--space-order", help="Order of the differences, 2 to 16.")] = 8,
     time_step: Annotated[
         float | None, typer.Option("--time-step", metavar="S", help="Half of the longest stable one by default.")
@@ -45,7 +54,7 @@ def shot(
 ) -> None:
     """Compute what receivers record of a source in a velocity model.
 
-    Example: tilewright shot v.npy --spacing 10 --source 20,1500 --receiver-depth 20 --time 0.5 -o traces.npz
+    Example: tilewright shot v.npy --spacing 10 --source 20,1500 --receiver-depth 20 --time 0.5 --cpml 20 -o traces.npz
     """
     from tilewright.cli.jobs import shot as job
 
@@ -61,6 +70,8 @@ def shot(
         density=density,
         shear=shear,
         layer=layer,
+        cpml=cpml,
+        absorb=absorb,
         space_order=space_order,
         time_step=time_step,
         interpolation=interpolation,

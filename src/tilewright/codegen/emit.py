@@ -11,10 +11,18 @@ from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
-from tilewright.codegen.sites import Site, cell_function, constants
+from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites, kept_versions
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.codegen.streaming.bands import copies, row_cells, scratch_bytes, streaming_functions, streams
+from tilewright.codegen.streaming.bands import (
+    copies,
+    place_margin,
+    row_cells,
+    scratch_bytes,
+    streaming_functions,
+    streams,
+)
 from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.body import Body
@@ -30,14 +38,22 @@ class StencilLayout:
 
     ``field`` holds a pointer per field to cell zero of its version slot 0; version ``v`` is in slot ``v mod copies``.
     ``size`` holds steps, threads, the extents, the strides of the outer axes and the distance between slots, in
-    elements. ``scalar`` holds the scalars, ``constant`` a pointer per value of ``constants`` to a row of it. Where the
-    problem has points there is a fifth pointer, and ``constant`` goes on: see :mod:`tilewright.codegen.points`.
+    elements. ``scalar`` holds the scalars, a row of them for every step where some vary. ``constant`` holds a pointer
+    per value of ``constants`` to a row of it. Where the problem has points there is a fifth pointer, and ``constant``
+    goes on: see :mod:`tilewright.codegen.points`.
 
     Attributes:
         dtype: Element type.
-        copies: Versions kept per field, in field order.
+        copies: Versions kept per field, in field order; 0 of a field with a version per step, whose pointer is to the
+            version of step 0: that of step ``s`` lies ``s`` slots before it, as states lie in a run that kept them,
+            seen from its end.
         constants: Values for which a row is passed.
-        scratch: Bytes of memory that every thread needs; ``constant`` points to it after its rows.
+        placed: What depends on the cell's place alone: ``constant`` goes on with a pointer each to the number of the
+            first cell of its axis, where a truth value is 0 or 1.
+            Where there are truth values, a pointer to whole numbers follows: the first and the end of the cells along
+            every axis along which none of them changes, and each is what it is in the middle.
+        margin: Numbers that can be read before the first one and after the last one of these.
+        scratch: Bytes of memory that every thread needs; ``constant`` points to it after all these.
         direct: Whether the first steps may read, and the last ones write, arrays of the caller. Then ``size`` goes on
             with two truth values, whether they do, and the strides of the outer axes of those arrays; ``field`` goes on
             with a pointer per field and time level, newest first, and one per updated field to its result. Where
@@ -49,6 +65,8 @@ class StencilLayout:
     dtype: str
     copies: tuple[int, ...]
     constants: tuple[complex, ...]
+    placed: tuple[Placed, ...] = ()
+    margin: int = 0
     scratch: int = 0
     direct: bool = False
     width: int = 0
@@ -110,10 +128,13 @@ def _describe(
     problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool
 ) -> tuple[Site, StencilLayout]:
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
-    key = fingerprint(problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *points)
+    rest = (*points, *([problem.varying] if problem.varying else []))
+    versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
+    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest, *versions)
+    key = fingerprint(*parts)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)
-    kept, scratch = analyse(problem.program).copies, 0
+    kept, scratch = kept_versions(problem), 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
     elif own := cpu.private_memory(_tree(problem, tiling)):
@@ -123,6 +144,8 @@ def _describe(
         copies=kept,
         scratch=scratch,
         constants=constants(problem),
+        placed=problem.program.placed,
+        margin=place_margin(site, tiling) if streams(tiling) else PLACES,
         direct=streams(tiling),
         width=row_cells(site, tiling) if streams(tiling) else 0,
     )
@@ -135,7 +158,8 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
     own = cpu.private_memory(_tree(site.problem, tiling)) is not None
-    helpers = [cell_function(site, field) for field in program.fields]
+    sites = [site] if recurrent else [site, *(inner for _, inner in inner_sites(site)[:1])]
+    helpers = [cell_function(each, field) for each in sites for field in program.fields]
     statements: list[ir.Function] = []
     for number in range(len(program.statements)):
         statements.append(cells_function(site, number))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 from tilewright.programs.tables.table import LOOKUP
 
@@ -35,6 +35,8 @@ class Leaves:
         dtype: Element type.
         read: The value of a read: an element, or a vector of them.
         vector: Whether reads yield vectors.
+        placed: What depends on the cell's place alone: a number or a vector, of which a truth value is whether it is 0,
+            or a condition; None where there is none.
         lookup: An entry of a matrix, of its name, row and column; None where there are none.
         wrapping: Whether sums, differences and products of signed whole numbers are written so that they wrap around
             also in languages where those must not overflow.
@@ -43,6 +45,7 @@ class Leaves:
     dtype: ir.Element
     read: Callable[[Read], ir.Expr]
     vector: bool
+    placed: Callable[[Placed], ir.Expr] | None = None
     lookup: Callable[[str, ir.Expr, ir.Expr], ir.Expr] | None = None
     wrapping: bool = False
 
@@ -84,15 +87,31 @@ class _Lowering:
             self.values.append(self.literal(node.value))
         elif isinstance(node, Scalar):
             self.values.append(ir.Var(scalar_name(node.name), self.scalar_type))
-        elif isinstance(node, Read):
-            self.values.append(self.name(position, self.leaves.read(node)))
         elif position not in self.needed:
             self.values.append(ir.Real(0, self.scalar_type))
+        elif isinstance(node, Read):
+            self.values.append(self.name(position, self.leaves.read(node)))
+        elif isinstance(node, Index | Inside):
+            self.values.append(self.place(position, node))
         elif self.leaves.lookup is not None and node.op.startswith(LOOKUP):
             row, column = (ir.Op(ir.Operator.CONVERT, (self.values[arg],), ir.INDEX) for arg in node.args)
             self.values.append(self.name(position, self.leaves.lookup(node.op[len(LOOKUP) :], row, column)))
         else:
             self.values.append(self.apply(position, node.op, [self.values[arg] for arg in node.args]))
+
+    def place(self, position: int, node: Placed) -> ir.Expr:
+        """What depends on the cell's place alone."""
+        if self.leaves.placed is None:
+            raise UsageError("tw.index and tw.inside have no place here", "pass the numbers as an array")
+        value = self.leaves.placed(node)
+        var = ir.Var(f"{self.prefix}{position}", ir.type_of(value))
+        self.body.append(ir.Let(var, value))
+        if isinstance(node, Index) or self.is_truth(var):
+            return var
+        condition = self.truth(var)
+        truth = ir.Var(f"{self.prefix}{position}_in", ir.type_of(condition))
+        self.body.append(ir.Let(truth, condition))
+        return truth
 
     def result(self, value: ir.Expr) -> ir.Expr:
         """What is stored."""
@@ -241,6 +260,10 @@ class _ComplexLowering(_Lowering):
 
     def result(self, value: ir.Expr) -> ir.Expr:
         return self.as_complex(self.number(value))
+
+    def place(self, position: int, node: Placed) -> ir.Expr:
+        self.position, self.count = position, 1
+        return super().place(position, node)
 
     def literal(self, value: complex) -> ir.Real:
         if isinstance(value, bool):

@@ -3,6 +3,7 @@
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
 from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
+from tilewright.programs.stencil.expression import Index, Inside
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -49,11 +50,26 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         for i, (name, count) in enumerate(zip(program.fields, layout.copies, strict=True))
     ]
     scalars = [f"     scalar[{i}]  {name}" for i, name in enumerate(program.scalars)]
+    if problem.varying:
+        scalars.append(f"     and so on, {len(program.scalars)} numbers for every step of the call")
     rows = [
         f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(layout.constants)
     ]
+    for node in layout.placed:
+        cells = "" if isinstance(node, Index) else f"{node.low}:{'' if node.high is None else node.high}"
+        what = f"whether it is in {cells}" if cells else "itself"
+        number = len(layout.constants) + layout.placed.index(node)
+        rows.append(f"     constant[{number}]  of every index along axis {node.axis} {what}, as a value of the type;")
+        rows.append(f"       {layout.margin} values before and after these may be read")
+    number = len(layout.constants) + len(layout.placed)
+    if any(isinstance(node, Inside) for node in layout.placed):
+        rows.append(
+            f"     constant[{number}]  int64_t numbers: per axis the first cell and the end of a range in which"
+        )
+        rows.append("       which none of these truth values changes, each as it is in the middle; 0 and 0 for none")
+        number += 1
     if layout.scratch:
-        rows.append(f"     constant[{len(rows)}]  {layout.scratch} bytes of memory per thread, on a page boundary")
+        rows.append(f"     constant[{number}]  {layout.scratch} bytes of memory per thread, on a page boundary")
     direct = ("0, 0", strides) if layout.direct else ()
     lines = [
         f"/* {program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",

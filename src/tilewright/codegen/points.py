@@ -14,7 +14,7 @@ Every cell that a tile computes, its neighbours' included, is added to; only its
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site, constants, extent, stride, unpack
+from tilewright.codegen.sites import Site, extent, own_memory, stride, unpack
 from tilewright.programs.stencil.points import PIECE
 
 FIRST, LAST, _K = ir.Var("first"), ir.Var("last"), ir.Var("k")
@@ -48,7 +48,7 @@ def tables(site: Site, field: str) -> list[tuple[int, bool]]:
 def open_table(site: Site, table: int, step: ir.Expr) -> tuple[tuple[ir.Stmt, ...], ir.Var]:
     """Name the parts of a table, and where the numbers of a step start."""
     numbers = ir.Var("numbers", ir.pointer(site.dtype))
-    place = ir.Int(len(constants(site.problem)) + 1 + table)
+    place = ir.Int(own_memory(site.problem) + 1 + table)
     base = ir.Load(site.params[3], place, ir.const_pointer(site.dtype))
     lets = (
         ir.Let(_STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),

@@ -6,16 +6,17 @@ code at the ends of a row maps indices.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Read, Scalar
+from tilewright.programs.stencil.expression import Placed, Read, Scalar, placed
 from tilewright.programs.stencil.problem import Boundary, Problem
 from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode
 
 
@@ -69,17 +70,27 @@ class Site:
 
     def copies(self, field: str) -> int:
         """Versions that are kept of a field."""
-        program = self.problem.program
-        return analyse(program).copies[program.fields.index(field)]
+        return kept_versions(self.problem)[self.problem.program.fields.index(field)]
 
     def slot(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``level`` steps after version ``step``."""
         base = ir.Load(self.params[0], ir.Int(self.problem.program.fields.index(field)), ir.pointer(self.dtype))
+        if field in self.problem.series:
+            return ir.sub(base, ir.mul(step, ir.Var("slot")))
         copies = self.copies(field)
         if copies == 1:
             return base
         version = ir.mod(ir.add(step, level % copies), copies)
         return ir.add(base, ir.mul(version, ir.Var("slot")))
+
+
+def kept_versions(problem: Problem) -> tuple[int, ...]:
+    """Versions that are kept of each field; 0 of those that have one per step, which lie elsewhere."""
+    program = problem.program
+    return tuple(
+        0 if field in problem.series else max(copies, problem.kept) if field in program.updated else copies
+        for field, copies in zip(program.fields, analyse(program).copies, strict=True)
+    )
 
 
 def constants(problem: Problem) -> tuple[complex, ...]:
@@ -88,6 +99,70 @@ def constants(problem: Problem) -> tuple[complex, ...]:
         side.value for sides in problem.boundaries for pair in sides[:-1] for side in pair if side.kind == "constant"
     ]
     return tuple(sorted(set(values), key=lambda value: (value.real, value.imag)))
+
+
+def own_memory(problem: Problem) -> int:
+    """Place, among the pointers to constants, of the one to the threads' own memory.
+
+    It follows the rows of constants, the tables of what depends on the cell's place alone (a number for every index
+    along an axis) and, where there are regions, what :func:`middle` finds.
+    """
+    return len(constants(problem)) + len(problem.program.placed) + bool(conditions(problem.program))
+
+
+def middle(site: Site) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
+    """Per axis the cells, low and high, that no edge of a region is among: of the axes that have regions, in order.
+
+    The run finds them, and passes their pointer behind the tables.
+    """
+    program = site.problem.program
+    number = len(constants(site.problem)) + len(program.placed)
+    base = ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
+    cells = ir.Op(ir.Operator.REINTERPRET, (base,), ir.const_pointer(ir.INDEX))
+    found = [ir.Load(cells, ir.Int(place), ir.INDEX) for place in range(2 * site.rank)]
+    return tuple(zip(found[::2], found[1::2], strict=True))
+
+
+def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
+    """The sites of the programs of the regions' middle, and the axes along which each of them is one."""
+    program, body = site.problem.program, site.body
+    many, stages = len(program.statements), len(analyse(program).stages)
+    return tuple(
+        (
+            axes,
+            Site(
+                problem=replace(site.problem, program=inner),
+                prefix=f"{site.prefix}_inner{number or ''}",
+                strict=site.strict,
+                body=replace(
+                    body,
+                    boxes=body.boxes[many * (number + 1) : many * (number + 2)],
+                    stages=body.stages[stages * (number + 1) : stages * (number + 2)],
+                ),
+            ),
+        )
+        for number, (axes, inner) in enumerate(inner_programs(program))
+    )
+
+
+PLACES = 64
+"""Numbers before and after a table of what depends on the cell's place alone that vectors may read."""
+
+
+def place_name(site: Site, node: Placed) -> ir.Var:
+    """Name of the table of what depends on the cell's place alone."""
+    return ir.Var(f"place_{site.problem.program.placed.index(node)}", ir.const_pointer(site.dtype))
+
+
+def place_table(site: Site, node: Placed) -> ir.Expr:
+    """The table of what depends on the cell's place alone: the number of the first cell of its axis."""
+    number = len(constants(site.problem)) + site.problem.program.placed.index(node)
+    return ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
+
+
+def place_lets(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
+    """Name the tables that a statement uses."""
+    return tuple(ir.Let(place_name(site, node), place_table(site, node)) for node in placed(statement.tape))
 
 
 def extent(axis: int) -> ir.Var:
@@ -102,8 +177,12 @@ def stride(axis: int) -> ir.Var:
 
 def box_bounds(site: Site, statement: Statement) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
     """The cells a statement updates, as IR: ``Problem.update_box`` for any shape."""
-    margins = site.problem.margins(statement)
-    return tuple((ir.Int(low), ir.sub(extent(axis), high)) for axis, (low, high) in enumerate(margins))
+    found: list[tuple[ir.Expr, ir.Expr]] = []
+    for axis, (low, high) in enumerate(site.problem.spans(statement)):
+        first = ir.Int(low) if low >= 0 else ir.largest(ir.sub(extent(axis), -low), 0)
+        last = ir.sub(extent(axis), -high) if high <= 0 else ir.smallest(extent(axis), high)
+        found.append((first, last))
+    return tuple(found)
 
 
 def unpack(site: Site) -> tuple[ir.Stmt, ...]:
@@ -296,11 +375,19 @@ def version_lets(site: Site, versions: Iterable[tuple[str, int]], step: ir.Expr)
     return tuple(lets)
 
 
-def scalar_lets(site: Site, statements: Iterable[Statement]) -> tuple[ir.Stmt, ...]:
-    """Name the program's scalars that some statements use."""
+def scalars_of(site: Site, step: ir.Expr) -> ir.Expr:
+    """Where the scalars of a step lie: where some have a value for every step, each step has a row of all of them."""
+    if not site.problem.varying:
+        return site.params[2]
+    return ir.add(site.params[2], ir.mul(step, len(site.problem.program.scalars)))
+
+
+def scalar_lets(site: Site, statements: Iterable[Statement], step: ir.Expr | None = None) -> tuple[ir.Stmt, ...]:
+    """Name the scalars that some statements use: those of a step, unless the pointer to them is the step's."""
     used = {node.name for each in statements for node in each.tape if isinstance(node, Scalar)}
+    start = site.params[2] if step is None else scalars_of(site, step)
     return tuple(
-        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(site.params[2], ir.Int(i), ir.scalar_of(site.dtype)))
+        ir.Let(ir.Var(scalar_name(name), site.dtype), ir.Load(start, ir.Int(i), ir.scalar_of(site.dtype)))
         for i, name in enumerate(site.problem.program.scalars)
         if name in used
     )

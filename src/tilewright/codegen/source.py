@@ -17,7 +17,9 @@ class EntryPoint:
 
     On a GPU its arguments and its launch are the emitter's; those of a stencil's kernel are, in this order: a pointer
     per field to slot 0 (version ``v`` lies in slot ``v mod copies``), the extents (32 bits), the strides of the outer
-    axes and the distance between slots in elements (64 bits), ``numbers`` (32 bits), and the program's scalars.
+    axes and the distance between slots in elements (64 bits), ``numbers`` (32 bits), and the program's scalars. Those
+    follow a pointer to tables where the program computes with a cell's place or scalars vary, and the number of the
+    first step (32 bits) where they do: see :attr:`tilewright.codegen.gpu.site.GpuSite.tables`.
 
     Attributes:
         entry: Name of the function.

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.costs.transfers.network import Exchange, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
-from tilewright.distributed.windows import check_cut, depths, part
+from tilewright.distributed.windows import check_cut, depths, part, placed
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
@@ -41,6 +41,8 @@ class Task:
         tiling: The tiling, or None for the planner's choice.
         strict: Bit-equal to the untiled order of operations.
         scalars: Values of the program's scalars.
+        done: Steps of earlier tasks.
+        starts: Per axis, where chunks start in the grid.
     """
 
     problem: Problem
@@ -51,6 +53,8 @@ class Task:
     tiling: Tiling | str | None
     strict: bool
     scalars: Mapping[str, Any]
+    done: int
+    starts: tuple[tuple[int, ...], ...]
 
 
 def run(
@@ -108,6 +112,8 @@ def run(
         task = Task(
             problem=problem,
             steps=now,
+            done=done,
+            starts=tuple(tuple(itertools.accumulate(sizes[:-1], initial=0)) for sizes in chunks),
             around=around,
             wrapped=tuple(sorted(wrapped)),
             target=computer.target,
@@ -181,7 +187,8 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
         ends.append((first or axis not in task.around, last or axis not in task.around))
         inner.append(slice(0 if first else below, extent if last else extent - above))
     program = task.problem.program
-    own = part(task.problem, blocks[0].shape, task.steps, ends)
+    starts = [first[number] - cut.start for first, number, cut in zip(task.starts, place, inner, strict=True)]
+    own = placed(part(task.problem, blocks[0].shape, task.steps, ends), task.problem, starts)
     given = iter(blocks)
     arrays = {name: [np.asarray(next(given)) for _ in range(program.history(name))] for name in program.fields}
     results = {name: [np.empty(own.shape, own.dtype) for _ in range(program.history(name))] for name in program.updated}
@@ -193,7 +200,7 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
         scalars=task.scalars,
         make=_prepared,
     )
-    computer.run(own, arrays, results)
+    computer.run(own, arrays, results, task.done)
     return np.stack([each[tuple(inner)] for levels in results.values() for each in levels])
 
 

@@ -52,11 +52,17 @@ class Computer:
     def kernel(self, problem: Problem) -> Kernel:
         """Return the kernel of a window; windows that differ in extents and steps alone share one."""
         if problem.boundaries not in self._kernels:
-            self._kernels[problem.boundaries] = self.make(problem, self.target, self.tiling, strict=self.strict)
+            self._kernels[problem.boundaries] = self.make(
+                replace(problem, part=None), self.target, self.tiling, strict=self.strict
+            )
         return self._kernels[problem.boundaries]
 
     def run(
-        self, problem: Problem, arrays: Mapping[str, Sequence[Array]], results: Mapping[str, Sequence[Array]]
+        self,
+        problem: Problem,
+        arrays: Mapping[str, Sequence[Array]],
+        results: Mapping[str, Sequence[Array]],
+        done: int = 0,
     ) -> None:
         """Compute a window.
 
@@ -64,12 +70,13 @@ class Computer:
             problem: The window's problem.
             arrays: Per field its levels, newest first; they are only read.
             results: Per updated field, arrays for as many levels as are wanted, newest first.
+            done: Steps of the run that lie behind the arrays.
         """
         kernel = self.kernel(problem)
         workspace = self._workspace(kernel)
         ages = max(len(levels) for levels in results.values())
         first = {name: levels[0] for name, levels in results.items()}
-        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first)
+        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done)
         if isinstance(kernel, CpuKernel) and ages == 1:
             cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
             return

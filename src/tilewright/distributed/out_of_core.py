@@ -113,7 +113,7 @@ def _passes(
         target = sets.written(left)
         steps = chosen.steps if left else job.problem.steps - chosen.steps * number
         windows = slabs.slabs(job.problem, chosen, steps)
-        slabs.stream(windows, job.problem.shape[0], source, target, buffers, computer)
+        slabs.stream(windows, job.problem.shape[0], source, target, buffers, computer, done=chosen.steps * number)
         for levels in target.values():
             for rows in levels:
                 rows.sync()
@@ -230,7 +230,7 @@ def _create(path: Path, problem: Problem, chunks: tuple[int, ...]) -> None:
 
 def _key(job: Job, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
     """Return a fingerprint of what is computed, from which files into which."""
-    numbers = {name: complex(value) for name, value in computer.scalars.items()}
+    numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
     places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
     return fingerprint(job.problem, numbers, places)
 

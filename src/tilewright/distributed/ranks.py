@@ -7,7 +7,7 @@ agree first on what is run, so that a mistake on one of them is an error on all 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -323,7 +323,7 @@ def _agree(problem: Problem, arrays: Mapping[str, Sequence[Array]], computer: Co
     first = next(iter(arrays.values()))[0]
     every = [each for levels in arrays.values() for each in levels]
     same = all(each.layout == first.layout and each.comm == first.comm for each in every)
-    numbers = {name: complex(value) for name, value in computer.scalars.items()}
+    numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
     told = first.comm.allgather(fingerprint(problem, numbers, computer.strict, steps) if same else None)
     if None in told:
         raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
@@ -355,9 +355,10 @@ def _advance(
         now = min(steps, problem.steps - done)
         part = ghosts.own.window.problem
         computer.run(
-            Problem(program=part.program, shape=part.shape, steps=now, dtype=part.dtype, boundaries=part.boundaries),
+            replace(part, steps=now),
             current,
             spare,
+            done,
         )
         for name in program.updated:
             current[name], spare[name] = spare[name], current[name]

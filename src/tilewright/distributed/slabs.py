@@ -150,8 +150,15 @@ class Buffers:
         self.written = [make(problem.program.updated) for _ in range(2)]
 
 
-def stream(
-    windows: Sequence[Window], extent: int, source: Levels, target: Levels, buffers: Buffers, computer: Computer
+def stream(  # noqa: PLR0913
+    windows: Sequence[Window],
+    extent: int,
+    source: Levels,
+    target: Levels,
+    buffers: Buffers,
+    computer: Computer,
+    *,
+    done: int = 0,
 ) -> None:
     """Make one pass: read, compute and write all slabs, three at a time.
 
@@ -162,6 +169,7 @@ def stream(
         target: Per updated field what its levels are written into, as many as are wanted.
         buffers: Memory.
         computer: What computes them.
+        done: Steps of earlier passes.
     """
 
     def load(number: int) -> dict[str, list[Array]]:
@@ -191,7 +199,7 @@ def stream(
                 behind[number - 2].result()
             whole = _cut(buffers.written[number % 2], each)
             results = {field: levels[: len(target[field])] for field, levels in whole.items()}
-            computer.run(each.problem, arrays, results)
+            computer.run(each.problem, arrays, results, done)
             behind.append(writer.submit(store, number, results))
         for future in behind:
             future.result()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
-from tilewright.programs.stencil.problem import FIXED, Boundary, Problem, Sides
+from tilewright.programs.stencil.problem import FIXED, Boundary, Part, Problem, Sides
 from tilewright.programs.stencil.program import Program
 
 Range = tuple[int, int]
@@ -166,8 +166,15 @@ def window(problem: Problem, box: Box, steps: int) -> Window:
             spans.append((max(0, low - below), min(extent, high + above)))
             kept.append((low - below <= 0, high + above >= extent))
     shape = tuple(end - start for start, end in spans)
-    inner = part(problem, shape, steps, kept)
+    inner = placed(part(problem, shape, steps, kept), problem, tuple(start for start, _ in spans))
     return Window(problem=inner, span=tuple(spans), box=box)
+
+
+def placed(window: Problem, problem: Problem, start: Sequence[int]) -> Problem:
+    """Say where a window lies in the grid, if the program computes with its cells' places."""
+    if not problem.program.placed:
+        return window
+    return replace(window, part=Part(start=tuple(start), shape=problem.shape))
 
 
 def part(problem: Problem, shape: tuple[int, ...], steps: int, ends: Sequence[tuple[bool, bool]]) -> Problem:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.frontends.trace import Argument, argument_names, updates
 from tilewright.programs.stencil.expression import Apply, Read, Scalar, Tape, Value, as_value, flatten
-from tilewright.programs.stencil.program import FieldBuilder
+from tilewright.programs.stencil.program import FieldBuilder, refuse_places
 from tilewright.programs.tables.table import COLUMN, LOOKUP, ROW, Kind, Recurrence, lookup, recurrence
 
 Outside = Any
@@ -70,6 +70,8 @@ def trace_recurrence(
         ) from error
     values = updates(result, arguments, title)
     tapes = [flatten(value) for value in values.values()]
+    for tape in tapes:
+        refuse_places(tape, f"the recurrence {title!r}")
     kinds = _kinds(title, tapes, tuple(values), {"row": rows, "column": columns})
     unknown = [each for each in (*rows, *columns) if each not in kinds]
     if unknown:

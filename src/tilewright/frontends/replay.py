@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
-from tilewright.programs.stencil.expression import Const, Read, Scalar, Tape, Value, apply, as_value
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.expression import Apply, Read, Scalar, Tape, Value, apply, as_value
+from tilewright.programs.stencil.program import STEP, Program
 
 _LEVELS = {1: "new", -1: "prev", -2: "prev2"}
 
@@ -44,13 +44,13 @@ def _value(tape: Tape, given: Mapping[str, Any]) -> Value:
     """Build a tape's value over other fields and scalars than its own."""
     values: list[Value] = []
     for node in tape:
-        if isinstance(node, Const):
-            values.append(Value(node))
-        elif isinstance(node, Scalar):
+        if isinstance(node, Apply):
+            values.append(apply(node.op, *(values[arg] for arg in node.args)))
+        elif isinstance(node, Scalar) and node.name != STEP:
             values.append(as_value(given[node.name]))
         elif isinstance(node, Read):
             field = given[node.field]
             values.append((getattr(field, _LEVELS[node.level]) if node.level else field)[node.offset])
         else:
-            values.append(apply(node.op, *(values[arg] for arg in node.args)))
+            values.append(Value(node))
     return values[-1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.programs.stencil.expression import Operand, Scalar, Value, as_value, flatten, reads
-from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
+from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, StencilGrid, stencil
 
 RESERVED = frozenset(
     {
@@ -40,6 +40,7 @@ RESERVED = frozenset(
         "model",
         "program",
         "effort",
+        STEP,
     }
 )
 """Argument names that clash with options of ``run``, ``predict`` and ``tune``."""
@@ -120,7 +121,7 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
         name=program.name,
         rank=program.rank,
         fields=program.fields,
-        scalars=tuple(sorted(program.scalars, key=order.__getitem__)),
+        scalars=tuple(sorted(program.scalars, key=lambda each: order.get(each, len(order)))),
         statements=program.statements,
         summary=summary,
         defaults=tuple(defaults.items()),

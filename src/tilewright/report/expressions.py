@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Scalar, Tape
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Leaf, Node, Read, Scalar, Tape
+from tilewright.programs.stencil.program import STEP, Program
 
 _INFIX = {
     "or": ("|", 1),
@@ -26,6 +26,11 @@ LIMIT = 600
 """Longest line of an expression before it is cut."""
 
 
+def arguments_of(program: Program) -> tuple[str, ...]:
+    """Return the scalars that a run is given: not the number of its step."""
+    return tuple(name for name in program.scalars if name != STEP)
+
+
 def describe(program: Program) -> str:
     """Say what a program is: its signature, its counts, and what one step computes.
 
@@ -35,7 +40,7 @@ def describe(program: Program) -> str:
       u <- (u[-1] + u[0] + u[1]) * 0.333333
     """
     defaults = dict(program.defaults)
-    scalars = [f"{name}={defaults[name]:g}" if name in defaults else name for name in program.scalars]
+    scalars = [f"{name}={defaults[name]:g}" if name in defaults else name for name in arguments_of(program)]
     arguments = "; ".join([", ".join(program.fields), *([", ".join(scalars)] if scalars else [])])
     counts = f"{program.loads} loads and {program.flops} flops per cell and step"
     return "\n".join([f"{program.name}({arguments}): {program.rank}D, {counts}", *(f"  {s}" for s in lines(program))])
@@ -81,12 +86,8 @@ def _write(tape: Tape, first: int) -> tuple[list[str], str]:
 
 def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
     """Return a node's text and how tightly it binds."""
-    if isinstance(node, Const):
-        return _number(node.value), _ATOM
-    if isinstance(node, Read):
-        return read_text(node), _ATOM
-    if isinstance(node, Scalar):
-        return node.name, _ATOM
+    if not isinstance(node, Apply):
+        return _leaf(node), _ATOM
     args = [done[arg] for arg in node.args]
     if node.op in _INFIX:
         symbol, strength = _INFIX[node.op]
@@ -97,6 +98,23 @@ def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
         symbol, strength = _PREFIX[node.op]
         return f"{symbol}{_wrap(args[0], strength)}", strength
     return f"{node.op}({', '.join(text for text, _ in args)})", _ATOM
+
+
+def _leaf(node: Leaf) -> str:
+    """Return a leaf's text, as its author wrote it."""
+    match node:
+        case Const():
+            return _number(node.value)
+        case Read():
+            return read_text(node)
+        case Scalar():
+            return "tw.t" if node.name == STEP else node.name
+        case Index():
+            return f"tw.index({node.axis})" + (f" {node.shift:+d}" if node.shift else "")
+        case Inside():
+            cells = f"{node.low or ''}:{'' if node.high is None else node.high}"
+            beside = f" at {node.shift:+d}" if node.shift else ""
+            return f"tw.inside[{':, ' * node.axis}{cells}]{beside}"
 
 
 def _number(value: complex) -> str:

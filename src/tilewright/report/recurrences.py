@@ -40,7 +40,7 @@ def expression(tape: Tape) -> str:
             texts.append(node.name)
         elif isinstance(node, Read):
             texts.append(f"{node.field}[{', '.join(map(str, node.offset))}]")
-        else:
+        elif isinstance(node, Apply):
             texts.append(_applied(node, [(texts[arg], tape[arg]) for arg in node.args]))
     return texts[-1]
 

@@ -15,7 +15,7 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.program import Program
-from tilewright.report.expressions import lines, read_text
+from tilewright.report.expressions import arguments_of, lines, read_text
 
 _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -69,7 +69,7 @@ def program(one: Program) -> RenderableType:
         "what it computes": one.summary or "(no description)",
         "one step": "\n".join(lines(one)),
         "fields": ", ".join(one.fields),
-        "scalars": ", ".join(one.scalars) or "none",
+        "scalars": ", ".join(arguments_of(one)) or "none",
         "loads, flops": f"{one.loads}, {one.flops} per cell and step",
         "reach": reach_text(one),
         "stages": " then ".join(" and ".join(names[i] for i in stage) for stage in analysis.stages),
@@ -89,7 +89,7 @@ def program_dict(one: Program) -> dict[str, object]:
         "rank": one.rank,
         "fields": list(one.fields),
         "updated": list(one.updated),
-        "scalars": list(one.scalars),
+        "scalars": list(arguments_of(one)),
         "defaults": {name: str(v) if isinstance(v, complex) else v for name, v in one.defaults},
         "expression": list(lines(one)),
         "reads": {s.field: [read_text(read) for read in s.reads] for s in one.statements},

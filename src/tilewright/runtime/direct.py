@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
-from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
+from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import MOST_BYTES, bytes_of
 from tilewright.runtime.session import SHARED, Inputs, Runnable, point_tables
 
@@ -101,28 +101,28 @@ def execute(
     try:
         start = buffer.ctypes.data
         versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}
-        places = []
+        starts = []
         for field, count in zip(program.fields, slots, strict=True):
-            places.append(start if count else versions[field][0].ctypes.data)
+            starts.append(start if count else versions[field][0].ctypes.data)
             start += count * plan.distance * problem.itemsize
         callers = [version.ctypes.data for field in program.fields for version in versions[field]]
         packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
-        pointers = [*places, *callers, *(results[field].ctypes.data for field in program.updated)]
+        pointers = [*starts, *callers, *(results[field].ctypes.data for field in program.updated)]
         team = threads if compiled.parallel else 1
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
-        given = [inputs.scalars[name] for name in program.scalars]
-        scalars = np.array([*given, 0], dtype=arithmetic(problem.dtype))
+        scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
+        places = PlaceTables(needs, problem)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
-        values = [*(row.ctypes.data for row in rows), buffer.ctypes.data + own]
+        values = [*(row.ctypes.data for row in rows), *places.addresses, buffer.ctypes.data + own]
         further: tuple[int, ...] = ()
         if tables is not None:
             addresses = tables.before(inputs.first, problem.steps)
             if addresses is not None:
                 values, further = [*values, *addresses.numbers], (addresses.points,)
         constants = np.array(values, dtype=np.uintp)
-        arguments = (fields.ctypes.data, size.ctypes.data, scalars.ctypes.data, constants.ctypes.data)
-        compiled.function(*arguments, *further)
+        start = scalars.ctypes.data + each * inputs.first
+        compiled.function(fields.ctypes.data, size.ctypes.data, start, constants.ctypes.data, *further)
         if tables is not None:
             tables.after(inputs.first, problem.steps)
     finally:

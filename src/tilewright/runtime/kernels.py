@@ -216,7 +216,7 @@ class NumpySession:
             for _ in range(steps):
                 done = self._first + self.steps
                 added = {} if self._points is None else self._points.added(done)
-                self._state = reference.step(self._problem, self._state, self._scalars, added=added)
+                self._state = reference.step(self._problem, self._state, self._scalars, added=added, number=done)
                 if self._points is not None:
                     self._points.record({field: versions[0] for field, versions in self._state.items()}, done)
                 self.steps += 1

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.constants import PAGE
-from tilewright.base.dtypes import arithmetic
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.periodic import Extended
@@ -31,6 +30,7 @@ from tilewright.runtime.memory import (
     spread,
     view,
 )
+from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
@@ -129,6 +129,7 @@ class Session:
         self._address = self._buffer.ctypes.data
         self._arguments = self._fixed_arguments(whole, inputs)
         self._first, self._points = inputs.first, point_tables(problem, inputs, halo, workspace)
+        self._series: dict[str, int] = {}
         self._fill(inputs)
 
     def advance(self, steps: int, *, last: bool = False) -> None:
@@ -177,6 +178,19 @@ class Session:
         self._copy([(self.newest(field), values)])
         self._refresh(iter([(field, 0)]))
 
+    def begin(self, arrays: Mapping[str, Sequence[Array]]) -> None:
+        """Start again from other versions, newest first; fields that no statement updates stay as they are."""
+        self._version = self.steps = 0
+        self._put_in(arrays, [each for each in self._static.copies_in if each[0] in self._static.updated])
+
+    def address(self, field: str, age: int = 0) -> int:
+        """Return where a field's newest version lies, or that ``age`` steps before it while it is kept."""
+        return self._slot(field, age).ctypes.data
+
+    def read_from(self, field: str, address: int) -> None:
+        """Say where a field with a version per step has the next one; those of later steps lie before it."""
+        self._series[field] = address
+
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy one version of every updated field that keeps it to new arrays, or into those given.
 
@@ -211,30 +225,33 @@ class Session:
         inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
         return inner
 
-    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[Array]]:
+    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[object]]:
         """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
-        program, needs = self.problem.program, self._compiled.layout
-        values = [inputs.scalars[name] for name in program.scalars]
-        scalars = np.array([*values, 0], dtype=arithmetic(self.problem.dtype))
+        needs = self._compiled.layout
+        self._scalars = inputs.scalars
+        scalars, self._scalar_bytes = scalar_table(self.problem, inputs.scalars, inputs.first + self.problem.steps)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
-        constants = [*(row.ctypes.data for row in rows), self._address + self._static.own]
-        return scalars.ctypes.data, constants, [scalars, *rows]
+        places = PlaceTables(needs, self.problem, self._halo)
+        constants = [*(row.ctypes.data for row in rows), *places.addresses, self._address + self._static.own]
+        return scalars.ctypes.data, constants, [scalars, *rows, places]
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
-        if not self._flips and self._version:
+        if self._version and (self.problem.series or not self._flips):
             self._restart()
         needs, plan = self._compiled.layout, self._plan
         odd = self._flips and self._version % 2
         shift = plan.slot * plan.itemsize if odd else 0
         starts = [
-            self._address + offset + (shift if copies == 2 else 0)
-            for offset, copies in zip(self._offsets, needs.copies, strict=True)
+            self._address + offset + (shift if copies == 2 else 0) if copies else self._series[field]
+            for field, offset, copies in zip(self.problem.program.fields, self._offsets, needs.copies, strict=True)
         ]
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
         scalars, constants, _ = self._arguments
+        if self._scalar_bytes:
+            scalars = self._scalars_from(self._first + self.steps, steps)
         # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
         sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
         further: tuple[int, ...] = ()
@@ -248,6 +265,15 @@ class Session:
         self._version += steps
         if self._flips:
             self._version %= 2
+
+    def _scalars_from(self, first: int, steps: int) -> int:
+        """Return where the scalars of a step lie, those of so many steps behind one another."""
+        kept = self._arguments[2]
+        table = kept[0]
+        assert isinstance(table, np.ndarray)  # noqa: S101  (made by _fixed_arguments)
+        if first + steps > len(table):  # it goes on beyond the steps of its problem
+            kept[0] = table = scalar_table(self.problem, self._scalars, 2 * (first + steps))[0]
+        return table.ctypes.data + self._scalar_bytes * first
 
     def _invoke(
         self,
@@ -276,20 +302,28 @@ class Session:
         self._version = 0
 
     def _fill(self, inputs: Inputs) -> None:
-        """Copy the first versions in; what a fixed boundary keeps is the same in every version."""
+        """Copy the first versions in."""
+        self._put_in(inputs.arrays, self._static.copies_in)
+        if self._halo is not None:
+            constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
+            self._refresh(itertools.chain(constant, self._history()))
+            self._copy_halo()
+
+    def _put_in(
+        self,
+        arrays: Mapping[str, Sequence[Array]],
+        copies: Sequence[tuple[str, int, tuple[slice, ...] | None, int]],
+    ) -> None:
+        """Copy versions in; what a fixed boundary keeps is the same in every version."""
         pairs = []
-        for field, age, part, source in self._static.copies_in:
-            given = inputs.arrays[field]
+        for field, age, part, source in copies:
+            given = arrays[field]
             values = given[min(source, len(given) - 1)]
             target = self.newest(field, age)
             if part is not None:
                 target, values = target[part], values[part]
             pairs.append((target, values))
         self._copy(pairs)
-        if self._halo is not None:
-            constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)
-            self._refresh(itertools.chain(constant, self._history()))
-            self._copy_halo()
 
     def _copy(self, pairs: Sequence[tuple[Array, Array]]) -> None:
         """Copy arrays to targets, none of which overlap."""
@@ -425,7 +459,8 @@ def _copies_in(
     small = problem.cells * problem.itemsize < _SMALL // 8  # one copy of all cells is cheaper than several of few
     boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
-        yield field, 0, None, 0
+        if count:
+            yield field, 0, None, 0
         if field not in boxes:
             continue
         for age in range(1, count):

@@ -10,27 +10,26 @@ Source: Prajapati et al. 2017, section 3, with the exact pitch ``2 s + r (height
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol
 
-from tilewright.base.intmath import ceil_div
-from tilewright.schedules.tree.affine import Integer, ceiling, least
+from tilewright.schedules.tree.affine import Expr, Integer, Whole, ceiling, expression, least
 
 
-class _Shape(Protocol):
+class _Shape(Protocol[Integer]):
     """What distinguishes a hexagon from a diamond."""
 
     @property
-    def height(self) -> int: ...
+    def height(self) -> Integer: ...
     @property
-    def base(self) -> int: ...
+    def base(self) -> Integer: ...
     @property
-    def pitch(self) -> int: ...
+    def pitch(self) -> Integer: ...
     @property
-    def overhang(self) -> int: ...
+    def overhang(self) -> Integer: ...
     @property
-    def half(self) -> int: ...
+    def half(self) -> Integer: ...
     def grown(self, i: Integer) -> Integer: ...
-    def space_origin(self, colour: Integer, index: Integer | int) -> Integer: ...
+    def space_origin(self, colour: Integer, index: Integer) -> Integer: ...
 
 
 class _TwoColours:
@@ -39,40 +38,40 @@ class _TwoColours:
     __slots__ = ()
 
     @property
-    def half(self: _Shape) -> int:
+    def half(self: _Shape[Integer]) -> Integer:
         """Half the height."""
         return self.height // 2
 
     @property
-    def points(self: _Shape) -> int:
+    def points(self: _Shape[Integer]) -> Integer:
         """Cells of a whole tile, over all its rows."""
         return self.half * self.pitch
 
-    def row(self: _Shape, i: int) -> tuple[int, int]:
+    def row(self: _Shape[Integer], i: Integer) -> tuple[Integer, Integer]:
         """Half-open range of row ``i``, relative to the left end of the first row."""
         return -self.grown(i), self.base + self.grown(i)
 
-    def time_origin(self: _Shape, colour: Integer, phase: Integer) -> Integer:
+    def time_origin(self: _Shape[Integer], colour: Integer, phase: Integer) -> Integer:
         """Logical time of the first row."""
         return phase * self.height - (1 - colour) * self.half
 
-    def space_origin(self: _Shape, colour: Integer, index: Integer | int) -> Integer:
+    def space_origin(self: _Shape[Integer], colour: Integer, index: Integer) -> Integer:
         """Left end of the first row of tile ``index``."""
         return index * self.pitch + colour * (self.base + self.overhang)
 
-    def phases(self: _Shape, colour: int, steps: Integer) -> Integer:
+    def phases(self: _Shape[Integer], colour: int, steps: Integer) -> Integer:
         """Number of phases of a colour that hold any of ``steps`` logical steps (equation 3), or more by one."""
         if steps == 0:
             return steps
         return ceiling(steps if colour else steps + self.half, self.height)
 
-    def tiles(self: _Shape, colour: Integer, extent: Integer) -> Integer:
+    def tiles(self: _Shape[Integer], colour: Integer, extent: Integer) -> Integer:
         """Number of tiles of a colour whose widest row meets ``[0, extent)``; the first one is tile 0."""
-        return ceiling(extent + self.overhang - self.space_origin(colour, 0), self.pitch)
+        return ceiling(extent + self.overhang - self.space_origin(colour, colour * 0), self.pitch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hexagon(_TwoColours):
+class Hexagon(_TwoColours, Generic[Integer]):
     """A hexagonal tile of (time, x).
 
     Attributes:
@@ -81,8 +80,8 @@ class Hexagon(_TwoColours):
         slope: Cells by which a row grows on each side per logical step.
     """
 
-    height: int
-    base: int
+    height: Integer
+    base: Integer
     slope: int
 
     @property
@@ -91,27 +90,31 @@ class Hexagon(_TwoColours):
         return f"hexagons of {self.height} rows, base {self.base}, slope {self.slope}, pitch {self.pitch}"
 
     @property
-    def width(self) -> int:
+    def width(self) -> Integer:
         """Cells of the widest row (the papers' w_tile)."""
-        return self.base + 2 * self.slope * (self.half - 1)
+        return self.base + (self.half - 1) * (2 * self.slope)
 
     @property
-    def pitch(self) -> int:
+    def pitch(self) -> Integer:
         """Distance between neighbouring tiles of one colour."""
         return self.width + self.base
 
     @property
-    def overhang(self) -> int:
+    def overhang(self) -> Integer:
         """Cells by which the widest row extends beyond the first one on each side."""
-        return self.slope * (self.half - 1)
+        return (self.half - 1) * self.slope
 
     def grown(self, i: Integer) -> Integer:
         """Cells by which row ``i`` (0 to ``height - 1``) extends beyond the first one on each side."""
         return least(i, self.height - 1 - i) * self.slope
 
+    def symbolic(self) -> "Hexagon[Expr]":
+        """The same with expressions in place of numbers."""
+        return Hexagon(height=expression(self.height), base=expression(self.base), slope=self.slope)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diamond(_TwoColours):
+class Diamond(_TwoColours, Generic[Integer]):
     """A diamond of (time, x), in two colours, one half a height after the other.
 
     Two staircases of slope ``q / h`` cut the plane, ``h`` being half the height and ``q`` half the pitch: the cell x of
@@ -126,8 +129,8 @@ class Diamond(_TwoColours):
         pitch: Distance between neighbouring tiles of one colour, even; the widest row has one cell less.
     """
 
-    height: int
-    pitch: int
+    height: Integer
+    pitch: Integer
 
     @property
     def note(self) -> str:
@@ -135,17 +138,17 @@ class Diamond(_TwoColours):
         return f"diamonds of {self.height} rows, pitch {self.pitch}"
 
     @property
-    def base(self) -> int:
+    def base(self) -> Integer:
         """Cells of the first row."""
-        return 1
+        return self.pitch * 0 + 1
 
     @property
-    def width(self) -> int:
+    def width(self) -> Integer:
         """Cells of the widest row."""
         return self.pitch - 1
 
     @property
-    def overhang(self) -> int:
+    def overhang(self) -> Integer:
         """Cells by which the widest row extends beyond the first one on each side."""
         return self.pitch // 2 - 1
 
@@ -155,17 +158,21 @@ class Diamond(_TwoColours):
         The staircase goes on rising in the second half; seen from the other end it falls.
         """
         rise = self.pitch // 2
-        whole = rise % self.half == 0
+        whole = rise % self.half in {0, Whole(0)}
         risen = i * (rise // self.half) if whole else i * rise // self.half
         return least(risen, 2 * rise - 1 - risen)
 
+    def symbolic(self) -> "Diamond[Expr]":
+        """The same with expressions in place of numbers."""
+        return Diamond(height=expression(self.height), pitch=expression(self.pitch))
 
-Face = Hexagon | Diamond
+
+Face = Hexagon[int] | Diamond[int]
 """What a prism's tiles look like on (time, axis 0)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skew:
+class Skew(Generic[Integer]):
     """A classic (time-skewed) cut of one axis inside a tile: cell x of row i belongs to tile (x + slope * i) // size.
 
     Attributes:
@@ -173,7 +180,7 @@ class Skew:
         slope: Cells by which a tile moves to the left per logical step.
     """
 
-    size: int
+    size: Integer
     slope: int
 
     def row(self, index: Integer, i: Integer) -> tuple[Integer, Integer]:
@@ -181,10 +188,14 @@ class Skew:
         low = index * self.size - i * self.slope
         return low, low + self.size
 
-    def tiles(self, extent: Integer, height: int) -> Integer:
+    def tiles(self, extent: Integer, height: Integer) -> Integer:
         """Number of tiles that cut ``[0, extent)`` over ``height`` rows."""
-        return ceiling(extent + self.slope * (height - 1), self.size)
+        return ceiling(extent + (height - 1) * self.slope, self.size)
 
-    def delay(self, height: int, tiles: Integer) -> Integer:
+    def delay(self, height: Integer, tiles: Integer) -> Integer:
         """How many tiles to the right a dependence on the band before leads, at most, of so many that there are."""
-        return least(ceil_div(self.slope * height, self.size), tiles - 1) if self.slope else tiles * 0
+        return least(ceiling(height * self.slope, self.size), tiles - 1) if self.slope else tiles * 0
+
+    def symbolic(self) -> "Skew[Expr]":
+        """The same with expressions in place of numbers."""
+        return Skew(size=expression(self.size), slope=self.slope)

@@ -14,7 +14,8 @@ class GpuSchedule:
         threads: Threads per axis of a thread block.
         plane_threads: Threads of a block that computes a plane of a recurrence, a line of cells each.
         copy_threads: Threads of a block that refreshes the periodic copies around a grid, a cell each.
-        rows: Of a prism, per statement, the cells of a column that a thread computes together.
+        rows: Per statement, the cells of a column along axis 0 that a thread computes together: of a prism, and where
+            time is not tiled.
         pieces: Of a prism, the most pieces in which a version of a field is loaded; more are loaded as one.
         copy_unroll: Of a prism, the unroll factor of the loops that bring whole tiles on chip and write them back.
         written: Of a streaming tile, whether whole tiles have a kernel of their own, with everything written out.
@@ -28,3 +29,13 @@ class GpuSchedule:
     pieces: int = 1
     copy_unroll: int = 1
     written: bool = False
+
+    @property
+    def column(self) -> int:
+        """Cells along axis 0 that a thread computes where time is not tiled."""
+        return max(self.rows, default=1)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Cells per axis that a block computes where time is not tiled."""
+        return (self.threads[0] * self.column, *self.threads[1:])

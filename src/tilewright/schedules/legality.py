@@ -76,6 +76,17 @@ def untileable(problem: Problem) -> Violation | None:
     return None
 
 
+def without_own_memory(problem: Problem) -> Violation | None:
+    """Say why no tile can compute in memory of its own: all versions of a step belong into the grid's."""
+    if problem.plain:
+        return None
+    return Violation(
+        reason=f"every state of {problem.program.name!r} is kept or read here, or some cells alone are updated, which "
+        "tiles with memory of their own cannot do",
+        hint="use the tiling hybrid or none",
+    )
+
+
 def broken(problem: Problem, tree: Node) -> Dependence | None:
     """Return a dependence that a tree breaks whose tiles compute in the grid's memory, or None; recurrences aside.
 

@@ -8,6 +8,7 @@ Source: Grosser et al., "Hybrid hexagonal/classical tiling for GPUs" (CGO 2014),
 """
 
 from dataclasses import dataclass, replace
+from typing import Generic
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_shape
@@ -16,7 +17,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.legality import Verdict, untileable, verdict
 from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.tree.affine import STEPS, Expr, Name, Whole, extent_of, least, most
+from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
 DIAMOND = "diamond"
@@ -26,8 +27,8 @@ MAX_HEIGHT = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prism:
-    """The geometry of a prism in logical steps.
+class Prism(Generic[Integer]):
+    """The geometry of a prism in logical steps, in numbers or in expressions.
 
     Attributes:
         hexagon: The hexagon, or the diamond, on (time, axis 0).
@@ -35,12 +36,17 @@ class Prism:
         stages: Logical steps per time step. Row ``i`` of a hexagon always runs stage ``i % stages``.
     """
 
-    hexagon: Face
-    skews: tuple[Skew, ...]
+    hexagon: Hexagon[Integer] | Diamond[Integer]
+    skews: tuple[Skew[Integer], ...]
     stages: int
 
+    def symbolic(self) -> "Prism[Expr]":
+        """The same with expressions in place of numbers."""
+        skews = tuple(skew.symbolic() for skew in self.skews)
+        return Prism(hexagon=self.hexagon.symbolic(), skews=skews, stages=self.stages)
 
-def geometry(problem: Problem, tiling: Tiling) -> Prism:
+
+def geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
     """Return the prism of a completed tiling, with the slopes that the problem's dependences ask for."""
     stages = len(analyse(problem.program).stages)
     first, *rest = slopes(problem)
@@ -112,12 +118,47 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     Inside a tile the classic cuts run in sequence, inside such a cut the rows of the face follow each other in time.
     """
     cut = geometry(problem, tiling)
-    face, total = cut.hexagon, Name("total")
-    wave, colour, start, left = Name("wave"), Name("colour"), Name("start"), Name("left")
+    return Mark(cut.hexagon.note, wavefronts(cut.symbolic()))
+
+
+def parametric(cut: Prism[int]) -> Prism[Expr]:
+    """Return prisms of all sizes: those of a prism are what :func:`parameters` gives for their names.
+
+    Raises:
+        IllegalTilingError: If they are of diamonds.
+    """
+    height, base, *sizes = map(Name, parameters(cut))
+    face: Hexagon[Expr] = Hexagon(height=height, base=base, slope=hexagon_of(cut).slope)
+    skews = tuple(Skew(size=size, slope=skew.slope) for size, skew in zip(sizes, cut.skews, strict=True))
+    return Prism(hexagon=face, skews=skews, stages=cut.stages)
+
+
+def hexagon_of(cut: Prism[int]) -> Hexagon[int]:
+    """Return the hexagon of a prism of parametric size.
+
+    Raises:
+        IllegalTilingError: If it is a diamond.
+    """
+    if not isinstance(cut.hexagon, Hexagon):
+        raise IllegalTilingError("diamonds of parametric size have no GPU kernel", "write variant=fixed")
+    return cut.hexagon
+
+
+def parameters(cut: Prism[int]) -> dict[str, int]:
+    """Return the sizes of a prism by the names that stand for them in one of parametric size."""
+    sizes = {f"size{axis}": skew.size for axis, skew in enumerate(cut.skews, 1)}
+    return {"height": cut.hexagon.height, "base": cut.hexagon.base, **sizes}
+
+
+def wavefronts(cut: Prism[Expr]) -> Node:
+    """Return the wavefronts of prisms; the tree of a tiling has a note around them."""
+    face, skews = cut.hexagon, cut.skews
+    total, wave, colour = Name("total"), Name("wave"), Name("colour")
+    start, left = Name("start"), Name("left")
     tau, row, grow = Name("tau"), Name("row"), Name("grow")
     names: list[tuple[str, Expr]] = [("row", tau - start), ("grow", face.grown(row))]
     box: list[tuple[Expr, Expr]] = [(left - grow, left + face.base + grow)]
-    for axis, skew in enumerate(cut.skews, 1):
+    for axis, skew in enumerate(skews, 1):
         low = skew.row(Name(f"classic{axis}"), row)[0]
         names.append((f"from{axis}", low))
         box.append((Name(f"from{axis}"), Name(f"from{axis}") + skew.size))
@@ -127,17 +168,17 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
         high=least(start + face.height, total),
         child=nest(logical_step(tau, cut.stages, tuple(box)), *names),
     )
-    for axis in range(len(cut.skews), 0, -1):
-        cuts = cut.skews[axis - 1].tiles(extent_of(axis), face.height)
+    for axis in range(len(skews), 0, -1):
+        cuts = skews[axis - 1].tiles(extent_of(axis), face.height)
         inside = Loop(name=f"classic{axis}", low=Whole(0), high=cuts, child=inside, subtile=True)
     tiles = Parallel(
         (Range("tile", Whole(0), face.tiles(colour, extent_of(0))),),
         Let("left", face.space_origin(colour, Name("tile")), inside),
     )
-    wavefronts = Loop(
+    waves = Loop(
         name="wave",
         low=Whole(0),
         high=face.phases(0, total) * 2,
         child=nest(tiles, ("colour", wave % 2), ("start", face.time_origin(colour, wave // 2))),
     )
-    return Mark(face.note, Let("total", STEPS * cut.stages, wavefronts))
+    return Let("total", STEPS * cut.stages, waves)

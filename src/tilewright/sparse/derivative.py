@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 
 Number = Any
@@ -29,13 +29,18 @@ class Dual:
 
 
 def differentiate(
-    tape: Tape, read: Callable[[Read], Number], scalars: Mapping[str, Number], unknown: frozenset[str], *, linear: bool
+    tape: Tape,
+    read: Callable[[Read | Placed], Number],
+    scalars: Mapping[str, Number],
+    unknown: frozenset[str],
+    *,
+    linear: bool,
 ) -> Dual:
     """Evaluate a tape and its derivatives.
 
     Args:
         tape: The expression.
-        read: Values of a read over the cells.
+        read: Values of a read, or of what depends on the place alone, over the cells.
         scalars: Values of the scalars.
         unknown: Fields by whose reads to differentiate.
         linear: Refuse an expression that is not linear in the unknowns.
@@ -54,6 +59,8 @@ def differentiate(
             done.append(Dual(value=scalars[node.name], slopes={}))
         elif isinstance(node, Read):
             done.append(Dual(value=read(node), slopes={node: 1.0} if node.field in unknown else {}))
+        elif isinstance(node, Index | Inside):
+            done.append(Dual(value=read(node), slopes={}))
         else:
             done.append(_apply(node, [done[arg] for arg in node.args], linear=linear))
     return done[-1]

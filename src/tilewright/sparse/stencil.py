@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
-from tilewright.programs.stencil.program import Program, Statement, with_coefficients
-from tilewright.programs.stencil.reference import map_index, pad
+from tilewright.programs.stencil.program import STEP, Program, Statement, with_coefficients
+from tilewright.programs.stencil.reference import map_index, over_box, pad
 from tilewright.sparse.derivative import Number, differentiate
 from tilewright.sparse.dia import Dia, length, room
 
@@ -108,8 +108,10 @@ def from_stencil(
         if not all(low < high for low, high in box):
             continue
 
-        def read(node: Read, box: tuple[tuple[int, int], ...] = box) -> Array:
-            return _shifted(setting, node, box)
+        def read(node: Read | Placed, box: tuple[tuple[int, int], ...] = box) -> Array:
+            if isinstance(node, Read):
+                return _shifted(setting, node, box)
+            return over_box(node, box, setting.problem, np.dtype(np.float64))
 
         with np.errstate(all="ignore"):
             dual = differentiate(statement.tape, read, setting.scalars, unknown, linear=setting.linear)
@@ -142,6 +144,8 @@ def _setting(
         raise UsageError(f"components is a whole number of at least 1, got {components!r}")
     values = {**dict(program.defaults), **values}
     program = with_coefficients(program, tuple(name for name in program.scalars if np.ndim(values.get(name, 0)) > 0))
+    if STEP in program.scalars:
+        raise UsageError(f"{program.name!r} computes with tw.t, the number of a step, so it has no one matrix")
     problem = make_problem(program, shape, 1, dtype, boundary)
     known = [name for name in program.fields if name not in program.updated]
     wanted = (*program.scalars, *known)

@@ -16,13 +16,15 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import DTYPES
-from tilewright.programs.stencil.program import Program, with_coefficients
+from tilewright.programs.stencil.program import STEP, Program, with_coefficients
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.session import Inputs
 
 Array = npt.NDArray[Any]
 _TWO_BYTES = np.dtype("V2")
+_KINDS = {"b": False, "i": 0, "u": 0, "f": 0.0, "V": 0.0, "c": 0j}
+"""What stands for values of a kind that decide an element type no more than a number of Python's does."""
 _PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
 """Element types that arrays keep whatever the program, with their names, which NumPy takes a while to make."""
 
@@ -37,6 +39,7 @@ class Given:
         scalars: Values of the remaining scalars.
         shape: The common shape.
         dtype: Element type to compute in.
+        varying: Scalars that have a value for every step, the step's number among them; arrays of shape (steps,).
     """
 
     program: Program
@@ -44,13 +47,72 @@ class Given:
     scalars: Mapping[str, Any]
     shape: tuple[int, ...]
     dtype: str
+    varying: tuple[str, ...] = ()
 
     def inputs(self, out: Mapping[str, Array] | None = None) -> Inputs:
         """Return what a kernel starts from, and the arrays that it is to write into, if any, by field."""
         return Inputs(arrays=self.versions, scalars=self.scalars, out=out)
 
 
-def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], dtype: Any = None) -> Given:  # noqa: ANN401
+@dataclass(frozen=True, slots=True, eq=False)
+class PerStep:
+    """Values of a scalar, one for every step; shape (steps,)."""
+
+    values: Array
+
+
+def per_step(values: Any) -> PerStep:  # noqa: ANN401
+    """Say of an array that it holds a scalar's values, one for every step of a run.
+
+    ``run`` takes an array of as many values as there are steps so by itself, unless they could as well be a
+    coefficient's along the last axis of the grid.
+
+    Args:
+        values: Numbers, of shape (steps,).
+
+    Raises:
+        ArrayError: If it is no array of numbers of one axis.
+    """
+    array = as_array(values, "per_step")
+    if array.ndim != 1:
+        raise ArrayError(f"a scalar's values per step have one axis, got the shape {_text(array.shape) or '()'}")
+    return PerStep(array)
+
+
+def _split_varying(
+    program: Program, values: dict[str, Any], shape: tuple[int, ...], steps: int | None
+) -> dict[str, Array]:
+    """Take the scalars with a value for every step out of some values."""
+    found: dict[str, Array] = {}
+    for name, value in list(values.items()):
+        said = isinstance(value, PerStep)
+        array = value.values if isinstance(value, PerStep) else value
+        if not said:
+            if not isinstance(array, np.ndarray) or array.shape != (steps,) or array.shape in {(1,), shape}:
+                continue
+            if array.shape == shape[-1:]:
+                raise UsageError(
+                    f"{name!r} has {len(array)} values, which may be one per step or a coefficient along the last axis",
+                    f"write {name}=tw.per_step(values) or {name}=values[None, :]",
+                )
+        if steps is None or array.shape != (steps,):
+            raise ArrayError(f"{name!r} has a value for each of {len(array)} steps, the run has {steps or 'one state'}")
+        found[name] = array
+        del values[name]
+    if STEP in program.scalars:
+        if steps is None:
+            raise UsageError(f"{program.name!r} computes with tw.t, the number of a step, and here there are no steps")
+        found[STEP] = np.arange(steps)
+    return found
+
+
+def gather(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    dtype: Any = None,  # noqa: ANN401
+    steps: int | None = None,
+) -> Given:
     """Check arrays and scalars.
 
     Args:
@@ -58,6 +120,7 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
         arrays: One per field, in field order: anything NumPy can read, or a tuple of several time levels, newest first.
         scalars: By name; one that is an array makes a coefficient field.
         dtype: Element type to compute in; by default what NumPy's promotion rules say.
+        steps: Steps of the run, for scalars with a value for every one of them.
 
     Raises:
         ArrayError: If an array does not fit.
@@ -70,13 +133,14 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
             f"{program.name!r} takes {wanted}, got {len(arrays)}",
             f"scalars are given by name: {program.scalars[0]}=…" if program.scalars else "",
         )
-    missing = [name for name in program.scalars if name not in values]
+    missing = [name for name in program.scalars if name not in values and name != STEP]
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
+    versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
+    varying = _split_varying(program, values, _shape_of(program, versions), steps)
     coefficients: dict[str, Any] = {
         name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)
     }
-    versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
     versions |= {name: (value,) for name, value in coefficients.items()}
     plain = {name: value for name, value in values.items() if name not in coefficients}
     full = with_coefficients(program, tuple(coefficients))
@@ -88,8 +152,16 @@ def gather(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], 
     }
     every = [(field, array) for field in full.fields for array in versions[field]]
     _check_shapes(full, every, shape)
-    chosen = _dtype(full, every, plain, dtype)
-    return Given(program=full, versions=versions, scalars=plain, shape=shape, dtype=chosen)
+    weak = {name: _KINDS[values.dtype.kind] for name, values in varying.items()}
+    chosen = _dtype(full, every, {**plain, **weak}, dtype)
+    return Given(
+        program=full,
+        versions=versions,
+        scalars={**plain, **varying},
+        shape=shape,
+        dtype=chosen,
+        varying=tuple(name for name in full.scalars if name in varying),
+    )
 
 
 def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Program, dict[str, Any]]:
@@ -108,6 +180,7 @@ def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Pr
         UsageError: If a name is none of the program's scalars, or a value is complex and the fields are not.
     """
     values = scalar_values(program, scalars)
+    values = {name: value for name, value in values.items() if not isinstance(value, PerStep)}
     for name, value in values.items():
         if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
             raise UsageError(f"{name!r} is complex, so the dtype is complex64 or complex128, got {dtype!r}")
@@ -267,7 +340,7 @@ def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any
         ArrayError: If a value is neither a number nor an array of numbers.
         UsageError: If a name is none of the program's scalars.
     """
-    unknown = [name for name in scalars if name not in program.scalars]
+    unknown = [name for name in scalars if name not in program.scalars or name == STEP]
     if unknown:
         raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", hint_for_name(program, unknown[0]))
     given = {**dict(program.defaults), **scalars}
@@ -276,7 +349,7 @@ def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any
         if name not in given:
             continue
         value = given[name]
-        if isinstance(value, bool | int | float | complex):
+        if isinstance(value, bool | int | float | complex | PerStep):
             values[name] = value
             continue
         array = read_array(value, name)

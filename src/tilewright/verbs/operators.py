@@ -4,7 +4,11 @@ Each takes traced values, un-indexed arguments or plain numbers, and returns a t
 same names work on traced values too, except ``numpy.where``.
 """
 
-from tilewright.programs.stencil.expression import Operand, Value, apply
+from types import EllipsisType
+
+from tilewright.base.errors import TraceError
+from tilewright.programs.stencil.expression import Const, Index, Inside, Operand, Scalar, Value, apply
+from tilewright.programs.stencil.program import STEP
 
 
 def sqrt(x: Operand) -> Value:
@@ -81,3 +85,75 @@ def where(condition: Operand, x: Operand, y: Operand) -> Value:
         3
     """
     return apply("where", condition, x, y)
+
+
+def index(axis: int) -> Value:
+    """Index of the cell in the grid along an axis, counted from 0.
+
+    It is a whole number that becomes one of the program's element type as NumPy's ``astype`` makes it: from 2^24 on
+    float32 rounds it, and int8 wraps around. Its derivative by anything is zero.
+
+    Args:
+        axis: An axis of the program; negative ones count from the last.
+
+    Raises:
+        TraceError: If the axis is no whole number, or none of the program's.
+
+    Examples:
+        >>> import numpy as np
+        >>> import tilewright as tw
+        >>> tw.run(lambda u: u[0] + tw.index(0), np.zeros(4), steps=2)
+        array([0., 2., 4., 6.])
+    """
+    return Value(Index(_whole(axis, "tw.index takes the number of an axis")))
+
+
+t = Value(Scalar(STEP))
+"""The number of the step that is computed: 0 in the first step of a run, one more in every further one."""
+
+
+class _Box:
+    """What :data:`inside` is: indexed with slices, it says which cells lie in a box."""
+
+    __slots__ = ()
+
+    def __getitem__(self, box: "slice | int | EllipsisType | tuple[slice | int | EllipsisType, ...]") -> Value:
+        parts = box if isinstance(box, tuple) else (box,)
+        gap = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
+        found: Value | None = None
+        for place, part in enumerate(parts):
+            axis = place if place < gap else place - len(parts)
+            span = None if place == gap else _span(part, axis)
+            if span is not None:
+                found = Value(span) if found is None else found & Value(span)
+        return Value(Const(True)) if found is None else found
+
+
+inside = _Box()
+"""Whether the cell lies in a box, written as a slice of an array of the grid's shape: ``tw.inside[:20, 5:-5]``.
+
+Negative numbers count from the end of an axis, axes that are left out are whole, and ``...`` stands for whole axes.
+``tw.where(tw.inside[:20], a, b)`` computes ``a`` in the box and ``b`` elsewhere. A cell is updated where all reads of
+both are inside a ``fixed`` boundary.
+"""
+
+
+def _span(part: object, axis: int) -> Inside | None:
+    """The range of an entry of a box; None for a whole axis."""
+    if isinstance(part, slice):
+        if part.step is not None and _whole(part.step, _BOX) != 1:
+            raise TraceError(f"a box of tw.inside takes every cell of its ranges, got a step of {part.step}")
+        low = 0 if part.start is None else _whole(part.start, _BOX)
+        high = None if part.stop is None else _whole(part.stop, _BOX)
+        return None if low == 0 and high is None else Inside(axis, low, high)
+    place = _whole(part, _BOX)
+    return Inside(axis, place, place + 1 if place != -1 else None)
+
+
+_BOX = "a box of tw.inside is made of slices and whole numbers"
+
+
+def _whole(value: object, what: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TraceError(f"{what}, got {value!r:.60}", "such as tw.index(0) and tw.inside[:20, 5:-5]")
+    return int(value.__index__())

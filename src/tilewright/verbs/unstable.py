@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tilewright.programs.stencil import stability
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -20,6 +22,7 @@ def warn_if_unstable(problem: Problem, scalars: Mapping[str, Any]) -> None:
         problem: The problem.
         scalars: Values of the program's scalars, as far as they are known.
     """
+    scalars = {name: value for name, value in scalars.items() if not np.ndim(value)}
     key = (id(problem.program), *scalars.values())
     if _STABLE.get(key) is problem.program or not problem.rounds:
         return

@@ -1,8 +1,9 @@
 """Absorbing layers around a model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -98,12 +99,31 @@ class CPML:
         return decay, gain
 
 
+@dataclass(frozen=True, slots=True)
+class FreeSurface:
+    """A surface without traction, through the centres of a side's outermost cells: waves come back from it.
+
+    Beyond it lie images: the pressure, or the stresses that meet the surface, are there what they are as far inside,
+    with the other sign (A. R. Levander, "Fourth-order finite-difference P-SV seismograms", Geophysics 53 (1988),
+    1425-1436, for stresses).
+
+    Attributes:
+        width: Cells around the model: 0.
+    """
+
+    width: ClassVar[int] = 0
+
+
+FREE = FreeSurface()
+"""The free surface."""
+
+
 def _check_width(width: int) -> None:
     if isinstance(width, bool) or not isinstance(width, int) or width < 1:
         raise UsageError(f"a layer is at least one cell wide, got {width!r}")
 
 
-Side = Sponge | CPML | None
+Side = Sponge | CPML | FreeSurface | None
 Layers = Side | Sequence[Side | Sequence[Side]]
 """One for all sides, or per axis one for both, or a pair: before the first cell and behind the last."""
 
@@ -114,7 +134,7 @@ def sides_of(layers: Layers, rank: int) -> tuple[tuple[Side, Side], ...]:
     Raises:
         UsageError: If they are not as :data:`Layers` says.
     """
-    if layers is None or isinstance(layers, Sponge | CPML):
+    if layers is None or isinstance(layers, Sponge | CPML | FreeSurface):
         return ((layers, layers),) * rank
     if not isinstance(layers, Sequence) or len(layers) != rank:
         raise UsageError(
@@ -124,10 +144,41 @@ def sides_of(layers: Layers, rank: int) -> tuple[tuple[Side, Side], ...]:
     found: list[tuple[Side, Side]] = []
     for entry in layers:
         pair = tuple(entry) if isinstance(entry, Sequence) else (entry, entry)
-        if len(pair) != 2 or not all(side is None or isinstance(side, Sponge | CPML) for side in pair):
+        if len(pair) != 2 or not all(isinstance(side, Sponge | CPML | FreeSurface | None) for side in pair):
             raise UsageError(f"an axis has one layer or two, below and above, got {entry!r:.60}")
         found.append((pair[0], pair[1]))
     return tuple(found)
+
+
+def parse_layers(text: str) -> Layers:
+    """Parse layers as the command line writes them.
+
+    ``sponge:20``, ``cpml:20``, ``free`` or ``none``; per axis ``cpml:20,sponge:30``; per side ``free/cpml:20``.
+
+    Raises:
+        UsageError: If a part is no layer.
+
+    >>> parse_layers("free/cpml:20,sponge")
+    ((FreeSurface(), CPML(width=20, frequency=None, reflection=1e-06)), Sponge(width=20, decay=None))
+    """
+    axes = tuple(
+        _side(parts[0]) if len(parts) == 1 else tuple(map(_side, parts))
+        for parts in (entry.split("/") for entry in text.split(","))
+    )
+    return axes[0] if len(axes) == 1 and not isinstance(axes[0], tuple) else axes
+
+
+def _side(text: str) -> Side:
+    kind, _, width = text.strip().lower().partition(":")
+    makes: dict[str, Callable[[int], Side]] = {"sponge": Sponge, "cpml": CPML}
+    try:
+        if kind in makes:
+            return makes[kind](int(width) if width else 20)
+    except ValueError:
+        raise UsageError(f"the width of a layer is a number of cells, got {width!r}", "write cpml:20") from None
+    if kind not in {"free", "none"} or width:
+        raise UsageError(f"a layer is sponge, cpml, free or none, got {text!r}", "write free/cpml:20,cpml:20")
+    return FREE if kind == "free" else None
 
 
 def taper_of(sides: Sequence[tuple[Side, Side]], shape: Sequence[int]) -> Floats:

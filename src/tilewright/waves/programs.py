@@ -5,11 +5,12 @@ Staggered grids: of a field that is half a cell further along some axes, index i
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.programs.stencil.differences import diff, laplacian
-from tilewright.programs.stencil.expression import Value
+from tilewright.programs.stencil.expression import Inside, Leaf, Read, Value, apply, flatten
 from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
+from tilewright.programs.stencil.slopes import values_of
 from tilewright.waves.models import check_order
 
 AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}
@@ -17,7 +18,12 @@ AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}
 
 
 def acoustic(
-    spacing: Sequence[float], space_order: int = 8, *, damped: bool = True, absorbed: Sequence[int] = ()
+    spacing: Sequence[float],
+    space_order: int = 8,
+    *,
+    damped: bool = True,
+    absorbed: Sequence[int] = (),
+    free: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """Build the acoustic wave equation of constant density, ``u_tt = v^2 laplacian(u)``.
 
@@ -30,13 +36,15 @@ def acoustic(
         space_order: Order of the Laplacian, even.
         damped: Whether there is a taper, which multiplies new values, and old ones where they are read.
         absorbed: Axes with a :class:`~tilewright.waves.layers.CPML`, in ascending order.
+        free: Sides with a free surface, each an axis and 0 or 1, below or above. u is run with ``mirror`` there, which
+            the program turns into images of the other sign.
 
     Returns:
         A program of the fields u (two time levels), per absorbed axis the memories ``u_a`` (half a cell further along
         it) and ``u_aa``, m = (v dt)^2, if damped, the taper g, then what :func:`absorption_fields` names.
     """
     rank, order = len(spacing), check_order(space_order)
-    parts = _Parts(spacing, order, damped=damped, absorbed=absorbed)
+    parts = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free)
     u, at = parts.field("u"), (0,) * rank
     curved = laplacian(u, order, tuple(spacing))
     for axis in absorbed:
@@ -47,11 +55,16 @@ def acoustic(
         curved = curved + (change + memory)
     old = parts.here("g") * u.prev[at] if damped else u.prev[at]
     parts.values["u"] = parts.tapered(2.0 * u[at] - old + parts.here("m") * curved)
-    return parts.program(f"acoustic{rank}d", ("u",), ("m",))
+    return parts.program(f"acoustic{rank}d", ("u",), ("m",), {axis: ("u",) for axis, _ in free})
 
 
 def pressure(
-    spacing: Sequence[float], space_order: int = 8, *, damped: bool = True, absorbed: Sequence[int] = ()
+    spacing: Sequence[float],
+    space_order: int = 8,
+    *,
+    damped: bool = True,
+    absorbed: Sequence[int] = (),
+    free: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """Build the acoustic wave equation of any density, as pressure and velocities on a staggered grid.
 
@@ -63,6 +76,7 @@ def pressure(
         space_order: Order of the differences.
         damped: Whether there is a taper.
         absorbed: As for :func:`acoustic`.
+        free: The same, below axes alone. p is run with ``mirror`` there, the velocity along the axis with ``reflect``.
 
     Returns:
         A program of p, a velocity per axis (half a cell further along it), the memories of derivatives along absorbed
@@ -70,17 +84,23 @@ def pressure(
         c^2``, if damped, g, and what :func:`absorption_fields` names.
     """
     rank, order = len(spacing), check_order(space_order)
-    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed), AXES[rank]
+    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free), AXES[rank]
     for axis, a in enumerate(names):
         slope = parts.slope("p", axis, 0.5)
         parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") - parts.here(f"b{a}") * slope)
     flow = _total([parts.slope(f"v{a}", axis, -0.5, new=True) for axis, a in enumerate(names)])
     parts.values["p"] = parts.tapered(parts.here("p") - parts.here("k") * flow)
-    return parts.program(f"pressure{rank}d", ("p", *(f"v{a}" for a in names)), (*(f"b{a}" for a in names), "k"))
+    waves, coefficients = ("p", *(f"v{a}" for a in names)), (*(f"b{a}" for a in names), "k")
+    return parts.program(f"pressure{rank}d", waves, coefficients, {axis: ("p",) for axis, _ in free})
 
 
 def elastic(
-    spacing: Sequence[float], space_order: int = 8, *, damped: bool = True, absorbed: Sequence[int] = ()
+    spacing: Sequence[float],
+    space_order: int = 8,
+    *,
+    damped: bool = True,
+    absorbed: Sequence[int] = (),
+    free: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """Build the isotropic elastic wave equation, as velocities and stresses on a staggered grid.
 
@@ -92,6 +112,10 @@ def elastic(
         space_order: Order of the differences.
         damped: Whether there is a taper.
         absorbed: As for :func:`acoustic`.
+        free: The same, below axes alone. The stresses that meet the surface are images, with ``mirror`` for ``szz`` and
+            ``reflect`` for ``szx`` below z. Velocities above it are not read: their differences along the axis are of
+            lower order in the cells next to it (2 i in the i-th, as in R. W. Graves, Bulletin of the Seismological
+            Society of America 86 (1996), 1091-1106), and at it that along the axis follows from ``szz = 0``.
 
     Returns:
         A program of the velocities ``vz`` …, the stresses ``szz`` … and ``szx`` … (half a cell further along both
@@ -100,7 +124,7 @@ def elastic(
         shear stresses are, if damped, g, and what :func:`absorption_fields` names.
     """
     rank, order = len(spacing), check_order(space_order)
-    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed), AXES[rank]
+    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free), AXES[rank]
     pairs = list(itertools.combinations(range(rank), 2))
     for axis, a in enumerate(names):
         force = [parts.slope(f"s{a}{a}", axis, 0.5)]
@@ -108,19 +132,26 @@ def elastic(
             if axis in {low, high}:
                 force.append(parts.slope(f"s{names[low]}{names[high]}", high if axis == low else low, -0.5))
         parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") + parts.here(f"b{a}") * _total(force))
-    rates = [parts.slope(f"v{a}", axis, -0.5, new=True) for axis, a in enumerate(names)]
+    rates = [parts.slope(f"v{a}", axis, -0.5, new=True, near=True) for axis, a in enumerate(names)]
+    for axis, _ in free:  # there is no stress along the axis at the surface
+        others = _total([rate for each, rate in enumerate(rates) if each != axis])
+        stiff = parts.here("l") + parts.here("n")
+        rates[axis] = apply("where", Value(Inside(axis, 0, 1)), -(parts.here("l") / stiff) * others, rates[axis])
     for rate, a in zip(rates, names, strict=True):
         change = parts.here("l") * _total(rates) + parts.here("n") * rate
         parts.values[f"s{a}{a}"] = parts.tapered(parts.here(f"s{a}{a}") + change)
     for low, high in pairs:
         a, c = names[low], names[high]
-        shear = parts.slope(f"v{a}", high, 0.5, new=True) + parts.slope(f"v{c}", low, 0.5, new=True)
+        slopes = [parts.slope(f"v{name}", axis, 0.5, new=True, near=True) for name, axis in ((a, high), (c, low))]
+        shear = slopes[0] + slopes[1]
         parts.values[f"s{a}{c}"] = parts.tapered(parts.here(f"s{a}{c}") + parts.here(f"m{a}{c}") * shear)
     shears = [f"{names[low]}{names[high]}" for low, high in pairs]
     waves = (*(f"v{a}" for a in names), *(f"s{a}{a}" for a in names), *(f"s{each}" for each in shears))
-    return parts.program(
-        f"elastic{rank}d", waves, (*(f"b{a}" for a in names), "l", "n", *(f"m{each}" for each in shears))
-    )
+    coefficients = (*(f"b{a}" for a in names), "l", "n", *(f"m{each}" for each in shears))
+    images = {
+        axis: tuple(name for name in waves if name.startswith("s") and names[axis] in name[1:]) for axis, _ in free
+    }
+    return parts.program(f"elastic{rank}d", waves, coefficients, images)
 
 
 def absorption_fields(axis: str) -> tuple[str, ...]:
@@ -132,11 +163,35 @@ def _total(values: Sequence[Value]) -> Value:
     return functools.reduce(lambda a, b: a + b, values)
 
 
+def _imaged(value: Value, surfaces: Sequence[tuple[int, int, Sequence[str]]]) -> Value:
+    """Change the sign of reads beyond free surfaces: each an axis, a side and the fields that it is changed of."""
+
+    def leaf(node: Leaf) -> Value:
+        found = Value(node)
+        for axis, side, fields in surfaces if isinstance(node, Read) else ():
+            offset = node.offset[axis] if isinstance(node, Read) and node.field in fields else 0
+            if offset and (offset > 0) == bool(side):
+                beyond = Inside(axis, -offset, None) if side else Inside(axis, 0, -offset)
+                found = apply("where", Value(beyond), -found, found)
+        return found
+
+    return values_of(flatten(value), leaf)[-1] if surfaces else value
+
+
 class _Parts:
     """A program under way: fields of one grid, the taper, and the memories of absorbing layers."""
 
-    def __init__(self, spacing: Sequence[float], order: int, *, damped: bool, absorbed: Sequence[int]) -> None:
+    def __init__(
+        self,
+        spacing: Sequence[float],
+        order: int,
+        *,
+        damped: bool,
+        absorbed: Sequence[int],
+        free: Sequence[tuple[int, int]],
+    ) -> None:
         self.spacing, self.order, self.damped, self.absorbed = tuple(spacing), order, damped, tuple(absorbed)
+        self.free = tuple(free)
         self.grid, self.at, self.names = StencilGrid(len(spacing)), (0,) * len(spacing), AXES[len(spacing)]
         self.values: dict[str, Value] = {}
         self.memories: list[str] = []
@@ -150,10 +205,20 @@ class _Parts:
     def tapered(self, value: Value) -> Value:
         return self.here("g") * value if self.damped else value
 
-    def slope(self, name: str, axis: int, at: float, *, new: bool = False) -> Value:
-        """The derivative of a field along an axis, and its memory where a layer absorbs along it."""
+    def slope(self, name: str, axis: int, at: float, *, new: bool = False, near: bool = False) -> Value:
+        """The derivative of a field along an axis, and its memory where a layer absorbs along it.
+
+        With ``near`` nothing is read beyond a free surface: the order is lower next to it.
+        """
         field = self.field(name)
-        found = diff(field.new if new else field, axis, 1, self.order, self.spacing[axis], at=at)
+        read = field.new if new else field
+        found = diff(read, axis, 1, self.order, self.spacing[axis], at=at)
+        if near and (axis, 0) in self.free:
+            first = 1 if at < 0 else 0
+            for row in range(first, self.order // 2 - 1 + first):
+                order = 2 * (row + 1 - first)
+                lower = diff(read, axis, 1, order, self.spacing[axis], at=at)
+                found = apply("where", Value(Inside(axis, row, row + 1)), lower, found)
         if axis not in self.absorbed:
             return found
         return found + self.remember(f"{name}_{self.names[axis]}", axis, found, half=at > 0)
@@ -165,7 +230,14 @@ class _Parts:
         self.values[name] = self.here(decay) * self.here(name) + self.here(gain) * value
         return self.field(name).new[self.at]
 
-    def program(self, name: str, waves: Sequence[str], coefficients: Sequence[str]) -> Program:
+    def program(
+        self, name: str, waves: Sequence[str], coefficients: Sequence[str], images: Mapping[int, Sequence[str]]
+    ) -> Program:
+        """The program; beyond free surfaces, some fields per axis are images of the other sign."""
+        self.values = {
+            field: _imaged(value, [(axis, side, images[axis]) for axis, side in self.free])
+            for field, value in self.values.items()
+        }
         layers = [each for axis in self.absorbed for each in absorption_fields(self.names[axis])]
         fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()), *layers)
         return stencil(name, len(self.spacing), self.values, fields=fields)

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.runtime.warn import warn
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
-from tilewright.waves.layers import CPML, Layers, Side, Sponge, memory_along, sides_of, taper_of
+from tilewright.waves.layers import CPML, FREE, FreeSurface, Layers, Side, Sponge, memory_along, sides_of, taper_of
 from tilewright.waves.models import Floats, Model, longest_step
 from tilewright.waves.programs import AXES, acoustic, elastic, pressure
 
@@ -216,6 +216,7 @@ def prepare(  # noqa: PLR0913  (the arguments of a shot)
         _warn_if_short(model, frequency)
     steps = math.ceil(time / step - 1e-9)
     sides = _with_frequency(sides_of(layers, model.velocity.ndim), frequency)
+    _check_free(model, sides, space_order)
     scheme = Scheme(model=model, sides=sides, step=step, order=space_order, dtype=dtype)
     values = np.asarray(form(step * np.arange(steps, dtype=np.float64)), dtype=np.float64)
     if values.shape != (steps,):
@@ -223,6 +224,23 @@ def prepare(  # noqa: PLR0913  (the arguments of a shot)
     sources = scheme.sources(_places(source, model, "source"), values, interpolation)
     recorders = scheme.receivers(_places(receivers, model, "receivers"), interpolation, every)
     return Setup(scheme=scheme, steps=steps, sources=sources, receivers=recorders)
+
+
+def _check_free(model: Model, sides: tuple[tuple[Side, Side], ...], space_order: int) -> None:
+    """Refuse free surfaces where a staggered grid has none, and beneath which there is no room for images."""
+    for axis, (below, above) in enumerate(sides):
+        staggered = model.shear is not None or model.density is not None
+        if isinstance(above, FreeSurface) and staggered:
+            raise UsageError(
+                "a model of varying density, or an elastic one, has a free surface before the first cells of an axis, "
+                f"got one behind the last ones of axis {axis}",
+                "turn the model around",
+            )
+        if FREE in (below, above) and model.velocity.shape[axis] <= space_order // 2:
+            raise UsageError(
+                f"a free surface needs more than {space_order // 2} cells along axis {axis}, got "
+                f"{model.velocity.shape[axis]}"
+            )
 
 
 def _with_frequency(sides: tuple[tuple[Side, Side], ...], frequency: float | None) -> tuple[tuple[Side, Side], ...]:
@@ -302,14 +320,35 @@ class Scheme:
         return tuple(axis for axis, pair in enumerate(self.sides) if any(isinstance(side, CPML) for side in pair))
 
     @property
+    def free(self) -> tuple[tuple[int, int], ...]:
+        """Sides with a free surface: axis and 0 or 1, below or above."""
+        sides = [(axis, side) for axis in range(len(self.sides)) for side in (0, 1)]
+        return tuple((axis, side) for axis, side in sides if isinstance(self.sides[axis][side], FreeSurface))
+
+    @property
     def program(self) -> Program:
         """What computes a step."""
         build = elastic if self.model.shear is not None else pressure if self.model.density is not None else acoustic
-        return build(self.model.spacing, self.order, damped=self.damped, absorbed=self.absorbed)
+        return build(self.model.spacing, self.order, damped=self.damped, absorbed=self.absorbed, free=self.free)
 
     def boundary(self) -> Any:  # noqa: ANN401
-        """Values beyond the grid are 0; behind a sponge cells at the end may as well stay 0, which is cheaper."""
-        return tuple(tuple("fixed" if isinstance(side, Sponge) else "constant" for side in pair) for pair in self.sides)
+        """Values beyond the grid are 0; behind a sponge cells at the end may as well stay 0, which is cheaper.
+
+        Beyond a free surface they are images, of fields that lie on it, or half a cell from it.
+        """
+        plain = [["fixed" if isinstance(side, Sponge) else "constant" for side in pair] for pair in self.sides]
+        found = {}
+        for field in self.program.updated if self.free else ():
+            sides = [list(pair) for pair in plain]
+            for axis, side in self.free:
+                a = AXES[len(sides)][axis]
+                if field in {"u", "p", f"s{a}{a}"}:
+                    sides[axis][side] = "mirror"
+                elif field == f"v{a}" or (field.startswith("s") and field[1] != field[2] and a in field[1:]):
+                    sides[axis][side] = "reflect" if field.startswith("s") or self.model.shear is None else "constant"
+            found[field] = tuple(map(tuple, sides))
+        whole = tuple(map(tuple, plain))
+        return {**dict.fromkeys(self.program.fields, whole), **found} if found else whole
 
     def padded(self, values: Floats) -> Floats:
         """Return values of the model's cells with the outermost ones repeated in the layers."""

@@ -1,13 +1,13 @@
 /* jacobi1d, its memory replaced by registers
    starts as every text of its language does, see prelude/ */
 
-TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int start, int total, int origin, int moving) {
+TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colour, int start, int total, int moving) {
   TW_SHARED float chip[1088];
   /* hexagons of 32 rows, base 512, slope 1, pitch 1054, hexagonal:t=32,s=512,threads=256 */
   const int i0 = TW_THREAD;
-  const int left = ((TW_GROUP * 1054) + origin);
-  const int row0 = tw_max(0, (0 - start));
-  const int row1 = tw_min(32, (total - start));
+  const int left = ((TW_GROUP * 1054) + (colour * 527));
+  const int row0 = (tw_max(start, 0) - start);
+  const int row1 = (tw_min((start + 32), total) - start);
   const int turn2 = tw_floormod(start, 2);
   const int whole = ((((row0 == 0) & (row1 == 32)) & ((left - 16) >= 0)) & ((left + 528) <= n0));
   const int fresh = 0;
@@ -106,7 +106,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int star
         TW_LOCAL float *const u0 = (chip + ((step % 2) * 544));
         TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 544));
         TW_UNROLL_BY(1)
-        for (int x = (i0 + (0 - grow)); x < (grow + 512); x += 256) {
+        for (int x = (i0 - grow); x < (grow + 512); x += 256) {
           const int x0 = (left + x);
           if (((x0 >= 1) & (x0 < (n0 - 1)))) {
             const float t0 = u0[(((x0 - 1) - left) + 16)];

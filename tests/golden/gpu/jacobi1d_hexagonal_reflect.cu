@@ -1,13 +1,13 @@
 /* jacobi1d, float32, boundary reflect, tiling hexagonal:t=2,s=4
    starts as every text of its language does, see prelude/ */
 
-TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int start, int total, int origin) {
+TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int colour, int start, int total) {
   TW_SHARED float chip[12];
   /* hexagons of 2 rows, base 4, slope 1, pitch 8, hexagonal:t=2,s=4 */
   const int i0 = TW_THREAD;
-  const int left = ((TW_GROUP * 8) + origin);
-  const int row0 = tw_max(0, (0 - start));
-  const int row1 = tw_min(2, (total - start));
+  const int left = ((TW_GROUP * 8) + (colour * 4));
+  const int row0 = (tw_max(start, 0) - start);
+  const int row1 = (tw_min((start + 2), total) - start);
   const int turn2 = tw_floormod(start, 2);
   const int whole = ((((row0 == 0) & (row1 == 2)) & ((left - 1) >= 0)) & ((left + 5) <= n0));
   const int fresh = 0;
@@ -94,7 +94,7 @@ TW_KERNEL(256) tw_jacobi1d_0(TW_GLOBAL float *f0, int n0, tw_wide slot, int star
         TW_LOCAL float *const u0 = (chip + ((step % 2) * 6));
         TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 6));
         TW_UNROLL_BY(1)
-        for (int x = (i0 + (0 - grow)); x < (grow + 4); x += 256) {
+        for (int x = (i0 - grow); x < (grow + 4); x += 256) {
           const int x0 = (left + x);
           if (((x0 >= 0) & (x0 < n0))) {
             const float t0 = u0[(((((x0 - 1) >= n0) ? tw_min(tw_floormod((x0 - 1), (n0 * 2)), (((n0 * 2) - 1) - tw_floormod((x0 - 1), (n0 * 2)))) : (((x0 - 1) < 0) ? tw_min(tw_floormod((x0 - 1), (n0 * 2)), (((n0 * 2) - 1) - tw_floormod((x0 - 1), (n0 * 2)))) : (x0 - 1))) - left) + 1)];

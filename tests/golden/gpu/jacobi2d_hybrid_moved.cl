@@ -1,21 +1,21 @@
 /* jacobi2d, float32, boundary fixed, tiling hybrid:t=2,s=4x8,reuse=move
    starts as every text of its language does, see prelude/ */
 
-TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int start, int total, int origin) {
+TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int colour, int start, int total) {
   TW_SHARED float chip[132];
   /* hexagons of 2 rows, base 4, slope 1, pitch 8, hybrid:t=2,s=4x8,reuse=move */
   const int i1 = (TW_THREAD % 32);
   const int i0 = (TW_THREAD / 32);
-  const int left = ((TW_GROUP * 8) + origin);
-  const int row0 = tw_max(0, (0 - start));
-  const int row1 = tw_min(2, (total - start));
+  const int left = ((TW_GROUP * 8) + (colour * 4));
+  const int row0 = (tw_max(start, 0) - start);
+  const int row1 = (tw_min((start + 2), total) - start);
   const int turn2 = tw_floormod(start, 2);
   const int whole = ((((row0 == 0) & (row1 == 2)) & ((left - 1) >= 0)) & ((left + 5) <= n0));
   TW_UNROLL_BY(1)
-  for (int j1 = 0; j1 < tw_ceildiv((n1 + 1), 8); ++j1) {
-    const int z1 = (j1 * 8);
-    const int fresh = ((j1 > 0) ? 3 : 0);
-    if ((((whole & ((z1 - 2) >= 0)) & (((z1 + 8) + 2) <= n1)) & (j1 > 0))) {
+  for (int classic1 = 0; classic1 < tw_ceildiv((n1 + 1), 8); ++classic1) {
+    const int z1 = (classic1 * 8);
+    const int fresh = ((classic1 > 0) ? 3 : 0);
+    if ((((whole & (((z1 - 1) - 1) >= 0)) & (((z1 + 8) + 2) <= n1)) & (classic1 > 0))) {
       {
         TW_LOCAL float *const to = chip;
         TW_UNROLL_BY(4)
@@ -131,7 +131,7 @@ TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw
           TW_LOCAL float *const u0 = (chip + ((step % 2) * 66));
           TW_LOCAL float *const u0_new = (chip + (((step + 1) % 2) * 66));
           TW_UNROLL_BY(1)
-          for (int x = (i0 + (0 - grow)); x < (grow + 4); x += 4) {
+          for (int x = (i0 - grow); x < (grow + 4); x += 4) {
             TW_UNROLL_BY(1)
             for (int y1 = i1; y1 < 8; y1 += 32) {
               const int x0 = (left + x);

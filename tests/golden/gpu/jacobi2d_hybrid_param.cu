@@ -1,22 +1,22 @@
 /* jacobi2d, float32, hybrid tiles of any size
    starts as every text of its language does, see prelude/ */
 
-TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int start, int total, int origin, int height, int base, int size1 TW_ROOM_PARAM(float, chip)) {
+TW_KERNEL(128) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int base, int colour, int height, int size1, int start, int total TW_ROOM_PARAM(float, chip)) {
   TW_ROOM(float, chip)
   const int waist = (height / 2);
   const int i1 = (TW_THREAD % 128);
   const int i0 = (TW_THREAD / 128);
-  const int left = ((TW_GROUP * ((base * 2) + ((waist - 1) * 2))) + origin);
-  const int row0 = tw_max(0, (0 - start));
-  const int row1 = tw_min(height, (total - start));
+  const int left = ((TW_GROUP * ((base + (((height / 2) - 1) * 2)) + base)) + (colour * (base + ((height / 2) - 1))));
+  const int row0 = (tw_max(start, 0) - start);
+  const int row1 = (tw_min((start + height), total) - start);
   const int turn2 = tw_floormod(start, 2);
-  const int whole = ((((row0 == 0) & (row1 == height)) & ((left + ((-1) - (waist - 1))) >= 0)) & ((left + ((base + 1) + (waist - 1))) <= n0));
+  const int whole = ((((row0 == 0) & (row1 == height)) & ((left + ((-1) - ((height / 2) - 1))) >= 0)) & ((left + ((((height / 2) - 1) + base) + 1)) <= n0));
   TW_UNROLL_BY(1)
-  for (int j1 = 0; j1 < tw_ceildiv((n1 + (height - 1)), size1); ++j1) {
-    const int z1 = (j1 * size1);
-    const int fresh = ((j1 > 0) ? (((size1 + 1) - ((-1) - (height - 1))) - size1) : 0);
+  for (int classic1 = 0; classic1 < tw_ceildiv((n1 + (height - 1)), size1); ++classic1) {
+    const int z1 = (classic1 * size1);
+    const int fresh = ((classic1 > 0) ? (((size1 + 1) - ((-1) - (height - 1))) - size1) : 0);
     const int ring = (z1 % ((size1 + 1) - ((-1) - (height - 1))));
-    if ((((whole & ((z1 + ((-1) - (height - 1))) >= 0)) & (((z1 + size1) + 2) <= n1)) & (j1 > 0))) {
+    if ((((whole & (((z1 - (height - 1)) - 1) >= 0)) & (((z1 + size1) + 2) <= n1)) & (classic1 > 0))) {
       {
         TW_LOCAL float *const to = chip;
         TW_UNROLL_BY(4)

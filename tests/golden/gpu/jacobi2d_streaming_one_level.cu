@@ -28,12 +28,14 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
     }
     TW_BARRIER();
     if (((((low0 >= 1) & ((low0 + 9) <= n0)) & (low1 >= 1)) & ((low1 + 31) <= n1))) {
+      TW_GLOBAL const float *from0_0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min((begin + 2), (n0 - 1)))) * s0)) + at1);
+      TW_GLOBAL float *into0_0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(low0, (n0 - 1)))) * s0)) + at1);
       TW_UNROLL_BY(1)
       for (int k = 0; k < advances; k += 3) {
         {
           const int now = k;
           {
-            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0)) + at1);
+            TW_GLOBAL const float *const line = from0_0;
             ahead0_0[0] = line[0];
           }
           {
@@ -52,18 +54,20 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = t0_0_10;
             if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
+              TW_GLOBAL float *const out = into0_0;
               out[0] = new0_0;
+              into0_0 = (into0_0 + s0);
             }
           }
           own0_0_0[2] = ahead0_0[0];
           chip[(place + 68)] = ahead0_0[0];
+          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
           TW_BARRIER();
         }
         {
           const int now = (k + 1);
           {
-            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0)) + at1);
+            TW_GLOBAL const float *const line = from0_0;
             ahead0_0[0] = line[0];
           }
           {
@@ -82,18 +86,20 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = t0_0_10;
             if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
+              TW_GLOBAL float *const out = into0_0;
               out[0] = new0_0;
+              into0_0 = (into0_0 + s0);
             }
           }
           own0_0_0[0] = ahead0_0[0];
           chip[place] = ahead0_0[0];
+          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
           TW_BARRIER();
         }
         {
           const int now = (k + 2);
           {
-            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0)) + at1);
+            TW_GLOBAL const float *const line = from0_0;
             ahead0_0[0] = line[0];
           }
           {
@@ -112,12 +118,14 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
             const float t0_0_10 = (t0_0_8 * 0.2f);
             const float new0_0 = t0_0_10;
             if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
-              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
+              TW_GLOBAL float *const out = into0_0;
               out[0] = new0_0;
+              into0_0 = (into0_0 + s0);
             }
           }
           own0_0_0[1] = ahead0_0[0];
           chip[(place + 34)] = ahead0_0[0];
+          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
           TW_BARRIER();
         }
       }

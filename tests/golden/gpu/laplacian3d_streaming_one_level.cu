@@ -35,12 +35,14 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
     }
     TW_BARRIER();
     if (((((((low0 >= 1) & ((low0 + 5) <= n0)) & (low1 >= 1)) & ((low1 + 9) <= n1)) & (low2 >= 1)) & ((low2 + 17) <= n2))) {
+      TW_GLOBAL const float *from0_0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min((begin + 2), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+      TW_GLOBAL float *into0_0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(low0, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
       TW_UNROLL_BY(1)
       for (int k = 0; k < advances; k += 3) {
         {
           const int now = k;
           {
-            TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+            TW_GLOBAL const float *const line0 = from0_0;
             ahead0_0[0] = line0[0];
           }
           {
@@ -66,18 +68,20 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
             const float new0_0_0 = t0_0_0_16;
             if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
-              TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+              TW_GLOBAL float *const out0 = into0_0;
               out0[0] = new0_0_0;
+              into0_0 = (into0_0 + s0);
             }
           }
           own0_0_0_0[2] = ahead0_0[0];
           chip[(place + 480)] = ahead0_0[0];
+          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
           TW_BARRIER();
         }
         {
           const int now = (k + 1);
           {
-            TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+            TW_GLOBAL const float *const line0 = from0_0;
             ahead0_0[0] = line0[0];
           }
           {
@@ -103,18 +107,20 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
             const float new0_0_0 = t0_0_0_16;
             if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
-              TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+              TW_GLOBAL float *const out0 = into0_0;
               out0[0] = new0_0_0;
+              into0_0 = (into0_0 + s0);
             }
           }
           own0_0_0_0[0] = ahead0_0[0];
           chip[place] = ahead0_0[0];
+          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
           TW_BARRIER();
         }
         {
           const int now = (k + 2);
           {
-            TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+            TW_GLOBAL const float *const line0 = from0_0;
             ahead0_0[0] = line0[0];
           }
           {
@@ -140,12 +146,14 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
             const float new0_0_0 = t0_0_0_16;
             if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
-              TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+              TW_GLOBAL float *const out0 = into0_0;
               out0[0] = new0_0_0;
+              into0_0 = (into0_0 + s0);
             }
           }
           own0_0_0_0[1] = ahead0_0[0];
           chip[(place + 240)] = ahead0_0[0];
+          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
           TW_BARRIER();
         }
       }

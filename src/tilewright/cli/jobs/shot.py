@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.waves.layers import Sponge
+from tilewright.waves.layers import CPML, Layers, Sponge, parse_layers
 from tilewright.waves.models import Floats, Model
 from tilewright.waves.shots import Shot, shot
 
@@ -28,7 +28,9 @@ class ShotJob:
         target: Where traces go, or None.
         density: A file of densities, or None.
         shear: A file of speeds of shear waves, or None.
-        layer: Cells of the sponge, 0 for none.
+        layer: Cells of a sponge around, 0 for none, or None.
+        cpml: Cells of a convolutional PML around, or None.
+        absorb: Layers per axis and side, or None.
         space_order: Order of the differences.
         time_step: Time step, or None; s.
         interpolation: ``linear`` or ``sinc``.
@@ -47,7 +49,9 @@ class ShotJob:
     target: Path | None
     density: Path | None
     shear: Path | None
-    layer: int
+    layer: int | None
+    cpml: int | None
+    absorb: str | None
     space_order: int
     time_step: float | None
     interpolation: str
@@ -113,13 +117,25 @@ def perform(job: ShotJob) -> ShotReport:
         frequency=job.frequency,
         time_step=job.time_step,
         space_order=job.space_order,
-        layers=Sponge(job.layer) if job.layer else None,
+        layers=_layers(job),
         interpolation=job.interpolation,
         every=job.every,
         dtype=job.dtype,
         threads=job.threads,
     )
     return ShotReport(shot=made, outputs=() if job.target is None else (_write(made, job.target),))
+
+
+def _layers(job: ShotJob) -> Layers:
+    """The layers around the model, which one option says."""
+    if sum(each is not None for each in (job.layer, job.cpml, job.absorb)) > 1:
+        raise UsageError("layers are said once", "give one of --layer, --cpml and --absorb")
+    if job.absorb is not None:
+        return parse_layers(job.absorb)
+    if job.cpml is not None:
+        return CPML(job.cpml) if job.cpml else None
+    cells = 20 if job.layer is None else job.layer
+    return Sponge(cells) if cells else None
 
 
 def _receivers(job: ShotJob, model: Model) -> Floats:

@@ -31,6 +31,10 @@ from tilewright.codegen.sites import (
     box_bounds,
     cell_function,
     extent,
+    inner_sites,
+    middle,
+    place_lets,
+    place_name,
     places_inside,
     row_pointers,
     scalar_lets,
@@ -38,7 +42,7 @@ from tilewright.codegen.sites import (
     unpack,
     version_lets,
 )
-from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.bodies.body import BoxCode
 
@@ -67,7 +71,13 @@ def box_call(
 def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
     target = ir.Var("target", ir.pointer(site.dtype))
-    return (*unpack(site), *lets, ir.Let(target, site.slot(statement.field, 1, STEP)), *scalar_lets(site, [statement]))
+    return (
+        *unpack(site),
+        *lets,
+        ir.Let(target, site.slot(statement.field, 1, STEP)),
+        *scalar_lets(site, [statement], STEP),
+        *place_lets(site, statement),
+    )
 
 
 def _places(site: Site) -> tuple[ir.Var, ...]:
@@ -105,7 +115,13 @@ def cells_function(site: Site, number: int) -> ir.Function:
     else:
         named = [let for axis, at in enumerate(places) for let in places_inside(site, statement, axis, at, 1)]
         named += rows.lets
-        body, value = lower_tape(statement.tape, Leaves(dtype=site.dtype, read=read, vector=False))
+        at = (*places, place)
+
+        def placed(node: Placed) -> ir.Expr:
+            return ir.Load(place_name(site, node), at[node.axis], site.dtype)
+
+        leaves = Leaves(dtype=site.dtype, read=read, vector=False, placed=placed)
+        body, value = lower_tape(statement.tape, leaves)
     target = target_row(site, 0)
     store = ir.Store(target, place, value, site.dtype)
     return ir.Function(
@@ -155,6 +171,46 @@ def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Fun
 
 
 def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
+    """What computes the values of a box: where the statement has regions, its middle by a function of its own."""
+    statement, inner = site.problem.program.statements[number], inner_sites(site)
+    if not inner or inner[0][1].problem.program.statements[number] == statement:
+        return _values_functions(site, number, name)
+    middle_site = inner[0][1]
+    every = _values_functions(site, number, f"{name}_every")
+    middle_functions = _values_functions(middle_site, number, f"{name}_middle")
+    split = _split(site, statement, name, (every[-1], middle_functions[-1]))
+    return (*every, cells_function(middle_site, number), *middle_functions, split)
+
+
+def _split(site: Site, statement: Statement, name: str, parts: tuple[ir.Function, ir.Function]) -> ir.Function:
+    """Cut a box at the edges of the regions' middle: what lies around it is computed with all regions."""
+    every, inner = parts
+    given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+    whole = [(ir.Var(f"a{axis}"), ir.Var(f"b{axis}")) for axis in range(site.rank)]
+    cut = [(ir.Var(f"c{axis}"), ir.Var(f"d{axis}")) for axis in range(site.rank)]
+    lets: list[ir.Stmt] = [*unpack(site)]
+    some: ir.Expr | None = None
+    for box, bounds, ends, (a, b), (c, d) in zip(
+        given, box_bounds(site, statement), middle(site), whole, cut, strict=True
+    ):
+        lets += [ir.Let(a, ir.largest(box[0], bounds[0])), ir.Let(b, ir.smallest(box[1], bounds[1]))]
+        lets += [ir.Let(c, ir.largest(a, ends[0])), ir.Let(d, ir.smallest(b, ends[1]))]
+        some = ir.lt(c, d) if some is None else ir.and_(some, ir.lt(c, d))
+    assert some is not None  # noqa: S101  (a program has an axis)
+
+    def call(function: ir.Function, box: Sequence[tuple[ir.Expr, ir.Expr]]) -> ir.Call:
+        return ir.Call(function.name, (*site.params, STEP, *(end for pair in box for end in pair)))
+
+    pieces: list[ir.Stmt] = []
+    for axis in range(site.rank):
+        for low, high in ((whole[axis][0], cut[axis][0]), (cut[axis][1], whole[axis][1])):
+            piece = [*cut[:axis], (low, high), *whole[axis + 1 :]]
+            pieces.append(ir.If(ir.lt(low, high), (call(every, piece),)))
+    pieces.append(call(inner, cut))
+    return replace(every, name=name, body=(*lets, ir.If(some, tuple(pieces), (call(every, whole),))), kind="apart")
+
+
+def _values_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
     box = _Box(site=site, number=number, together=False)
     code = box.code
     if code.block.neighbours != "shuffles":

@@ -6,8 +6,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Place, RegisterBlock
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
-from tilewright.codegen.sites import RowPointers, Site
-from tilewright.programs.stencil.expression import Read
+from tilewright.codegen.sites import RowPointers, Site, place_name
+from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
 from tilewright.schedules.bodies.body import Block
@@ -38,7 +38,7 @@ def row_values(
     found = apart(statement.tape) if forms else Apart(statement.tape, ())
     places = [(shift, 0) for shift in range(block.rows)]
     reads = _InRows(site, rows, place, load)
-    registers = RegisterBlock(reads, places, letter="l", axis=site.rank - 2, held=True)
+    registers = RegisterBlock(reads, places, letter="l", axis=site.rank - 2, held=True, placed=reads.placed)
     for at in places:
         for read in (read for terms in found.sums for read in terms):
             registers.load(read, at)
@@ -53,11 +53,18 @@ class _InRows:
     def __init__(
         self, site: Site, rows: RowPointers, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None
     ) -> None:
-        self.dtype, self.rows, self.place, self.load = site.dtype, rows, place, load
+        self.site, self.dtype, self.rows, self.place, self.load = site, site.dtype, rows, place, load
         self.order = {row: number for number, row in enumerate(rows.names.values())}
 
     def key(self, read: Read, at: Place) -> tuple[int, int]:
         return self.order[self.rows.of(read, at[0])], read.offset[-1]
+
+    def placed(self, node: Placed, at: Place) -> ir.Expr:
+        site, last = self.site, self.site.rank - 1
+        if node.axis == last:
+            return ir.Load(place_name(site, node), self.place, ir.vector(self.dtype))
+        shift = at[0] if node.axis == last - 1 else 0
+        return ir.Load(place_name(site, node), ir.add(ir.Var(f"x{node.axis}"), shift), self.dtype)
 
     def vector(self, read: Read, at: Place) -> ir.Expr:
         row = self.rows.of(read, at[0])

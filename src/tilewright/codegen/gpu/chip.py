@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import offsets, reached
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.geometry import Face, Hexagon
-from tilewright.schedules.prism import Prism
+from tilewright.schedules.geometry import Face
+from tilewright.schedules.prism import Prism, hexagon_of
 
 Span = tuple[int, int]
 
@@ -75,18 +75,7 @@ class SharedLayout:
         return ir.sub(high, low)
 
 
-def hexagon_of(cut: Prism) -> Hexagon:
-    """Return the hexagon of a prism of parametric size.
-
-    Raises:
-        IllegalTilingError: If it is a diamond.
-    """
-    if not isinstance(cut.hexagon, Hexagon):
-        raise IllegalTilingError("diamonds of parametric size have no GPU kernel", "write variant=fixed")
-    return cut.hexagon
-
-
-def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> SharedLayout:
+def fixed_chip(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLayout:
     """Lay out a tile of given sizes.
 
     Args:
@@ -111,7 +100,7 @@ def fixed_chip(problem: Problem, cut: Prism, most_pieces: int) -> SharedLayout:
     )
 
 
-def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> SharedLayout:
+def parametric_chip(problem: Problem, cut: Prism[int], names: tuple[ir.Var, ...]) -> SharedLayout:
     """Lay out a tile whose height (in logical steps), base and sizes have names.
 
     Raises:
@@ -149,7 +138,7 @@ def parametric_chip(problem: Problem, cut: Prism, names: tuple[ir.Var, ...]) -> 
     )
 
 
-def fixed_values(problem: Problem, cut: Prism) -> int:
+def fixed_values(problem: Problem, cut: Prism[int]) -> int:
     """Return the number of values on chip of a tile of given sizes."""
     plane = math.prod(high - low for low, high in _fixed_box(problem, cut))
     hulls = [_field_hull(problem, cut.hexagon, field) for field in problem.program.fields]
@@ -157,14 +146,14 @@ def fixed_values(problem: Problem, cut: Prism) -> int:
     return plane * sum(count * (high - low) for count, (low, high) in zip(copies, hulls, strict=True))
 
 
-def _fixed_box(problem: Problem, cut: Prism) -> list[Span]:
+def _fixed_box(problem: Problem, cut: Prism[int]) -> list[Span]:
     """Per classic axis, first cell and end of what a tile of given sizes touches."""
     reach = [offsets(problem, axis, bent=True) for axis in range(1, problem.program.rank)]
     rows = cut.hexagon.height - 1
     return [(low - skew.slope * rows, skew.size + high) for skew, (low, high) in zip(cut.skews, reach, strict=True)]
 
 
-def parametric_values(problem: Problem, cut: Prism) -> int:
+def parametric_values(problem: Problem, cut: Prism[int]) -> int:
     """Return the number of values on chip of a tile of parametric sizes."""
     hexagon = hexagon_of(cut)
     reach = offsets(problem, 0, bent=True)

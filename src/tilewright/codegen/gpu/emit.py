@@ -33,7 +33,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
-_VERSION = 3
+_VERSION = 4
 """Raised when texts change for the same tiling."""
 
 
@@ -70,7 +70,7 @@ def made(
     if problem.dtype not in GPU_COMPILED:
         raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     make = _maker(schedule)[0]
-    about = (problem.program, problem.dtype, problem.boundaries)
+    about = (problem.program, problem.dtype, problem.boundaries, *([problem.varying] if problem.varying else []))
     key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies

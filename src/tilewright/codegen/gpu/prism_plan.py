@@ -3,23 +3,36 @@
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.chip import ChipField, SharedLayout, hexagon_of
+from tilewright.codegen.gpu.chip import ChipField, SharedLayout
 from tilewright.codegen.gpu.site import GpuSite
+from tilewright.codegen.lower.cpu import Names
 from tilewright.codegen.lower.index import index
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.gpu_schedule import GpuSchedule
 from tilewright.schedules.prism import Prism
 from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.tree.affine import Name
+from tilewright.schedules.tree.affine import Expr, Name
+from tilewright.schedules.tree.nodes import Compute, Let, Loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrismPlan:
-    """A kernel's surroundings; names in its text: ``left`` the hexagon's place, ``z1``, ``z2`` the classic tile's."""
+    """A kernel's surroundings; names in its text: ``left`` the hexagon's place, ``z1``, ``z2`` the classic tile's.
+
+    Attributes:
+        site: Where code is written.
+        schedule: The tiling, and what it leaves open decided.
+        cut: The tiles, in numbers.
+        sizes: The tiles, in numbers or in names of arguments.
+        rows: The loop over the rows of a tile, from the schedule's tree.
+        chip: The layout of a tile's values.
+    """
 
     site: GpuSite
     schedule: GpuSchedule
-    cut: Prism
+    cut: Prism[int]
+    sizes: Prism[Expr]
+    rows: Loop
     chip: SharedLayout
 
     # Geometry, as numbers or names.
@@ -47,21 +60,16 @@ class PrismPlan:
     @property
     def height(self) -> ir.Expr:
         """Rows of the hexagon."""
-        return ir.Var("height") if self.parametric else ir.Int(self.cut.hexagon.height)
+        return index(self.sizes.hexagon.height, {})
 
     @property
     def base(self) -> ir.Expr:
         """Cells of its first row."""
-        return ir.Var("base") if self.parametric else ir.Int(self.cut.hexagon.base)
-
-    @property
-    def slope(self) -> int:
-        """Cells by which it grows per row."""
-        return hexagon_of(self.cut).slope
+        return index(self.sizes.hexagon.base, {})
 
     def size(self, axis: int) -> ir.Expr:
         """Size of a classic tile."""
-        return ir.Var(f"size{axis}") if self.parametric else ir.Int(self.cut.skews[axis - 1].size)
+        return index(self.sizes.skews[axis - 1].size, {})
 
     def lean(self, axis: int) -> int:
         """Cells by which a classic tile moves per row."""
@@ -74,9 +82,27 @@ class PrismPlan:
 
     def grown(self, row: ir.Expr) -> ir.Expr:
         """Cells by which a row extends the first one on either side."""
-        if not self.parametric:
-            return index(self.cut.hexagon.grown(Name("row")), {"row": row})
-        return ir.mul(ir.smallest(row, ir.sub(ir.sub(self.height, 1), row)), self.slope)
+        return index(self.sizes.hexagon.grown(Name("row")), {"row": row})
+
+    def row_start(self, axis: int, row: ir.Expr, classic: ir.Expr | None = None) -> ir.Expr:
+        """First cell along a classic axis of a row of a tile; without the classic tile's number, from its ``z`` on."""
+        return self._row(row, {} if classic is None else {f"classic{axis}": classic})[axis][0]
+
+    def row_span(self) -> tuple[ir.Expr, ir.Expr]:
+        """Cells along axis 0 of the row of the loop, from the tile's left end on."""
+        return self._row(ir.Var("row"), {})[0]
+
+    def _row(self, row: ir.Expr, numbers: Names) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
+        """Cells of a row as the tree states them, of tiles 0 unless they are numbered and from the left end on."""
+        zeros = {name: ir.Int(0) for name in ("left", *(f"classic{axis}" for axis in range(1, self.rank)))}
+        names = {**zeros, "row": row, "grow": ir.Var("grow"), **numbers}
+        node = self.rows.child
+        while isinstance(node, Let):
+            names.setdefault(node.name, index(node.value, names))
+            node = node.child
+        if not isinstance(node, Compute):
+            raise TypeError(f"a row of a prism is computed, not a {type(node).__name__}")
+        return tuple((index(low, names), index(high, names)) for low, high in node.box)
 
     # Places on chip.
 

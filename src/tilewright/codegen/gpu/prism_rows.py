@@ -70,7 +70,8 @@ class PrismRows(PrismLoads):
         nest: tuple[ir.Stmt, ...] = (*self._columns(statement), *loops, *self._write_back(statement))
         for axis in range(self.rank - 1, 0, -1):
             nest = (self._strided(ir.Var(f"y{axis}"), (ir.Int(0), self.size(axis)), axis, nest, 1),)
-        return (ir.Let(low, ir.sub(ir.Int(0), ir.Var("grow"))), ir.Let(high, ir.add(self.base, ir.Var("grow"))), *nest)
+        lets = (ir.Let(name, cell) for name, cell in zip((low, high), self.row_span(), strict=True))
+        return (*lets, *nest)
 
     def _write_back(self, statement: Statement) -> tuple[ir.Stmt, ...]:
         """Write the cells of a column whose place no later row of the tile writes: those outside ``kept0 … kept1``."""
@@ -112,7 +113,7 @@ class PrismRows(PrismLoads):
             return ()
         axis = self.rank - 1
         low = self.chip.box[axis - 1][0]
-        place = ir.sub(ir.Var(f"y{axis}"), ir.mul(ir.Var("row"), self.lean(axis)))
+        place = self._cell(axis)
         own = ir.sub(place, low) if not isinstance(low, ir.Int) else ir.add(place, -low.value)
         lets: list[ir.Stmt] = [ir.Let(ir.Var("own"), own)]
         return (
@@ -127,7 +128,7 @@ class PrismRows(PrismLoads):
         if self.rank == 2:
             return (_near(offset[-1]),)
         low = self.chip.box[0][0]
-        place = ir.sub(ir.Var("y1"), ir.mul(ir.Var("row"), self.lean(1)))
+        place = self._cell(1)
         middle = ir.sub(place, low) if not isinstance(low, ir.Int) else ir.add(place, -low.value)
         return (ir.add(middle, offset[1]), _near(offset[-1]))
 
@@ -144,13 +145,21 @@ class PrismRows(PrismLoads):
         if self.rank == 1:
             return (ir.Let(self._out, ir.add(result, ir.wide(ir.Var("left")))),)
         result = ir.add(result, ir.mul(ir.wide(ir.Var("left")), stride(0)))
-        cells = [
-            ir.add(ir.Var(f"z{axis}"), ir.sub(ir.Var(f"y{axis}"), ir.mul(ir.Var("row"), self.lean(axis))))
-            for axis in range(1, self.rank)
-        ]
+        cells = self._places(0)[1:]
         if self.rank == 3:
             result = ir.add(result, ir.mul(ir.wide(cells[0]), stride(1)))
         return (ir.Let(self._out, ir.add(result, cells[-1])),)
+
+    def _places(self, cell: int) -> tuple[ir.Expr, ...]:
+        """Indices in the grid of a cell of a column."""
+        cells = (ir.add(ir.Var(f"z{axis}"), self._cell(axis)) for axis in range(1, self.rank))
+        return (ir.add(ir.add(ir.Var("left"), ir.Var("x")), cell), *cells)
+
+    @property
+    def _time(self) -> ir.Expr:
+        """The step of a row, counted from the first launch's."""
+        start = ir.Var("start")
+        return ir.add(ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start, ir.Var("step"))
 
     def _cells(self, statement: Statement, block: int) -> tuple[ir.Stmt, ...]:
         """Some cells of a column: loads, operations, stores on chip."""
@@ -170,7 +179,8 @@ class PrismRows(PrismLoads):
                     loads.append(ir.Let(var, ir.Load(self._slot_name(node.field, node.level), at, site.dtype)))
                 return names[key]
 
-            body, value = site.lower(statement, read, f"t{cell}_" if cell else "t")
+            here = self._places(cell)
+            body, value = site.lower(statement, read, f"t{cell}_" if cell else "t", at=here, step=self._time)
             work += body
             at = self._index(
                 self._field(statement.field), ir.add(ir.Var("x"), cell), self._inner_places((0,) * self.rank)
@@ -203,7 +213,7 @@ class PrismRows(PrismLoads):
         cells: list[ir.Expr] = [ir.add(ir.Var("left"), x)]
         own: list[ir.Expr] = []
         for axis in range(1, self.rank):
-            place = ir.sub(ir.Var(f"y{axis}"), ir.mul(ir.Var("row"), self.lean(axis)))
+            place = self._cell(axis)
             cells.append(ir.add(ir.Var(f"z{axis}"), place))
             own.append(self._from_box(axis, place))
         here = tuple(ir.Var(f"x{axis}") for axis in range(self.rank))
@@ -215,7 +225,13 @@ class PrismRows(PrismLoads):
             at = self._index(self._field(node.field), ir.sub(inner[0], ir.Var("left")), tuple(places))
             return ir.Load(self._slot_name(node.field, node.level), at, site.dtype)
 
-        body, value = site.lower(statement, lambda node: site.guarded(node, here, lambda inner: load(node, inner)), "t")
+        body, value = site.lower(
+            statement,
+            lambda node: site.guarded(node, here, lambda inner: load(node, inner)),
+            "t",
+            at=here,
+            step=self._time,
+        )
         if own:
             own[-1] = self._column(own[-1])
         slot = self._slot(statement.field, ir.Var("step"), 1)
@@ -234,8 +250,11 @@ class PrismRows(PrismLoads):
         nest: tuple[ir.Stmt, ...] = (*lets, ir.If(in_bounds(site, statement, here), then))
         for axis in range(self.rank - 1, 0, -1):
             nest = (self._strided(ir.Var(f"y{axis}"), (ir.Int(0), self.size(axis)), axis, nest, 1),)
-        low, high = ir.sub(ir.Int(0), ir.Var("grow")), ir.add(self.base, ir.Var("grow"))
-        return self._strided(x, (low, high), 0, nest, 1)
+        return self._strided(x, self.row_span(), 0, nest, 1)
+
+    def _cell(self, axis: int) -> ir.Expr:
+        """A cell along a classic axis of the row of the loop, from the classic tile's ``z`` on."""
+        return ir.add(self.row_start(axis, ir.Var("row")), ir.Var(f"y{axis}"))
 
     def _from_box(self, axis: int, place: ir.Expr) -> ir.Expr:
         """A place relative to the classic tile, counted from its box's start."""

@@ -4,18 +4,20 @@ A schedule (a tiling family's module) makes kernels from these parts and says ho
 nothing else to run them: see :class:`tilewright.codegen.source.KernelSource`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
-from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape
+from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
 from tilewright.codegen.sites import extent, inside, literal, outside
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Node, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
+_FIRST = ir.Var("first")
+"""The number of the first step of the launches that belong together."""
 _SLOT = ir.Var("slot", ir.WIDE)
 """Distance of versions of a field, in elements."""
 
@@ -91,9 +93,28 @@ class GpuSite:
         fields = [self.field(field) for field in program.fields]
         sizes = [extent(axis) for axis in range(self.rank)]
         wides = [*(stride(axis) for axis in range(self.rank - 1)), _SLOT]
-        scalars = [ir.Var(f"c_{i}", self.dtype) for i in range(len(program.scalars))]
+        varying = self.problem.varying
+        scalars = [ir.Var(f"c_{i}", self.dtype) for i, name in enumerate(program.scalars) if name not in varying]
+        tables = [self.tables] if program.placed or varying else []
+        first = [_FIRST] if varying else []
         shared = [self.shared] if room else []
-        return (*fields, *sizes, *wides, *(ir.Var(name) for name in numbers), *scalars, *shared)
+        return (
+            *(*fields, *sizes, *wides, *(ir.Var(name) for name in numbers)),
+            *(*tables, *first, *scalars, *shared),
+        )
+
+    @property
+    def tables(self) -> ir.Var:
+        """Numbers that are looked up.
+
+        A number for every index along an axis of each leaf of the program that depends on the cell's place alone, 0 or
+        1 for a truth value; then for every step the values of the scalars that vary.
+        """
+        return ir.Var("tables", ir.const_pointer(self.dtype))
+
+    def table(self, number: int) -> ir.Expr:
+        """Where the ``number``-th of the program's tables of places starts, or what follows the last one."""
+        return ir.total([extent(node.axis) for node in self.problem.program.placed[:number]]) if number else ir.Int(0)
 
     @property
     def shared(self) -> ir.Var:
@@ -121,10 +142,41 @@ class GpuSite:
         return plain if self.strict or self.problem.dtype != "float32" else fuse_roots(plain)
 
     def lower(
-        self, statement: Statement, read: Callable[[Read], ir.Expr], prefix: str = "t"
+        self,
+        statement: Statement,
+        read: Callable[[Read], ir.Expr],
+        prefix: str = "t",
+        *,
+        at: Sequence[ir.Expr],
+        step: ir.Expr,
     ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
-        """Lower a statement's expression with its reads from anywhere."""
-        return lower_tape(self.tape(statement), Leaves(dtype=self.dtype, read=read, vector=False), prefix)
+        """Lower a statement's expression with its reads from anywhere.
+
+        Args:
+            statement: The statement.
+            read: The value of a read.
+            prefix: Start of new names.
+            at: The cell's indices in the grid, inside it.
+            step: The step, counted from the start of the launches that belong together.
+        """
+        program, lets = self.problem.program, dict[str, ir.Stmt]()
+
+        def placed(node: Placed) -> ir.Expr:
+            return ir.Load(self.tables, ir.add(self.table(program.placed.index(node)), at[node.axis]), self.dtype)
+
+        def named(node: Node) -> Node:
+            if not isinstance(node, Scalar) or program.scalars[int(node.name)] not in self.problem.varying:
+                return node
+            name = f"{node.name}_{prefix}"
+            varying = self.problem.varying
+            row = ir.mul(ir.add(_FIRST, step), len(varying))
+            place = ir.add(ir.add(self.table(len(program.placed)), row), varying.index(program.scalars[int(node.name)]))
+            lets[name] = ir.Let(ir.Var(scalar_name(name), self.dtype), ir.Load(self.tables, place, self.dtype))
+            return Scalar(name)
+
+        tape = tuple(named(node) for node in self.tape(statement))
+        body, value = lower_tape(tape, Leaves(dtype=self.dtype, read=read, vector=False, placed=placed), prefix)
+        return (*lets.values(), *body), value
 
     def guarded(
         self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]

@@ -1,9 +1,14 @@
-"""GPU kernels without time tiling: one cell per thread, one launch per logical step; recurrences plane by plane.
+"""GPU kernels without time tiling: one launch per logical step; recurrences plane by plane.
+
+A thread computes some cells of a column along axis 0, at neighbouring places of which lanes of a warp load neighbouring
+values. In blocks whose reads all stay in the grid it loads each value once, from a pointer per row, and tests nothing;
+in all others it goes from cell to cell with tests of each.
 
 A program whose sweep reads its own new values runs in planes ``w . x = tau`` of cells that do not need each other, one
 launch per plane; in 1D one thread does it all.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -11,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, offsets, stride, unpacked
-from tilewright.codegen.sites import extent, outside
+from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Read
@@ -30,7 +35,7 @@ def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Func
         name = f"{site.prefix}_{number}"
         if not _recurs(site.problem, number):
             kernel = EntryPoint(entry=name, threads=math.prod(shape), numbers=(STEP.name,))
-            body = _sweep(site, number, shape)
+            body = _sweep(site, number, shape, schedule.column)
         elif site.rank == 1:
             kernel = EntryPoint(entry=name, threads=1, numbers=(STEP.name,))
             body = _line(site, number)
@@ -46,7 +51,7 @@ def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Func
 
 def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield the launches of some steps that start at version 0."""
-    groups = math.prod(ceil_div(n, t) for n, t in zip(problem.shape, schedule.threads, strict=True))
+    groups = math.prod(ceil_div(n, size) for n, size in zip(problem.shape, schedule.cells, strict=True))
     stages = range(len(analyse(problem.program).stages))
     for step, stage in itertools.product(range(steps), stages):
         if not _recurs(problem, stage):
@@ -86,32 +91,72 @@ def places(site: GpuSite) -> tuple[ir.Var, ...]:
     return tuple(ir.Var(f"x{axis}") for axis in range(site.rank))
 
 
-def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...]) -> tuple[ir.Stmt, ...]:
+def _sweep(site: GpuSite, stage: int, shape: tuple[int, ...], cells: int) -> tuple[ir.Stmt, ...]:
     here = places(site)
     threads = tuple(ir.Var(f"i{axis}") for axis in range(site.rank))
     groups = tuple(ir.Var(f"g{axis}") for axis in range(site.rank))
-    counts = tuple(ir.ceildiv(extent(axis), n) for axis, n in enumerate(shape))
+    block = (shape[0] * cells, *shape[1:])
+    counts = tuple(ir.ceildiv(extent(axis), n) for axis, n in enumerate(block))
     lets: list[ir.Stmt] = [
         *unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in shape)),
         *unpacked(ir.GROUP, groups, counts),
     ]
-    lets += [ir.Let(x, ir.add(ir.mul(g, n), t)) for x, g, n, t in zip(here, groups, shape, threads, strict=True)]
-    inner = ir.Var("inner", ir.BOOL)
+    firsts = (ir.mul(threads[0], cells), *threads[1:])
+    lets += [ir.Let(x, ir.add(ir.mul(g, n), t)) for x, g, n, t in zip(here, groups, block, firsts, strict=True)]
     tests: list[ir.Expr] = []
-    for axis, n in enumerate(shape):
+    for axis, n in enumerate(block):
         low, high = offsets(site.problem, axis, bent=False)
         tests.append(ir.ge(ir.add(ir.mul(groups[axis], n), low), 0))
         tests.append(ir.le(ir.add(ir.mul(ir.add(groups[axis], 1), n), high), extent(axis)))
-    lets.append(ir.Let(inner, conjunction(tests)))
-    body: list[ir.Stmt] = []
-    for number in site.stages[stage]:
-        statement = site.problem.program.statements[number]
-        plain = cell(site, statement, here, STEP, guard=False)
-        if needs_guards(site, statement):
-            body.append(ir.If(inner, plain, (guarded_cell(site, statement, here, STEP),)))
-        else:
-            body.append(ir.If(ir.or_(inner, in_bounds(site, statement, here)), plain))
-    return (*lets, *body)
+    statements = [site.problem.program.statements[number] for number in site.stages[stage]]
+    inside = tuple(part for each in statements for part in _column(site, each, here, cells))
+    row = ir.Var("row") if cells > 1 else here[0]
+    edge = tuple(guarded_cell(site, each, (row, *here[1:]), STEP) for each in statements)
+    if cells > 1:
+        edge = (ir.For(var=row, low=here[0], high=ir.add(here[0], cells), body=edge, unroll=1),)
+    return (*lets, ir.If(conjunction(tests), inside, edge))
+
+
+def _column(site: GpuSite, statement: Statement, here: tuple[ir.Var, ...], cells: int) -> tuple[ir.Stmt, ...]:
+    """Cells along axis 0 that are updated and read nothing outside the grid, from the first one on."""
+    at = ir.Var("at", ir.WIDE)
+    lines: dict[str, ir.Stmt] = {}
+    loads: dict[str, ir.Stmt] = {}
+
+    def line(field: str, level: int, offset: tuple[int, ...], *, const: bool = True) -> ir.Var:
+        """Pointer to the value beside the thread's first cell, but for the last axis."""
+        name = _name(site, "out" if level == 1 and not const else "line", field, level, offset)
+        found = ir.Var(name, ir.Pointer(site.dtype, const=const))
+        index: ir.Expr = at
+        for axis, distance in enumerate(offset):
+            index = ir.add(index, ir.mul(stride(axis), distance)) if distance else index
+        lines.setdefault(name, ir.Let(found, ir.add(_version(site, field, level, STEP), index)))
+        return found
+
+    def value(node: Read, number: int) -> ir.Expr:
+        offset = (node.offset[0] + number, *node.offset[1:])
+        *outer, last = offset if site.rank > 1 else (0, *offset)
+        name = ir.Var(_name(site, "v", node.field, node.level, offset), site.dtype)
+        pointer = line(node.field, node.level, tuple(outer) if site.rank > 1 else ())
+        loads.setdefault(name.name, ir.Let(name, ir.Load(pointer, ir.Int(last), site.dtype)))
+        return name
+
+    work: list[ir.Stmt] = []
+    stores: list[ir.Stmt] = []
+    for number in range(cells):
+        cell = (ir.add(here[0], number), *here[1:])
+        read = functools.partial(value, number=number)
+        lowered, result = site.lower(statement, read, f"t{number}_", at=cell, step=STEP)
+        new = ir.Var(f"new{number}", site.dtype)
+        work += [*lowered, ir.Let(new, result)]
+        outer = (number, *(0,) * (site.rank - 2)) if site.rank > 1 else ()
+        stores.append(ir.Store(line(statement.field, 1, outer, const=False), ir.Int(0), new, site.dtype))
+    return (ir.Scope((ir.Let(at, global_index(here)), *lines.values(), *loads.values(), *work, *stores)),)
+
+
+def _name(site: GpuSite, start: str, field: str, level: int, offset: tuple[int, ...]) -> str:
+    parts = [site.number(field), level, *offset]
+    return start + "_".join(str(part).replace("-", "m") for part in parts)
 
 
 def _line(site: GpuSite, stage: int) -> tuple[ir.Stmt, ...]:
@@ -145,15 +190,6 @@ def conjunction(tests: Sequence[ir.Expr]) -> ir.Expr:
     return result
 
 
-def needs_guards(site: GpuSite, statement: Statement) -> bool:
-    """Whether a read of a cell that is updated may lie outside the grid."""
-    return any(
-        offset and outside(sides)
-        for read in statement.reads
-        for offset, sides in zip(read.offset, site.problem.sides(read.field), strict=True)
-    )
-
-
 def in_bounds(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...]) -> ir.Expr:
     """Whether a statement updates a cell."""
     tests: list[ir.Expr] = []
@@ -164,30 +200,19 @@ def in_bounds(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...]) ->
 
 
 def guarded_cell(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr) -> ir.Stmt:
-    """One cell of a statement where it is updated, reads outside the grid included."""
-    return ir.If(in_bounds(site, statement, here), cell(site, statement, here, step, guard=True))
-
-
-def cell(
-    site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr, *, guard: bool
-) -> tuple[ir.Stmt, ...]:
-    """One cell of a statement, all in memory off chip."""
+    """One cell of a statement where it is updated, reads outside the grid included, all in memory off chip."""
     at = ir.Var("at", ir.WIDE)
 
-    def version(field: str, level: int) -> ir.Expr:
-        copies = site.copies(field)
-        return site.version(field, ir.mod(ir.add(step, level % copies), copies))
-
     def read(node: Read) -> ir.Expr:
-        base = version(node.field, node.level)
-        if guard:
-            return site.guarded(node, here, lambda inner: ir.Load(base, global_index(inner), site.dtype))
-        index: ir.Expr = at
-        for axis, distance in enumerate(node.offset[:-1]):
-            if distance:
-                index = ir.add(index, ir.mul(stride(axis), distance))
-        return ir.Load(base, ir.add(index, node.offset[-1]), site.dtype)
+        base = _version(site, node.field, node.level, step)
+        return site.guarded(node, here, lambda inner: ir.Load(base, global_index(inner), site.dtype))
 
-    body, value = site.lower(statement, read)
-    store = ir.Store(version(statement.field, 1), at, value, site.dtype)
-    return (ir.Scope((ir.Let(at, global_index(here)), *body, store)),)
+    body, value = site.lower(statement, read, at=here, step=step)
+    store = ir.Store(_version(site, statement.field, 1, step), at, value, site.dtype)
+    return ir.If(in_bounds(site, statement, here), (ir.Scope((ir.Let(at, global_index(here)), *body, store)),))
+
+
+def _version(site: GpuSite, field: str, level: int, step: ir.Expr) -> ir.Expr:
+    """Pointer to cell zero of a version, by its level from a step on."""
+    copies = site.copies(field)
+    return site.version(field, ir.mod(ir.add(step, level % copies), copies))

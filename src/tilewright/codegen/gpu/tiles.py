@@ -11,7 +11,7 @@ Without ``Private`` nothing is kept on chip by the text: what a group writes it 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -59,8 +59,8 @@ def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Funct
         ValueError: If the tree has none, or more than one kind.
         IllegalTilingError: If tiles have memory of their own and the program needs more than two versions of a field.
     """
-    notes, wavefront = _wavefront(_tree(site.problem, schedule))
-    numbers, own = _numbers(wavefront), _own(wavefront)
+    notes, tiles = wavefront(_tree(site.problem, schedule))
+    numbers, own = told(tiles), _own(tiles)
     if own is not None:
         _check(site.problem)
     values = 0 if own is None else sum(buffer.depth * math.prod(buffer.lengths) for buffer in own.buffers)
@@ -73,9 +73,9 @@ def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Funct
         room_bytes=room,
     )
     threads = tuple(ir.Var(f"i{axis}") for axis in range(site.rank))
-    moved = [each for each in wavefront.ranges if each.low != Whole(0)]
-    digits = tuple(ir.Var(f"place_{each.name}" if each in moved else each.name) for each in wavefront.ranges)
-    counts = tuple(index(each.count, {}) for each in wavefront.ranges)
+    moved = [each for each in tiles.ranges if each.low != Whole(0)]
+    digits = tuple(ir.Var(f"place_{each.name}" if each in moved else each.name) for each in tiles.ranges)
+    counts = tuple(index(each.count, {}) for each in tiles.ranges)
     lets = [ir.Let(ir.Var(each.name), ir.add(index(each.low, {}), ir.Var(f"place_{each.name}"))) for each in moved]
     body = (
         *((ir.Array(site.shared, values),) if shared else ()),
@@ -83,7 +83,7 @@ def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Funct
         *unpacked(ir.THREAD, threads, tuple(map(ir.Int, schedule.threads))),
         *unpacked(ir.GROUP, digits, counts),
         *lets,
-        *_Lowering(site=site, threads=schedule.threads, own=own).node(wavefront.child, {}),
+        *_Lowering(site=site, threads=schedule.threads, own=own).node(tiles.child, {}),
     )
     function = ir.Function(
         name=kernel.entry,
@@ -119,8 +119,18 @@ def _own(tiles: Node) -> Private | None:
 
 def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per wavefront with any tile, for some steps that start at version 0."""
-    sizes = {"steps": steps, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}}
-    yield from _launches(_tree(problem, schedule), sizes)
+    yield from wavefront_launches(_tree(problem, schedule), problem, {"steps": steps})
+
+
+def wavefront_launches(node: Node, problem: Problem, sizes: Mapping[str, int]) -> Iterator[Launch]:
+    """Yield one launch per wavefront of a tree with any tile.
+
+    Args:
+        node: The tree.
+        problem: The problem, whose extents the tree may name.
+        sizes: What the tree's other free names stand for.
+    """
+    yield from _launches(node, {**sizes, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}})
 
 
 def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
@@ -136,13 +146,25 @@ def _launches(node: Node, names: dict[str, int]) -> Iterator[Launch]:
                 yield from _launches(node.child, {**names, node.name: number})
         case Parallel(ranges):
             groups = math.prod(value(each.count, names) for each in ranges)
-            if groups > 0:
-                yield Launch(0, groups, tuple(names[name] for name in _numbers(node)))
+            if groups > 0 and not _idle(node.child, names):
+                yield Launch(0, groups, tuple(names[name] for name in told(node)))
         case _:
             raise ValueError(f"no launch is made of a {type(node).__name__} above tiles")
 
 
-def _wavefront(node: Node) -> tuple[list[str], Parallel]:
+def _idle(node: Node, names: Mapping[str, int]) -> bool:
+    """Whether a loop that all tiles have alike has no iteration."""
+    match node:
+        case Loop():
+            known = names_in(node.low) | names_in(node.high) <= names.keys()
+            return (known and value(node.low, names) >= value(node.high, names)) or _idle(node.child, names)
+        case Let() | Guard() | Private():
+            return _idle(node.child, names)
+        case _:
+            return False
+
+
+def wavefront(node: Node) -> tuple[list[str], Parallel]:
     """The notes above the tiles of a tree, and the tiles."""
     notes: list[str] = []
     while not isinstance(node, Parallel):
@@ -152,7 +174,7 @@ def _wavefront(node: Node) -> tuple[list[str], Parallel]:
     return notes, node
 
 
-def _numbers(tiles: Parallel) -> tuple[str, ...]:
+def told(tiles: Parallel) -> tuple[str, ...]:
     """What a group is told, in alphabetical order: all but the grid's extents, and how often the first range counts."""
     first, *others = tiles.ranges
     used = free_names(tiles.child) - {each.name for each in tiles.ranges}
@@ -265,7 +287,7 @@ class _Lowering:
                 node, here, lambda inner: ir.Load(*self._on_chip(node.field, version, inner), site.dtype)
             )
 
-        body, value = site.lower(statement, read)
+        body, value = site.lower(statement, read, at=here, step=step)
         store = ir.Store(*self._on_chip(statement.field, ir.add(step, 1), here), value, site.dtype)
         return ir.If(in_bounds(site, statement, here), (ir.Scope((*body, store)),))
 

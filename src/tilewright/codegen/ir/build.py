@@ -86,8 +86,8 @@ def _binary(operator: Operator, a: Expr | int, b: Expr | int) -> Op:
 def add(a: Expr, b: Expr | int) -> Expr:
     """Return ``a + b``, folded where both are known.
 
-    >>> add(Int(2), 3), add(Var("x"), 0)
-    (Int(value=5), Var(name='x', type=Index(bits=0)))
+    >>> add(Int(2), 3), add(Var("x"), 0), add(sub(Int(0), Var("x")), Var("y")) == sub(Var("y"), Var("x"))
+    (Int(value=5), Var(name='x', type=Index(bits=0)), True)
     """
     b = Int(b) if isinstance(b, int) else b
     if isinstance(a, Int) and isinstance(b, Int):
@@ -96,6 +96,9 @@ def add(a: Expr, b: Expr | int) -> Expr:
         a, b = b, a
     if isinstance(b, Int) and b.value <= 0:
         return a if b.value == 0 else op(Operator.SUB, a, -b.value)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(other, Op) and other.op is Operator.SUB and other.args[0] == Int(0):
+            return _binary(Operator.SUB, one, other.args[1])
     return _binary(Operator.ADD, a, b)
 
 

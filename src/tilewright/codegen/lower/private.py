@@ -13,7 +13,7 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.points import own_place
-from tilewright.codegen.sites import Site, constants, extent, stride
+from tilewright.codegen.sites import Site, extent, own_memory, stride
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.nodes import Box, CopyIn, CopyOut, Private, children
 
@@ -79,7 +79,7 @@ def _fields(site: Site) -> ir.Var:
 
 def rooms(site: Site, own: Memory) -> tuple[ir.Stmt, ...]:
     """The thread's memory, the arrays that describe it to the statements' kernels, and what never changes in them."""
-    bytes_of_all = ir.Load(site.params[3], ir.Int(len(constants(site.problem))), ir.const_pointer(site.dtype))
+    bytes_of_all = ir.Load(site.params[3], ir.Int(own_memory(site.problem)), ir.const_pointer(site.dtype))
     values: list[ir.Expr] = [ir.Var("steps"), ir.Int(1), *(extent(axis) for axis in range(site.rank))]
     values += [ir.Int(stride) for stride in own.strides[:-1]]
     values.append(ir.Int(own.slot))

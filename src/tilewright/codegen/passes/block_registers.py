@@ -9,13 +9,14 @@ loop; AN5D and PPCG: register blocking, unrolling. Written row after row, the ve
 whole expression, and gcc loads them again instead: a sum of 27 reads in two rows took 48 loads where 36 are distinct.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
-from tilewright.programs.stencil.expression import Read, Tape
+from tilewright.programs.stencil.expression import Placed, Read, Tape
 
 Place = tuple[int, int]
 """A row of a block: along the axis of blocked rows, and along the middle axis in 3D where that is another."""
@@ -74,6 +75,10 @@ class Names:
         return var
 
 
+def _at(placed: Callable[[Placed, Place], ir.Expr], at: Place, node: Placed) -> ir.Expr:
+    return placed(node, at)
+
+
 class RegisterBlock:
     """The statements of a block, as they are written.
 
@@ -85,7 +90,7 @@ class RegisterBlock:
         table: Where sums in loops take theirs from, if there may be any.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         reads: Reads,
         places: Sequence[Place],
@@ -94,6 +99,7 @@ class RegisterBlock:
         axis: int = 0,
         held: bool = False,
         table: Table | None = None,
+        placed: Callable[[Placed, Place], ir.Expr] | None = None,
     ) -> None:
         """Start.
 
@@ -104,9 +110,12 @@ class RegisterBlock:
             axis: The axis along which the first index of a place counts.
             held: Whether vectors that are loaded out of turn are kept in registers by an empty instruction.
             table: Where sums in loops take their weights and vectors from.
+            placed: What depends on the cell's place alone, at a place of the block: a vector, or a number for all of
+                one; None where nothing does.
         """
         self.dtype, self.kind, self.places = reads.dtype, ir.vector(reads.dtype), tuple(places)
         self.reads, self.letter, self.axis, self.held, self.table = reads, letter, axis, held, table
+        self.placed = placed
         self.body: list[ir.Stmt] = []
         self.loaded: dict[tuple[Any, ...], ir.Var] = {}
         self.keys: dict[ir.Var, tuple[Any, ...]] = {}
@@ -154,7 +163,9 @@ class RegisterBlock:
             def read(node: Read, at: Place = at) -> ir.Expr:
                 return known[node.field][at] if node.field in known else self.load(node, at)
 
-            rows[at] = lower_tape(tape, Leaves(dtype=self.dtype, read=read, vector=True), prefix=names(at))
+            placed = None if self.placed is None else functools.partial(_at, self.placed, at)
+            leaves = Leaves(dtype=self.dtype, read=read, vector=True, placed=placed)
+            rows[at] = lower_tape(tape, leaves, prefix=names(at))
         for together in zip(*(lets for lets, _ in rows.values()), strict=True):
             for statement in together:
                 if isinstance(statement, ir.Let):

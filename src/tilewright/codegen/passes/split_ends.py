@@ -27,7 +27,7 @@ def row_reach(statement: Statement) -> tuple[int, int]:
 def vectors_at_ends(site: Site, statement: Statement) -> tuple[bool, bool]:
     """Whether the low and the high ends of the grid's rows are vectors: cells that are updated and read outside."""
     left, right = row_reach(statement)
-    whole = site.code(statement).end_vectors and site.problem.margins(statement)[-1] == (0, 0)
+    whole = site.code(statement).end_vectors and site.problem.spans(statement)[-1] == (0, 0)
     return whole and left > 0, whole and right > 0
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen import ir, points
-from tilewright.codegen.sites import Site, constants, unpack
+from tilewright.codegen.sites import Site, own_memory, unpack
 from tilewright.codegen.streaming.borders import border_function, brim_function, has_borders
 from tilewright.codegen.streaming.copies import ahead_function, fetch_function, load_function, store_function
 from tilewright.codegen.streaming.ends import ends_function
 from tilewright.codegen.streaming.layout import StreamingContext, cut, make_plan, parts
 from tilewright.codegen.streaming.points import stream_function
-from tilewright.codegen.streaming.stages import stage_functions
+from tilewright.codegen.streaming.stages import stage_functions, variants
 from tilewright.codegen.streaming.tile import tile_function
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
@@ -35,6 +35,11 @@ def copies(problem: Problem) -> tuple[int, ...]:
 def scratch_bytes(site: Site, tiling: Tiling) -> int:
     """Memory that every thread needs."""
     return make_plan(site, tiling).scratch_bytes
+
+
+def place_margin(site: Site, tiling: Tiling) -> int:
+    """Numbers before and after a table of what depends on the cell's place alone that tiles may read."""
+    return make_plan(site, tiling).margin
 
 
 def row_cells(site: Site, tiling: Tiling) -> int:
@@ -67,7 +72,9 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
     result += [stream_function(plan, field) for field in updated if points.touches(site, plan.fields[field])]
-    result += [each for stage in range(len(plan.pipeline.stages)) for each in stage_functions(plan, stage)]
+    stages = range(len(plan.pipeline.stages))
+    result += [each for stage in stages for each in stage_functions(plan, stage)]
+    result += [each for stage in stages for _, some in variants(plan, stage) for each in stage_functions(some, stage)]
     return (*_apart(plan, [*result, tile_function(plan)]), _entry(plan, name))
 
 
@@ -85,7 +92,7 @@ def _entry(plan: StreamingContext, name: str) -> ir.Function:
     site = plan.site
     band, bands = ir.Var("band"), ir.Var("bands")
     ring = ir.Var("ring", ir.pointer(site.dtype))
-    memory = ir.Load(site.params[3], ir.Int(len(constants(site.problem))), ir.const_pointer(site.dtype))
+    memory = ir.Load(site.params[3], ir.Int(own_memory(site.problem)), ir.const_pointer(site.dtype))
     own = ir.mul(ir.THREAD, plan.scratch_bytes // site.problem.itemsize)
     body = (
         ir.Let(STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),

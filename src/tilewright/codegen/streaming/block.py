@@ -8,8 +8,9 @@ from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Resu
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.passes.write_sums.loop import INDEX
-from tilewright.codegen.streaming.layout import PITCH, Slabs, StreamingContext, slab_at, slabs
-from tilewright.programs.stencil.expression import Read
+from tilewright.codegen.sites import place_name
+from tilewright.codegen.streaming.layout import LINE, PITCH, Slabs, StreamingContext, slab_at, slabs
+from tilewright.programs.stencil.expression import Placed, Read, placed
 from tilewright.programs.stencil.weights import Apart, apart
 from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
 
@@ -21,11 +22,13 @@ class Operands:
     Attributes:
         slab: Where the slab of a version (field, level) at a position along axis 0 starts.
         result: Where that of a field's results starts.
+        placed: What depends on the cell's place alone, at a position along axis 0 and a line.
         factors: The table of weights, where sums may be loops.
     """
 
     slab: Callable[[int, int, int], ir.Expr]
     result: Callable[[int, int], ir.Expr]
+    placed: Callable[[Placed, Place], ir.Expr]
     factors: ir.Expr | None = None
 
 
@@ -34,7 +37,39 @@ def parameters(plan: StreamingContext) -> Operands:
     return Operands(
         slab=lambda field, level, position: slab_at(plan, source(plan, (field, level)), position),
         result=lambda field, position: slab_at(plan, target(plan, field), position),
+        placed=lambda node, at: along(plan, node, at, place_name(plan.site, node)),
     )
+
+
+def stage_places(plan: StreamingContext, stage: int) -> tuple[Placed, ...]:
+    """What a stage computes with that depends on the cell's place alone."""
+    statements = plan.site.problem.program.statements
+    return placed(*(statements[number].tape for number in plan.pipeline.stages[stage]))
+
+
+def axis_of(plan: StreamingContext, node: Placed) -> int:
+    """The axis of the kernel along which a number depends on the place; one in 1D runs as the second of two."""
+    return node.axis + plan.rank - plan.site.rank
+
+
+def along(
+    plan: StreamingContext, node: Placed, at: Place, start: ir.Expr, line: ir.Expr = LINE, low: ir.Expr | None = None
+) -> ir.Expr:
+    """The numbers of a block that depend on the place alone: one for all of a row, or a vector.
+
+    Args:
+        plan: The kernel's plan.
+        node: What they are.
+        at: The place in the block.
+        start: The numbers of the advance's first position, of the tile's first line, or of a lifted row.
+        line: The block's first line, counted as ``start`` is.
+        low: Where the row starts along which the block's vectors are counted; by default that of ``line``.
+    """
+    dtype, axis = plan.site.dtype, axis_of(plan, node)
+    if axis == plan.rank - 1:
+        start_of_row = low if low is not None else ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0)
+        return ir.Load(start, ir.sub(INDEX, start_of_row), ir.vector(dtype))
+    return ir.Load(start, ir.Int(at[0]) if axis == 0 else ir.add(line, at[1]), dtype)
 
 
 def stage_outputs(plan: StreamingContext, stage: int) -> tuple[int, ...]:
@@ -91,7 +126,7 @@ def block_body(
     places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
     reads = _Slabs(plan, stage, operands)
     table = None if operands.factors is None else Table(start=operands.factors, load=reads.along)
-    registers = RegisterBlock(reads, places, table=table)
+    registers = RegisterBlock(reads, places, table=table, placed=operands.placed)
     stores: list[ir.Stmt] = []
     for field, forms in zip(stage_outputs(plan, stage), block.sums, strict=True):
         for at, value in _values(plan, registers, field, code, forms).items():

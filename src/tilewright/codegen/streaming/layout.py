@@ -11,12 +11,14 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site
+from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Boundary
 from tilewright.schedules.catalogue import complete
 from tilewright.schedules.streaming.levels import Pipeline, line_cells, of_problem
 from tilewright.schedules.tiling import Tiling
 
 GX, GY, N, X0, X1 = ir.Var("gx"), ir.Var("gy"), ir.Var("n"), ir.Var("x0"), ir.Var("x1")
+LINE = ir.Var("line")
 PITCH, SLAB, VECTORS, EDGE = ir.Var("pitch"), ir.Var("slab"), ir.Var("vectors"), ir.Var("edge")
 
 
@@ -32,6 +34,7 @@ class StreamingContext:
         space: Tile sizes per axis.
         halo: Per axis, cells that a tile holds beyond its own, below and above.
         width: Cells of a lifted row that are needed, a multiple of a cache line; see :func:`row_width`.
+        variant: End of the names of the stages' functions, where these are written for some tiles alone.
     """
 
     site: Site
@@ -41,6 +44,7 @@ class StreamingContext:
     space: tuple[int, ...]
     halo: tuple[tuple[int, int], ...]
     width: int
+    variant: str = ""
 
     @property
     def rank(self) -> int:
@@ -91,7 +95,18 @@ class StreamingContext:
         """Upper bound on a thread's memory, for any vector length."""
         slab = self.lines * (self.widest * self.site.problem.itemsize + (sum(self.reach) + 2) * CACHE_LINE)
         total = sum(self.slabs(field) for field in range(len(self.fields))) * slab
-        return round_up(total + 2 * self.widest * self.site.problem.itemsize + 64 * CACHE_LINE, 4096)
+        rows = 2 + len(self.lifted)
+        return round_up(total + rows * self.widest * self.site.problem.itemsize + 64 * CACHE_LINE, 4096)
+
+    @property
+    def lifted(self) -> tuple[Placed, ...]:
+        """What depends on the place along the innermost axis alone: a tile has a lifted row of each."""
+        return tuple(node for node in self.site.problem.program.placed if node.axis == self.site.rank - 1)
+
+    @property
+    def margin(self) -> int:
+        """Cells beyond the ends of an axis of which a tile computes something, or holds something."""
+        return self.widest + self.rows + max(map(max, self.halo)) + max(map(max, self.site.problem.program.reach))
 
     def boundary(self, field: int, axis: int) -> tuple[Boundary, Boundary]:
         """The sides of a field along an axis."""

@@ -7,9 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
+from tilewright.codegen.passes.block_registers import Place
 from tilewright.codegen.passes.write_sums.loop import INDEX
-from tilewright.codegen.streaming.block import Operands, block_body, source, stage_outputs, target, version_tag
-from tilewright.codegen.streaming.layout import VECTORS, StreamingContext, lanes, mul_vector, sizes, slab_at
+from tilewright.codegen.sites import place_name
+from tilewright.codegen.streaming.block import (
+    Operands,
+    along,
+    axis_of,
+    block_body,
+    source,
+    stage_outputs,
+    stage_places,
+    target,
+    version_tag,
+)
+from tilewright.codegen.streaming.layout import LINE, VECTORS, StreamingContext, lanes, mul_vector, sizes, slab_at
+from tilewright.programs.stencil.expression import Placed
 from tilewright.schedules.bodies.body import StageCode, StreamBlock
 
 
@@ -20,8 +33,8 @@ class Planes:
     Attributes:
         function: The function.
         table: The factors that it is given.
-        arguments: What else it is given, for planes from so many on: the scalars, where slabs start that it reads, and
-            those of its results.
+        arguments: What else it is given, for planes from so many on: scalars and numbers of places, where slabs start
+            that it reads, and those of its results.
     """
 
     function: ir.Function
@@ -48,6 +61,7 @@ def planes_function(
     """
     kind, fields, planes = plan.site.dtype, stage_outputs(plan, stage), range(block.planes)
     read: dict[tuple[int, int, int], ir.Var] = {}
+    places = stage_places(plan, stage)
 
     def slab(field: int, level: int, position: int) -> ir.Var:
         name = f"{plan.fields[field]}_{version_tag(level)}_{'m' * (position < 0)}{abs(position)}"
@@ -58,16 +72,24 @@ def planes_function(
 
     def arguments(shift: int) -> tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]:
         starts = [slab_at(plan, source(plan, key[:2]), key[2] + shift) for key in read]
-        return head, (*starts, *(slab_at(plan, target(plan, f), shift + plane) for f in fields for plane in planes))
+        moves = (ir.Int(shift), LINE, ir.Int(0))
+        numbers = [ir.add(place_name(plan.site, node), moves[axis_of(plan, node)]) for node in places]
+        results = (slab_at(plan, target(plan, f), shift + plane) for f in fields for plane in planes)
+        return (*head, *numbers), (*starts, *results)
 
     factors = ir.Var("factors", ir.const_pointer(ir.weight_of(kind)))
     head = (plan.site.params[2],) if scalars else ()
-    operands = Operands(slab=slab, result=result, factors=factors)
+
+    def placed(node: Placed, at: Place) -> ir.Expr:
+        return along(plan, node, at, place_name(plan.site, node), ir.Int(0), ir.Int(0))
+
+    given = (*head, *(place_name(plan.site, node) for node in places))
+    operands = Operands(slab=slab, result=result, placed=placed, factors=factors)
     body, weights = block_body(plan, stage, code, block, operands)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
     function = ir.Function(
-        name=plan.name(f"rows_{stage}_{block.planes}x{block.lines}"),
-        params=(*head, factors, *read.values(), *(result(field, plane) for field in fields for plane in planes)),
+        name=plan.name(f"rows_{stage}{plan.variant}_{block.planes}x{block.lines}"),
+        params=(*given, factors, *read.values(), *(result(field, plane) for field in fields for plane in planes)),
         body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
         about=_about(block),
     )

@@ -9,19 +9,21 @@ from dataclasses import replace
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.write_sums.loop import INDEX
-from tilewright.codegen.sites import scalar_lets
+from tilewright.codegen.sites import inner_sites, place_name, scalar_lets
 from tilewright.codegen.streaming.block import (
     block_body,
     moved,
     parameters,
     source,
     stage_outputs,
+    stage_places,
     stage_sources,
     target,
 )
 from tilewright.codegen.streaming.layout import (
     EDGE,
     GX,
+    LINE,
     PITCH,
     VECTORS,
     N,
@@ -37,7 +39,6 @@ from tilewright.schedules.streaming.levels import line_cells
 
 FIRST, LAST = ir.Var("first"), ir.Var("last")
 CHUNK = ir.Var("chunk")
-LINE = ir.Var("line")
 
 
 def stage_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
@@ -45,7 +46,8 @@ def stage_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
     names = [var for key in stage_sources(plan, stage) for var in source(plan, key).params]
     names += [var for field in stage_outputs(plan, stage) for var in target(plan, field).params[:2]]
     lines = (FIRST, LAST, *ahead_params(plan, stage)) if plan.rank == 3 else ()
-    return (plan.site.params[2], *names, *lines, GX, N, EDGE)
+    places = (place_name(plan.site, node) for node in stage_places(plan, stage))
+    return (plan.site.params[2], *names, *places, *lines, GX, N, EDGE)
 
 
 def ahead_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
@@ -79,6 +81,20 @@ def stage_functions(plan: StreamingContext, stage: int) -> tuple[ir.Function, ..
     if many == few:
         return many
     return (*(replace(each, registers=32) for each in many), *(replace(each, registers=16) for each in few))
+
+
+def variants(plan: StreamingContext, stage: int) -> tuple[tuple[tuple[int, ...], StreamingContext], ...]:
+    """A stage's plans for rows that meet no edge of a region along some axes of the program, the most axes first."""
+    found = []
+    for number, (axes, site) in enumerate(inner_sites(plan.site)):
+        same = all(
+            site.problem.program.statements[each] == plan.site.problem.program.statements[each]
+            for each in plan.pipeline.stages[stage]
+        )
+        if not same:
+            inner = replace(site, prefix=plan.site.prefix)
+            found.append((axes, replace(plan, site=inner, variant=f"_inner{number or ''}")))
+    return tuple(found)
 
 
 def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Function, ...]:
@@ -130,7 +146,7 @@ def _blocks(lines: int, body: tuple[ir.Stmt, ...], rest: tuple[ir.Stmt, ...]) ->
 def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, distinct: bool) -> ir.Function:
     new = ", ".join(plan.fields[field] for field in stage_outputs(plan, stage))
     return ir.Function(
-        name=plan.name(f"stage_{stage}"),
+        name=plan.name(f"stage_{stage}{plan.variant}"),
         params=stage_params(plan, stage),
         body=body,
         distinct=distinct,

@@ -1,8 +1,10 @@
 """One tile of a streaming kernel: its levels in a pipeline along axis 0."""
 
+from collections.abc import Callable, Sequence
+
 from tilewright.codegen import ir, points
-from tilewright.codegen.sites import stride, unpack
-from tilewright.codegen.streaming.block import source, stage_outputs, stage_sources, version_tag
+from tilewright.codegen.sites import middle, place_name, place_table, scalars_of, stride, unpack
+from tilewright.codegen.streaming.block import axis_of, source, stage_outputs, stage_places, stage_sources, version_tag
 from tilewright.codegen.streaming.borders import has_borders, near_border
 from tilewright.codegen.streaming.copies import BOUNDS, FROM_CALLER, LIFTED_IN, LIFTED_OUT, TO_CALLER, outer, strides_in
 from tilewright.codegen.streaming.layout import (
@@ -10,6 +12,7 @@ from tilewright.codegen.streaming.layout import (
     GX,
     GY,
     SLAB,
+    VECTORS,
     X0,
     N,
     StreamingContext,
@@ -19,7 +22,7 @@ from tilewright.codegen.streaming.layout import (
     slabs,
 )
 from tilewright.codegen.streaming.points import near_rows
-from tilewright.codegen.streaming.stages import loaded
+from tilewright.codegen.streaming.stages import loaded, variants
 from tilewright.schedules.streaming.levels import line_cells
 
 T, LEVELS, TURN, SIDE, START, VERSION = (
@@ -31,6 +34,8 @@ T, LEVELS, TURN, SIDE, START, VERSION = (
     ir.Var("version"),
 )
 _Y0 = ir.Var("y0")
+Lines = tuple[ir.Expr, ...]
+"""The first of some lines of a slab and their end, in 3D; empty in 2D."""
 
 
 def _spare(plan: StreamingContext) -> ir.Var:
@@ -150,7 +155,21 @@ def _layout(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     for field in range(len(plan.fields)):
         lets.append(ir.Let(_memory(plan, field), at))
         at = ir.add(_memory(plan, field), ir.mul(SLAB, plan.slabs(field)))
-    return (*lets, ir.Let(_spare(plan), at))
+    lets.append(ir.Let(_spare(plan), at))
+    at = ir.add(_spare(plan), ir.mul(row_width(plan), 2))
+    for node in plan.site.problem.program.placed:
+        name = place_name(plan.site, node)
+        if node not in plan.lifted:
+            lets.append(ir.Let(name, place_table(plan.site, node)))
+            continue
+        row = ir.Var(f"{name.name}_row", ir.pointer(plan.site.dtype))
+        lets += [
+            ir.Let(row, at),
+            ir.Intrinsic("lift", (row, ir.add(place_table(plan.site, node), GX), VECTORS), plan.site.dtype),
+            ir.Let(name, row),
+        ]
+        at = ir.add(row, row_width(plan))
+    return tuple(lets)
 
 
 def _memory(plan: StreamingContext, field: int) -> ir.Var:
@@ -277,19 +296,70 @@ def _ahead_args(plan: StreamingContext, stage: int) -> list[ir.Expr]:
 def _compute(plan: StreamingContext, stage: int, left: ir.Expr) -> ir.Stmt:
     """Call a stage."""
     lets: list[ir.Stmt] = []
-    args: list[ir.Expr] = [plan.site.params[2]]
+    args: list[ir.Expr] = [scalars_of(plan.site, ir.add(VERSION, T))]
     for key in stage_sources(plan, stage):
         lets += _names(plan, key[0], version_tag(key[1]), ir.add(T, key[1]))
         args += source(plan, key).params
     for field in stage_outputs(plan, stage):
         args += slabs(plan, field, "out", write=True).params[:2]
-    if plan.rank == 3:
-        below, above = plan.pipeline.below[1], plan.pipeline.above[1]
-        low = ir.sub(BOUNDS[2], ir.add(ir.mul(left, below.period), below.offsets[stage]))
-        high = ir.add(BOUNDS[3], ir.add(ir.mul(left, above.period), above.offsets[stage]))
-        args += [ir.sub(ir.largest(low, 0), GY), ir.sub(ir.smallest(high, ir.Var("n1")), GY)]
-        args += _ahead_args(plan, stage)
-    return ir.Scope((*lets, ir.Call(plan.name(f"stage_{stage}"), (*args, GX, N, EDGE))))
+    moves = (_Y0, GY, ir.Int(0)) if plan.rank == 3 else (_Y0, ir.Int(0))
+    for node in stage_places(plan, stage):
+        args.append(ir.add(place_name(plan.site, node), moves[axis_of(plan, node)]))
+    if plan.rank == 2:
+        return ir.Scope((*lets, _of_regions(plan, stage, lambda _: args, ())))
+    below, above = plan.pipeline.below[1], plan.pipeline.above[1]
+    low = ir.sub(BOUNDS[2], ir.add(ir.mul(left, below.period), below.offsets[stage]))
+    high = ir.add(BOUNDS[3], ir.add(ir.mul(left, above.period), above.offsets[stage]))
+    lines = (ir.sub(ir.largest(low, 0), GY), ir.sub(ir.smallest(high, ir.Var("n1")), GY))
+    ahead = _ahead_args(plan, stage)
+    return ir.Scope((*lets, _of_regions(plan, stage, lambda some: [*args, *some, *ahead], lines)))
+
+
+def _of_regions(plan: StreamingContext, stage: int, given: Callable[[Lines], list[ir.Expr]], lines: Lines) -> ir.Stmt:
+    """Call a stage for its rows: where they meet no edge of a region, the one that knows of none.
+
+    Args:
+        plan: The kernel's plan.
+        stage: The stage.
+        given: The stage's arguments, but for the last, for some lines of the slabs.
+        lines: All lines, in 3D.
+    """
+
+    def call(variant: str, some: Lines) -> ir.Call:
+        return ir.Call(plan.name(f"stage_{stage}{variant}"), (*given(some), GX, N, EDGE))
+
+    work: ir.Stmt = call("", lines)
+    for axes, some in reversed(variants(plan, stage)):
+        inner: tuple[ir.Stmt, ...] = (call(some.variant, lines),)
+        if plan.rank == 3 and 1 in axes:
+            ends = middle(plan.site)[1]
+            a, b = ir.Var("middle_a"), ir.Var("middle_b")
+            inner = (
+                ir.Let(a, ir.smallest(ir.largest(lines[0], ir.sub(ends[0], GY)), lines[1])),
+                ir.Let(b, ir.largest(a, ir.smallest(lines[1], ir.sub(ends[1], GY)))),
+                call("", (lines[0], a)),
+                call(some.variant, (a, b)),
+                call("", (b, lines[1])),
+            )
+        work = ir.If(_in_middle(plan, axes), inner, (work,))
+    return work
+
+
+def _in_middle(plan: StreamingContext, axes: Sequence[int]) -> ir.Expr:
+    """Whether the rows of an advance, as far as the grid has them, meet no edge of a region along some axes.
+
+    Lines of a slab in 3D are told apart one by one.
+    """
+    found: ir.Expr = ir.Int(1)
+    for axis in axes:
+        of_rows = axis + plan.rank - plan.site.rank == 0
+        if not of_rows and axis < plan.site.rank - 1:
+            continue
+        begin, length, extent = (_Y0, ir.Int(plan.rows), ir.Var("n0")) if of_rows else (GX, row_width(plan), N)
+        low, high = middle(plan.site)[axis]
+        low_fits = ir.ge(ir.largest(begin, 0), low)
+        found = ir.and_(found, ir.and_(low_fits, ir.le(ir.smallest(ir.add(begin, length), extent), high)))
+    return found
 
 
 def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:

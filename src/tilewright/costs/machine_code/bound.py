@@ -170,7 +170,7 @@ def timing(machine: Machine) -> Timing:
     return Timing(schedulers=int(gpu.schedulers), busy=busy, latency=latency, branch=machine.taken_branch_cycles.value)
 
 
-def analyse(code: Code, needs: Needs, updates: float, machine: Machine) -> Steady:
+def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops: bool = True) -> Steady:
     """Follow a kernel's steady path on one multiprocessor of a machine.
 
     Args:
@@ -178,11 +178,12 @@ def analyse(code: Code, needs: Needs, updates: float, machine: Machine) -> Stead
         needs: What a block of it takes.
         updates: Updates of cells that a thread computes in a round of the path.
         machine: The GPU.
+        loops: Whether the path is a loop's; see :func:`tilewright.costs.machine_code.paths.steady`.
 
     Raises:
         UsageError: If the machine is no GPU.
     """
-    path, clock = steady(code), timing(machine)
+    path, clock = steady(code, loops=loops), timing(machine)
     blocks = resident_blocks(needs, machine)
     counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}
     rates = {name: WARP * updates / taken for name, taken in _cycles(path, clock).items() if taken}

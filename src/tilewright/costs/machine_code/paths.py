@@ -37,15 +37,20 @@ class Path:
         return sum(each.pipe in pipes for each in self.instructions)
 
 
-def steady(code: Code) -> Path:
-    """Return the path of a kernel's steady loop, or through all of it where no loop computes anything."""
+def steady(code: Code, *, loops: bool = True) -> Path:
+    """Return the path of a kernel's steady loop, or through all of it where no loop computes anything.
+
+    Args:
+        code: The kernel.
+        loops: Whether its time goes into a loop; else every loop is passed once.
+    """
     after = _successors(code)
     before: list[list[int]] = [[] for _ in after]
     for place, targets in enumerate(after):
         for target in targets:
             before[target].append(place)
     best: tuple[tuple[int, int], Path] | None = None
-    for tail, targets in enumerate(after):
+    for tail, targets in enumerate(after if loops else ()):
         for head in targets:
             if head > tail or not code.instructions[tail].target:
                 continue

@@ -23,7 +23,7 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     tiling = schedule.tiling
     analysis = analyse(problem.program)
     if traits(tiling.family).untiled and len(analysis.stages) == 1 and not analysis.sweep:
-        return 1.0
+        return float(schedule.column)
     if traits(tiling.family).streams and schedule.written:
         levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
         rows = stream_block.rims_of(problem, stream_block.own_cells(problem, tiling)).rows
@@ -43,9 +43,9 @@ def work(problem: Problem, schedule: GpuSchedule) -> Work | None:
     versions = sum(program.history(field) for field in program.updated)
     constants = len(program.fields) - len(program.updated)
     if traits(schedule.tiling.family).untiled:
-        groups = math.prod(ceil_div(n, t) for n, t in zip(shape, schedule.threads, strict=True))
+        groups = math.prod(ceil_div(n, size) for n, size in zip(shape, schedule.cells, strict=True))
         moved = versions + constants + len(program.updated)
-        useful = math.prod(shape) / (groups * math.prod(schedule.threads))
+        useful = math.prod(shape) / (groups * math.prod(schedule.cells))
         return Work(updates=updates, useful=useful, tiles=groups, dram_bytes=float(moved * problem.itemsize))
     tiling = schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))

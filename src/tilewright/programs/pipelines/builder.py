@@ -15,7 +15,7 @@ from tilewright.programs.stencil.expression import (
     complex_constant,
     flatten,
 )
-from tilewright.programs.stencil.program import FieldBuilder
+from tilewright.programs.stencil.program import FieldBuilder, refuse_places
 
 
 class GridBuilder(FieldBuilder):
@@ -66,6 +66,7 @@ class PipelineBuilder:
         number = complex_constant(tape)
         if number is not None:
             raise TraceError(f"a pipeline computes in real numbers, {title!r} has the constant {number}")
+        refuse_places(tape, f"the pipeline's stencil {title!r}")
         return self._add(title, tape, "", "")
 
     def converted(self, grid: GridBuilder, dtype: str, rounding: str) -> GridBuilder:

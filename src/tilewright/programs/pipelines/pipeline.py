@@ -19,6 +19,15 @@ Halo = tuple[tuple[int, int], ...]
 """Per axis, outermost first: cells below and above."""
 
 
+def halo_text(halo: Halo) -> str:
+    """Write a halo as the paper does, (y, x); both sides where they differ.
+
+    >>> halo_text(((7, 7), (4, 4))), halo_text(((1, 0), (2, 2)))
+    ('(7,4)', '(1+0,2)')
+    """
+    return f"({','.join(str(a) if a == b else f'{a}+{b}' for a, b in halo)})"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stencil:
     """One stencil of a pipeline: ``output`` becomes the tape's value at every cell.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.pipelines.pipeline import ITEMSIZE, Pipeline, Stencil
-from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import MAX_CELLS, BoundarySpec, Sides, sides_of
 from tilewright.programs.stencil.reference import evaluate, pad
 
@@ -139,7 +139,9 @@ def _apply(
     padded = {grid: pad(grids[grid], stencil.reach(grid), problem.sides(grid)) for grid in stencil.inputs}
     kind = np.dtype(problem.dtype(stencil.inputs[0]))
 
-    def read(node: Read) -> Array:
+    def read(node: Read | Placed) -> Array:
+        if not isinstance(node, Read):
+            raise TypeError("a pipeline's stencils read grids alone")
         reach = stencil.reach(node.field)
         cells = tuple(
             slice(low + offset, low + offset + extent)

@@ -10,14 +10,14 @@ worth.
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Const, Leaf, Read, Scalar, Value, apply, flatten
-from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, make_problem
-from tilewright.programs.stencil.program import Program, Statement, stencil
+from tilewright.programs.stencil.expression import Const, Index, Inside, Leaf, Read, Scalar, Value, apply, flatten
+from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, Span, make_problem
+from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
 from tilewright.programs.stencil.slopes import is_smooth, slopes, values_of
 
 MAPPED = ("nearest", "reflect", "mirror")
@@ -41,6 +41,8 @@ class Adjoint:
         kept: By updated field, the field that sums what cells are worth that no step updates, if there are any.
         stages: By updated field whose new values later statements of the step read, the field that holds what its new
             values are worth with these.
+        split: A program with the same results, whose statements update some cells each in place of testing where a cell
+            lies. None where there is nothing to test.
         steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
             beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
     """
@@ -55,6 +57,7 @@ class Adjoint:
     sums: dict[str, str]
     kept: dict[str, str]
     stages: dict[str, str]
+    split: "Split | None" = None
     steady: "Steady | None" = None
 
     def worth(self, field: str, level: int = 0) -> str:
@@ -83,17 +86,41 @@ class Steady:
     sums: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """An adjoint whose statements update some cells each.
+
+    Attributes:
+        program: What one step backwards computes.
+        boundary: The boundaries that it is run under, by field.
+        regions: By updated field the cells that are updated; all of them where there is no entry.
+        rims: By the field that sums what kept cells are worth in ``Adjoint.program``, those that do it here, zero at
+            first: one per side of the grid.
+    """
+
+    program: Program
+    boundary: BoundarySpec
+    regions: dict[str, tuple[Span, ...]]
+    rims: dict[str, tuple[str, ...]]
+
+
 def _worth(field: str, level: int = 0) -> str:
     return f"{field}_bar{level or ''}"
 
 
-def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Sequence[str] | None = None) -> Adjoint:
+def adjoint_of(
+    program: Program,
+    boundary: BoundarySpec = "fixed",
+    wanted: Sequence[str] | None = None,
+    varying: Sequence[str] = (),
+) -> Adjoint:
     """Derive the adjoint of a program.
 
     Args:
         program: The program.
         boundary: Its boundaries, of every run of it.
         wanted: Fields that no statement updates, and scalars, whose worth is summed; all of them by default.
+        varying: Scalars with a value per step, whose worth is not.
 
     Raises:
         UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers, of
@@ -101,7 +128,7 @@ def adjoint_of(program: Program, boundary: BoundarySpec = "fixed", wanted: Seque
     """
     if program.complex_constant is not None:
         raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
-    probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary)
+    probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary, varying)
     return _made(probe, None if wanted is None else tuple(wanted))
 
 
@@ -118,7 +145,13 @@ class _Maker:
         self.program = program
         self.sides = probe.boundaries
         self.problem: Problem = probe
-        constant = [*(field for field in program.fields if field not in program.updated), *program.scalars]
+        constant = [
+            *(field for field in program.fields if field not in program.updated),
+            *(name for name in program.scalars if name not in probe.varying),
+        ]
+        each = [name for name in wanted or () if name in probe.varying and name != STEP]
+        if each:
+            raise UsageError(f"gradients are not taken by values per step, got {each[0]!r}", "leave it out of wrt")
         unknown = [name for name in wanted or () if name not in constant]
         if unknown:
             raise UsageError(f"{program.name!r} has no {unknown[0]!r} that no step changes", f"there is {constant}")
@@ -146,7 +179,7 @@ class _Maker:
             for read, weight in weights.items():
                 turned = tuple(-o if number == axis else o for number, o in enumerate(read.offset))
                 other = weights.get(replace(read, offset=turned))
-                if other != weight or any(isinstance(node, Read) for node in weight):
+                if other != weight or any(isinstance(node, Read | Index | Inside) for node in weight):
                     return False
         return True
 
@@ -187,6 +220,7 @@ class _Maker:
             sums=sums,
             kept=kept,
             stages={field: name for field, name in self.stage.items() if field in program.updated},
+            split=self._split(values),
             steady=self._steady(made) if kept or sums else None,
         )
 
@@ -227,6 +261,36 @@ class _Maker:
         total = self._gathered(field, -level, self.program.statements)
         older = level + 1 < self.program.history(field)
         return _plus(self._read(_worth(field, level + 1)), total) if older else total
+
+    def _split(self, values: Mapping[str, Value]) -> Split | None:
+        """Return the program by regions of cells, if cells are told apart and no stage reads them."""
+        if self.stage:
+            return None
+        chosen, regions, rims = dict(values), {}, {}
+        for statement in self.program.statements:
+            field = statement.field
+            margins = self.problem.margins(statement)
+            if not any(map(any, margins)):
+                continue
+            total = self._handed(field, 0)
+            chosen[_worth(field)] = total
+            regions[_worth(field)] = tuple((low, -high) for low, high in margins)
+            del chosen[f"{field}_rim"]
+            slabs = {f"{field}_rim{number}": slab for number, slab in enumerate(_slabs(margins))}
+            for name, slab in slabs.items():
+                chosen[name] = self._read(name) + total
+                regions[name] = slab
+            rims[f"{field}_rim"] = tuple(slabs)
+        if not rims:
+            return None
+        found = stencil(
+            f"{self.program.name}-adjoint-split",
+            self.program.rank,
+            {name: self._as_state(name, value) for name, value in chosen.items()},
+            summary=f"what a step of {self.program.name} is worth, by regions of cells",
+        )
+        boundary = {name: self._side(name) for name in found.fields}
+        return Split(program=found, boundary=boundary, regions=regions, rims=rims)
 
     def _steady(self, made: Program) -> Steady | None:
         """Return the program without sums, if steps depend on no state and it has the same cells to update."""
@@ -388,6 +452,8 @@ class _Maker:
         return _masked(condition, term)
 
     def _moved(self, node: Leaf, distance: tuple[int, ...]) -> Value:
+        if isinstance(node, Index | Inside):
+            return Value(replace(node, shift=node.shift + distance[node.axis], wraps=self.wrapped[node.axis]))
         if not isinstance(node, Read):
             return Value(node)
         suffix = {1: "_new", 0: "", -1: "_prev", -2: "_prev2"}[node.level]
@@ -395,6 +461,21 @@ class _Maker:
         offset = tuple(a + b for a, b in zip(node.offset, distance, strict=True))
         self.states.setdefault(name, (node.field, node.level))
         return self._read(name, offset)
+
+
+def _slabs(margins: tuple[Span, ...]) -> Iterator[tuple[Span, ...]]:
+    """Cut what lies outside a box into slabs that do not overlap.
+
+    >>> list(_slabs(((1, 1), (2, 0))))
+    [((0, 1), (0, 0)), ((-1, 0), (0, 0)), ((1, -1), (0, 2))]
+    """
+    for axis, (low, high) in enumerate(margins):
+        before = tuple((a, -b) for a, b in margins[:axis])
+        behind = ((0, 0),) * (len(margins) - axis - 1)
+        if low:
+            yield (*before, (0, low), *behind)
+        if high:
+            yield (*before, (-high, 0), *behind)
 
 
 def _plus(a: Value, b: Value) -> Value:

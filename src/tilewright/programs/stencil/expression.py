@@ -63,6 +63,49 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class Index:
+    """The index of the cell in the grid along an axis, as a number of the program's element type.
+
+    Attributes:
+        axis: The axis.
+        shift: The index is that of the cell so many cells further: adjoints look at the cells that read theirs.
+        wraps: Whether the first cell follows the last one where that cell is outside.
+    """
+
+    axis: int
+    shift: int = 0
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Whether the cell lies in a range of cells along an axis: a truth value.
+
+    Attributes:
+        axis: The axis.
+        low: First cell of the range, counted from the end of the axis where it is negative.
+        high: The first cell after the range, counted in the same way; None for the end of the axis.
+        shift: As for :class:`Index`.
+        wraps: As for :class:`Index`.
+    """
+
+    axis: int
+    low: int
+    high: int | None
+    shift: int = 0
+    wraps: bool = False
+
+    def span(self, extent: int) -> tuple[int, int]:
+        """Return the range on an axis of so many cells, cut to the axis as NumPy cuts a slice.
+
+        >>> Inside(0, -3, None).span(10), Inside(0, 2, -12).span(10)
+        ((7, 10), (2, 2))
+        """
+        low, high, _ = slice(self.low, self.high).indices(extent)
+        return low, max(low, high)
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """An operator applied to earlier nodes of the tape."""
 
@@ -70,7 +113,9 @@ class Apply:
     args: tuple[int, ...]
 
 
-Leaf = Const | Read | Scalar
+Placed = Index | Inside
+"""What depends on the cell's place alone."""
+Leaf = Const | Read | Scalar | Index | Inside
 Node = Leaf | Apply
 Tape = tuple[Node, ...]
 Operand = Any
@@ -316,6 +361,12 @@ def complex_constant(*tapes: Tape) -> complex | None:
 def reads(tape: Tape) -> tuple[Read, ...]:
     """Return the distinct reads of a tape, in order."""
     return tuple(node for node in tape if isinstance(node, Read))
+
+
+def placed(*tapes: Tape) -> tuple[Placed, ...]:
+    """Return the distinct leaves of some tapes that depend on the cell's place alone, in order."""
+    found = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Index | Inside))
+    return tuple(found)
 
 
 def flops(tape: Tape) -> int:

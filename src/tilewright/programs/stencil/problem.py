@@ -4,11 +4,14 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
-from tilewright.programs.stencil.program import Program, Statement
+from tilewright.programs.stencil.program import STEP, Program, Statement
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 SYNONYMS = {"periodic": "wrap"}
@@ -37,7 +40,7 @@ class Boundary:
 
     Attributes:
         kind: One of :data:`KINDS`.
-        value: The value outside, for ``constant``.
+        value: The value outside, for ``constant``. Runs and gradients also take an array of one per step.
 
     Examples:
         >>> str(Boundary("constant", 1.5)), str(Boundary("wrap"))
@@ -54,6 +57,10 @@ class Boundary:
 FIXED = Boundary()
 Sides = tuple[tuple[Boundary, Boundary], ...]
 """Per axis, outermost first, the boundary below index 0 and the one above the last index."""
+
+
+Span = tuple[int, int]
+"""Cells along an axis, from the first to before the last: from the end where that is negative, or for the last 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +83,19 @@ class PointFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Where a grid lies in a larger one that it is a part of.
+
+    Attributes:
+        start: Index of its first cell in the larger grid, per axis; where that wraps it may be outside.
+        shape: Extents of the larger grid.
+    """
+
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A program on a grid.
 
@@ -86,6 +106,12 @@ class Problem:
         dtype: NumPy name of the element type of every field.
         boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
         points: Fields with sources and receivers.
+        varying: Scalars with a value for every step, in the order of the program's; the step's number among them.
+        part: Where the grid lies in the one that its cells' indices are counted in; None where that is the grid itself.
+        kept: Versions that are kept of every updated field, where that is more than the steps need: after a run of
+            fewer steps every state is there.
+        series: Fields that no statement updates and that have a version per step.
+        regions: By updated field, the cells that are updated, where it is not those whose reads no ``fixed`` side cuts.
     """
 
     program: Program
@@ -94,10 +120,20 @@ class Problem:
     dtype: str = "float32"
     boundaries: tuple[Sides, ...]
     points: PointFields = PointFields()
+    varying: tuple[str, ...] = ()
+    part: Part | None = None
+    kept: int = 0
+    series: tuple[str, ...] = ()
+    regions: tuple[tuple[str, tuple[Span, ...]], ...] = ()
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
         return hash((self.program, self.shape, self.steps, self.dtype))
+
+    @property
+    def plain(self) -> bool:
+        """Whether the versions that steps need are all that is kept and read, of all cells."""
+        return not self.kept and not self.series and not self.regions
 
     @property
     def rounds(self) -> bool:
@@ -112,6 +148,23 @@ class Problem:
             total *= extent
         return total
 
+    def places(self, axis: int, low: int, high: int) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the indices that cells have as :data:`tilewright.index` counts them.
+
+        Args:
+            axis: The axis.
+            low: The first cell of this grid.
+            high: The end of the cells.
+
+        Returns:
+            The indices, and the extent of the axis along which they count.
+        """
+        found = np.arange(low, high)
+        if self.part is None:
+            return found, self.shape[axis]
+        extent = self.part.shape[axis]
+        return (found + self.part.start[axis]) % extent, extent
+
     @property
     def itemsize(self) -> int:
         """Bytes per value."""
@@ -124,10 +177,19 @@ class Problem:
     def update_box(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """The cells that a statement updates, per axis as a half-open range (empty as ``(0, 0)``).
 
-        All cells, less the :meth:`margins`.
+        All cells, less the :meth:`margins`, or those of a region.
         """
-        spans = zip(self.shape, self.margins(statement), strict=True)
-        return tuple((low, extent - high) if low < extent - high else (0, 0) for extent, (low, high) in spans)
+        found = []
+        for extent, (low, high) in zip(self.shape, self.spans(statement), strict=True):
+            first = low if low >= 0 else max(0, extent + low)
+            last = extent + high if high <= 0 else min(extent, high)
+            found.append((first, last) if first < last else (0, 0))
+        return tuple(found)
+
+    def spans(self, statement: Statement) -> tuple[Span, ...]:
+        """The cells that a statement updates, in a grid of any shape."""
+        given = dict(self.regions).get(statement.field)
+        return given or tuple((low, -high) for low, high in self.margins(statement))
 
     def margins(self, statement: Statement) -> tuple[tuple[int, int], ...]:
         """Per axis the cells below and above that a statement does not update, in a grid of any shape.
@@ -156,6 +218,7 @@ def make_problem(
     steps: int,
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",
+    varying: Iterable[str] = (),
 ) -> Problem:
     """Make a checked problem.
 
@@ -165,6 +228,7 @@ def make_problem(
         steps: Number of time steps, at least 0.
         dtype: One of :data:`DTYPES`.
         boundary: See :data:`BoundarySpec`.
+        varying: Scalars that are given a value for every step, besides the step's number.
 
     Returns:
         The problem.
@@ -199,10 +263,13 @@ def make_problem(
         shape=shape,
         steps=steps,
         dtype=dtype,
-        boundaries=_resolve(program, boundary),
+        boundaries=resolve(program, boundary),
+        varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
     numpy_type(dtype)
     outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]
+    if any(np.ndim(value) for value in outside):
+        raise UsageError("values per step of a boundary are for runs in memory and gradients", "give one number")
     if not dtype.startswith("complex") and any(isinstance(value, complex) for value in outside):
         number = next(value for value in outside if isinstance(value, complex))
         raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
@@ -261,7 +328,8 @@ def _unknown(kind: str) -> UsageError:
     return UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
 
 
-def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+    """Return the boundaries of every field of a program."""
     if isinstance(spec, Mapping):
         unknown = sorted(set(spec) - set(program.fields))
         if unknown:
@@ -272,6 +340,8 @@ def _resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
 
 def sides_of(rank: int, spec: BoundarySpec) -> Sides:
     """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
+    if isinstance(spec, Boundary) and np.ndim(spec.value):
+        return (_pair(spec),) * rank
     if isinstance(spec, str | Boundary):
         return _all_around(rank, spec)
     if isinstance(spec, Mapping):

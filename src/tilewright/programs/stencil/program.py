@@ -7,7 +7,11 @@ from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.stencil.expression import (
+    Index,
+    Inside,
+    Node,
     Operand,
+    Placed,
     Read,
     Scalar,
     Tape,
@@ -16,11 +20,14 @@ from tilewright.programs.stencil.expression import (
     complex_constant,
     flatten,
     flops,
+    placed,
     reads,
 )
 
 MAX_RANK = 3
 MAX_REACH = 64
+STEP = "tw_t"
+"""The scalar that is the step's number, :data:`tilewright.t`: every run gives it the numbers 0, 1, 2 and so on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +96,11 @@ class Program:
         return complex_constant(*(statement.tape for statement in self.statements))
 
     @property
+    def placed(self) -> tuple[Placed, ...]:
+        """What its statements compute with that depends on the cell's place alone."""
+        return placed(*(statement.tape for statement in self.statements))
+
+    @property
     def loads(self) -> int:
         """Distinct values read per cell and step, summed over the statements."""
         return sum(len(statement.reads) for statement in self.statements)
@@ -122,7 +134,9 @@ def stencil(
     Raises:
         TraceError: If it has no statement, reads nothing that it can read, or reaches too far.
     """
-    statements = tuple(Statement(field=field, tape=flatten(as_value(value))) for field, value in values.items())
+    statements = tuple(
+        Statement(field=field, tape=_of_rank(flatten(as_value(value)), name, rank)) for field, value in values.items()
+    )
     every_read = [read for statement in statements for read in statement.reads]
     names = dict.fromkeys((*fields, *values, *(read.field for read in every_read)))
     scalars = dict.fromkeys(
@@ -133,6 +147,25 @@ def stencil(
     )
     _check(program, every_read)
     return program
+
+
+def refuse_places(tape: Tape, what: str) -> None:
+    """Raise a TraceError if an expression computes with the cell's place or the step's number, which only runs have."""
+    if placed(tape) or Scalar(STEP) in tape:
+        raise TraceError(f"{what} computes with tw.index, tw.inside or tw.t, which only iterated stencils have")
+
+
+def _of_rank(tape: Tape, name: str, rank: int) -> Tape:
+    """Count the axes of what depends on the cell's place from the first one."""
+
+    def known(node: Node) -> Node:
+        if not isinstance(node, Index | Inside):
+            return node
+        if not -rank <= node.axis < rank:
+            raise TraceError(f"stencil {name!r} has {rank} dimension{'s' * (rank > 1)} and no axis {node.axis}")
+        return replace(node, axis=node.axis % rank)
+
+    return tuple(known(node) for node in tape)
 
 
 def _check(program: Program, every_read: list[Read]) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import NARROW, arithmetic, numpy_type
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Const, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Const, Index, Inside, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Boundary, Problem, Sides
 from tilewright.programs.stencil.program import Statement
@@ -17,8 +17,10 @@ from tilewright.programs.stencil.program import Statement
 Array = npt.NDArray[Any]
 State = dict[str, list[Array]]
 """Per field its versions, newest first."""
-Evaluate = Callable[[Tape, Callable[[Read], Any], Mapping[str, Any]], Any]
-Compute = Callable[[Tape, Callable[[Read], Any]], Any]
+Reader = Callable[[Read | Placed], Any]
+"""What a leaf of a tape is worth at the cells that are computed."""
+Evaluate = Callable[[Tape, Reader, Mapping[str, Any]], Any]
+Compute = Callable[[Tape, Reader], Any]
 
 BLOCK_CELLS = 8192
 """Cells that are evaluated at a time."""
@@ -87,7 +89,7 @@ def _outside(array: Array, index: npt.NDArray[np.int64], axis: int, side: Bounda
     return np.take(array, map_index(index, array.shape[axis], side.kind), axis=axis)
 
 
-def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def evaluate(tape: Tape, read: Reader, scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
     """Evaluate a tape on NumPy arrays, in the program's own order of operations.
 
     Where the arrays hold whole numbers, every operation wraps around in their type: NumPy would compute some in a
@@ -101,7 +103,9 @@ def evaluate(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]
             values.append(node.value)
         elif isinstance(node, Scalar):
             values.append(scalars[node.name])
-        elif isinstance(node, Read):
+        elif isinstance(node, Inside):
+            values.append(read(node))
+        elif isinstance(node, Read | Index):
             values.append(read(node))
             whole = values[-1].dtype if values[-1].dtype.kind in "iu" else None
         else:
@@ -148,21 +152,26 @@ def step(
     scalars: Mapping[str, Any],
     evaluator: Evaluate = evaluate,
     added: Added | None = None,
+    number: int = 0,
 ) -> State:
     """Advance a state by one time step.
 
     Args:
         problem: The problem.
         state: The state.
-        scalars: Values of the program's scalars.
+        scalars: Values of the program's scalars, an array of one per step for those that vary.
         evaluator: What evaluates tapes.
         added: What is added to new values, before anything reads them.
+        number: The step's number, by which values of scalars that vary are found.
     """
     program = problem.program
     new: dict[str, Array] = {}
+    now = {
+        name: value[number] if name in problem.varying and np.ndim(value) else value for name, value in scalars.items()
+    }
 
-    def compute(tape: Tape, read: Callable[[Read], Any]) -> Any:  # noqa: ANN401
-        return evaluator(tape, read, scalars)
+    def compute(tape: Tape, read: Reader) -> Any:  # noqa: ANN401
+        return evaluator(tape, read, now)
 
     for stage in analyse(program).stages:
         for i in stage:
@@ -210,7 +219,7 @@ def run(
     typed = typed_scalars(problem.dtype if dtype is None else np.dtype(dtype).name, scalars)
     with np.errstate(all="ignore"):
         for number in range(problem.steps):
-            state = step(problem, state, typed, added=added(number))
+            state = step(problem, state, typed, added=added(number), number=number)
             stepped()
     return {field: state[field][0] for field in problem.program.updated}
 
@@ -218,7 +227,7 @@ def run(
 def typed_scalars(dtype: str, scalars: Mapping[str, Any]) -> dict[str, Any]:
     """Return scalars in the type that fields of a type are computed in."""
     kind = arithmetic(dtype)
-    return {name: kind.type(value) for name, value in scalars.items()}
+    return {name: np.asarray(value).astype(kind)[()] for name, value in scalars.items()}
 
 
 def _widened(array: Array) -> Array:
@@ -226,13 +235,42 @@ def _widened(array: Array) -> Array:
     return array.astype(np.float32) if array.dtype.name in NARROW else array
 
 
+def along(node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dtype[Any]) -> Array:
+    """Return what a leaf that depends on the cell's place alone is worth at some places along its axis.
+
+    Args:
+        node: The leaf.
+        places: Indices of cells.
+        extent: Cells of the axis.
+        kind: Type of the fields.
+
+    Returns:
+        Numbers as arithmetic has them, or truth values.
+    """
+    places = places + node.shift
+    places = places % extent if node.wraps else places
+    if isinstance(node, Index):
+        return _widened(places.astype(kind))
+    low, high = node.span(extent)
+    return (places >= low) & (places < high)
+
+
+def over_box(node: Placed, box: tuple[tuple[int, int], ...], problem: Problem, kind: np.dtype[Any]) -> Array:
+    """Return the same over a box of a grid: an array of the box's rank, of extent 1 along the other axes."""
+    line = along(node, *problem.places(node.axis, *box[node.axis]), kind)
+    return line.reshape([-1 if axis == node.axis else 1 for axis in range(len(box))])
+
+
 def _padded_reader(
     problem: Problem, state: State, new: Mapping[str, Array]
-) -> Callable[[Read, tuple[tuple[int, int], ...]], Array]:
+) -> Callable[[Read | Placed, tuple[tuple[int, int], ...]], Array]:
     reach = problem.program.reach
     cache: dict[tuple[str, int], Array] = {}
+    kind = next(iter(state.values()))[0].dtype
 
-    def read(node: Read, box: tuple[tuple[int, int], ...]) -> Array:
+    def read(node: Read | Placed, box: tuple[tuple[int, int], ...]) -> Array:
+        if not isinstance(node, Read):
+            return over_box(node, box, problem, kind)
         key = (node.field, node.level)
         if key not in cache:
             source = new[node.field] if node.level == 1 else state[node.field][-node.level]
@@ -267,8 +305,8 @@ def _apply(
 
 
 def _reader_of(
-    box: tuple[tuple[int, int], ...], read: Callable[[Read, tuple[tuple[int, int], ...]], Array]
-) -> Callable[[Read], Array]:
+    box: tuple[tuple[int, int], ...], read: Callable[[Read | Placed, tuple[tuple[int, int], ...]], Array]
+) -> Reader:
     return lambda node: read(node, box)
 
 
@@ -298,8 +336,8 @@ def _sweep(
     for cell in np.ndindex(*(high - low for low, high in box)):
         at = tuple(low + i for (low, _), i in zip(box, cell, strict=True))
 
-        def read(node: Read, at: tuple[int, ...] = at) -> Any:  # noqa: ANN401
-            if node.field == statement.field and node.level == 1:
+        def read(node: Read | Placed, at: tuple[int, ...] = at) -> Any:  # noqa: ANN401
+            if isinstance(node, Read) and node.field == statement.field and node.level == 1:
                 where = tuple(i + offset for i, offset in zip(at, node.offset, strict=True))
                 outside = [axis for axis, i in enumerate(where) if not 0 <= i < problem.shape[axis]]
                 return _widened(result.dtype.type(sides[outside[-1]][0].value) if outside else result[where])

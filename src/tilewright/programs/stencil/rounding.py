@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.dtypes import is_rounded, limits
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -36,7 +36,7 @@ def _degree(tape: Tape, updated: frozenset[str]) -> int:
     for node in tape:
         if isinstance(node, Read):
             degrees.append(int(node.field in updated))
-        elif isinstance(node, Const | Scalar):
+        elif isinstance(node, Const | Scalar | Index | Inside):
             degrees.append(0)
         else:
             args = [degrees[arg] for arg in node.args]
@@ -46,7 +46,7 @@ def _degree(tape: Tape, updated: frozenset[str]) -> int:
     return degrees[-1]
 
 
-def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def _absolute(tape: Tape, read: reference.Reader, scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
     """Evaluate a tape on absolute values: every subtraction adds, every constant counts by its size.
 
     What is read is not negative already.
@@ -57,7 +57,7 @@ def _absolute(tape: Tape, read: Callable[[Read], Any], scalars: Mapping[str, Any
             values.append(abs(node.value))
         elif isinstance(node, Scalar):
             values.append(np.abs(scalars[node.name]))
-        elif isinstance(node, Read):
+        elif isinstance(node, Read | Index | Inside):
             values.append(read(node))
         else:
             args = [values[arg] for arg in node.args]
@@ -136,8 +136,8 @@ def _run_absolute(
     problem = replace(problem, boundaries=sides)
     state = reference.start(problem, positive, np.float64)
     with np.errstate(all="ignore"):
-        for _ in range(problem.steps):
-            state = reference.step(problem, state, scalars, _absolute)
+        for number in range(problem.steps):
+            state = reference.step(problem, state, scalars, _absolute, number=number)
             stepped()
     return {field: state[field][0] for field in problem.program.updated}
 
@@ -155,7 +155,10 @@ def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalar
     outside = [side.value for axes in problem.boundaries for pair in axes for side in pair]
     return (
         all(not isinstance(node, Apply) or node.op in _POSITIVE for node in nodes)
-        and all(not np.iscomplexobj(value) and value >= 0 for value in [*constants, *scalars.values(), *outside])
+        and all(
+            not np.iscomplexobj(value) and bool(np.all(value >= 0))
+            for value in [*constants, *scalars.values(), *outside]
+        )
         and all(array.dtype.kind != "c" and bool((array >= 0).all()) for array in given)
     )
 
@@ -173,11 +176,11 @@ def _perturbed(
         generator = np.random.default_rng(seed)
         state = reference.start(problem, arrays, next(iter(exact.values())).dtype)
         with np.errstate(all="ignore"):
-            for _ in range(problem.steps):
+            for number in range(problem.steps):
                 for field in problem.program.updated:
                     noise = generator.uniform(-eps, eps, problem.shape)
                     state[field][0] = state[field][0] * (1.0 + noise)
-                state = reference.step(problem, state, scalars)
+                state = reference.step(problem, state, scalars, number=number)
                 stepped()
         found.append({field: state[field][0] for field in problem.program.updated})
     result = {}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape
 from tilewright.programs.stencil.operators import BOOLEAN
 from tilewright.programs.stencil.program import Program, Statement
 
@@ -182,7 +182,7 @@ def _values(tape: Tape) -> list[_Linear]:
     truths: list[bool] = []
     for position, node in enumerate(tape):
         value = _NOTHING if node == Const(0) else None
-        truth = isinstance(node, Const) and isinstance(node.value, bool)
+        truth = isinstance(node, Inside) or (isinstance(node, Const) and isinstance(node.value, bool))
         if isinstance(node, Read):
             value = _Linear({node: 1.0}, {})
         elif isinstance(node, Apply):

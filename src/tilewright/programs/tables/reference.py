@@ -152,7 +152,7 @@ def _evaluate(tape: Tape, dtype: np.dtype[Any], leaf: Any, arrays: Mapping[str, 
     for node in tape:
         if isinstance(node, Const):
             values.append(node.value if isinstance(node.value, bool) else dtype.type(node.value))
-        elif isinstance(node, Read | Scalar):
+        elif not isinstance(node, Apply):
             values.append(leaf(node))
         elif node.op.startswith(LOOKUP) and arrays is not None:
             row, column = (np.asarray(values[arg]).astype(np.int64) for arg in node.args)

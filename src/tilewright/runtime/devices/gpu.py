@@ -24,6 +24,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray
 from tilewright.runtime.devices.views import Box, DeviceView, Memory
 from tilewright.runtime.memory import Array
+from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.gpu_schedule import GpuSchedule
@@ -210,6 +211,8 @@ class GpuSession:
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         self._buffers: list[Any] = []
+        self._tables: list[Any] = []
+        self._first = self._begun = inputs.first
         self._graphs: dict[int, Callable[[], None] | None] = {}
         self._device = program.device
         every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
@@ -225,7 +228,9 @@ class GpuSession:
             )
         try:
             for size in sizes:
-                self._buffers.append(program.device.allocate(size))
+                self._buffers.append(self._device.allocate(size))
+            self._scalars = inputs.scalars
+            self._take_tables(inputs.first + problem.steps)
             self._fixed = self._arguments(inputs.scalars)
             self._fill(inputs)
         except BaseException:
@@ -243,6 +248,9 @@ class GpuSession:
                 now = min(steps, self._exact)
                 self._exact -= now
             self._restart()
+            self._begun = self._first + self.steps
+            if self.problem.varying and self._begun + now > self._known:
+                self._take_tables(2 * (self._begun + now))
             portion = self._portion(now)
             for _ in range(now // portion):
                 self._band(portion, repeated=portion < now)
@@ -257,7 +265,7 @@ class GpuSession:
         graph = self._graphs.get(steps)
         if graph is None:
             starts = [self._call(launch) for launch in launches(self._whole, self._program.schedule, steps)]
-            if (repeated or steps in self._graphs) and len(starts) > 1:
+            if (repeated or steps in self._graphs) and len(starts) > 1 and not self.problem.varying:
                 graph = self._graphs[steps] = self._device.recorded(starts)
             if graph is None:
                 for each in starts:
@@ -271,8 +279,11 @@ class GpuSession:
         """Steps whose launches are repeated as they are, if a run of so many has some; else all of them.
 
         Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
-        of theirs. Where tiles of one band reach into the next, cutting there would make more launches.
+        of theirs. Where tiles of one band reach into the next, cutting there would make more launches. Kernels that
+        look up scalars of a step are told where a run is, so that no launch of theirs is repeated.
         """
+        if self.problem.varying:
+            return steps
         layout, schedule = self._program.source.layout, self._program.schedule
         least = math.lcm(*layout.copies, max(1, schedule.tiling.time))
 
@@ -413,10 +424,11 @@ class GpuSession:
     def close(self) -> None:
         """Hand the memory back."""
         self._graphs.clear()
-        for buffer in self._buffers:
+        for buffer in (*self._buffers, *self._tables):
             if buffer is not None:
                 self._device.release(buffer)
         self._buffers.clear()
+        self._tables.clear()
 
     def _number(self, field: str) -> int:
         return self.problem.program.fields.index(field)
@@ -436,13 +448,37 @@ class GpuSession:
         shape = self._whole.shape
         strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
         head = (*self._buffers, *map(np.int32, shape), *map(np.int64, strides), np.int64(self._slot))
-        return head, tuple(self._dtype.type(scalars[name]) for name in self.problem.program.scalars)
+        varying = self.problem.varying
+        rest = tuple(self._dtype.type(scalars[name]) for name in self.problem.program.scalars if name not in varying)
+        return head, rest
+
+    def _take_tables(self, steps: int) -> None:
+        """Take memory for what kernels look up, if there is anything: numbers of places, and scalars that vary.
+
+        Args:
+            steps: Steps from the start of the run for which the scalars are wanted.
+        """
+        device = self._device
+        if self._tables:
+            device.finish()
+            device.release(self._tables.pop())
+        self._known = steps
+        program, varying = self.problem.program, self.problem.varying
+        parts = [place_table(node, self.problem, self._halo) for node in program.placed]
+        if varying:
+            columns = [program.scalars.index(name) for name in varying]
+            parts.append(scalar_table(self.problem, self._scalars, steps)[0][:, columns].ravel())
+        if parts:
+            whole = np.concatenate(parts).astype(self._dtype)
+            self._tables.append(device.allocate(whole.nbytes))
+            device.write(self._tables[0], 0, whole)
 
     def _call(self, launch: Launch) -> Start:
         """What the driver is to start."""
         kernel = self._program.source.kernels[launch.kernel]
         head, tail = self._fixed
-        arguments = (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *tail)
+        looked_up = (*self._tables, *([np.int32(self._begun)] if self.problem.varying else []))
+        arguments = (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *looked_up, *tail)
         return self._program.kernels[launch.kernel], (launch.groups, kernel.threads), arguments, kernel.room_bytes
 
     def _restart(self) -> None:

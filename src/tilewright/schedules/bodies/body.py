@@ -164,8 +164,9 @@ class Body:
     """How a kernel's code is written.
 
     Attributes:
-        boxes: Per statement, how it is computed over boxes; empty for streaming tilings.
-        stages: Per stage of a streaming tiling, how it is computed; empty for others.
+        boxes: Per statement, how it is computed over boxes; empty for streaming tilings. Where the program has regions,
+            those of the programs of their middle follow (:mod:`tilewright.programs.stencil.regions`).
+        stages: Per stage of a streaming tiling, how it is computed; empty for others. The same follow.
         ends_apart: Whether the ends of a streaming tile's rows are finished by a function apart, not inline.
         chain: Most terms of a sum that are added one after the other; longer sums are made of several.
         grouped: Fewest terms of a sum of plain reads that are grouped by rows, which neighbouring results share.

@@ -18,7 +18,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.legality import Legal, Verdict, untileable
+from tilewright.schedules.legality import Legal, Verdict, untileable, without_own_memory
 from tilewright.schedules.pieces import Box
 from tilewright.schedules.streaming.levels import Growth, of_problem
 from tilewright.schedules.tiling import Tiling
@@ -151,7 +151,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001  (legal in any size)
     """Say whether a completed tiling keeps every dependence: always, but for recurrences and reads that wrap around."""
-    return untileable(problem) or Legal()
+    return untileable(problem) or without_own_memory(problem) or Legal()
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

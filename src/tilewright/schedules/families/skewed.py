@@ -50,12 +50,12 @@ class Leaning:
 
     height: int
     stages: int
-    skews: tuple[Skew, ...]
+    skews: tuple[Skew[int], ...]
     parts: tuple[int, ...]
     tiles: tuple[int, ...]
     lag: int
 
-    def sub_skews(self) -> tuple[Skew, ...]:
+    def sub_skews(self) -> tuple[Skew[int], ...]:
         """The cuts into sub-tiles per axis."""
         cuts = zip(self.skews, self.parts, strict=True)
         return tuple(Skew(size=skew.size // part, slope=skew.slope) for skew, part in cuts)
@@ -119,12 +119,13 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     """Return the order of a completed tiling: wavefronts over the tiles of all bands, sub-tiles inside each tile."""
     shape = geometry(problem, tiling)
     rank, total, band = len(shape.skews), Name("total"), Name("band")
+    skews, height = [skew.symbolic() for skew in shape.skews], Whole(shape.height)
     counts = [Name(f"tiles{axis}") for axis in range(rank)]
     places = [Name(f"tile{axis}") for axis in range(rank)]
     start, tau, row = Name("start"), Name("tau"), Name("row")
     names: list[tuple[str, Expr]] = [("row", tau - start)]
     box: list[tuple[Expr, Expr]] = []
-    for axis, skew in enumerate(shape.sub_skews()):
+    for axis, skew in enumerate(each.symbolic() for each in shape.sub_skews()):
         names.append((f"from{axis}", skew.row(Name(f"sub{axis}"), row)[0]))
         box.append((Name(f"from{axis}"), Name(f"from{axis}") + skew.size))
     inside: Node = Loop(
@@ -148,7 +149,7 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
             wavefronts,
             ("total", STEPS * shape.stages),
             ("bands", ceiling(total, shape.height)),
-            *((f"tiles{axis}", skew.tiles(extent_of(axis), shape.height)) for axis, skew in enumerate(shape.skews)),
-            ("lag", sum((skew.delay(shape.height, n) for skew, n in zip(shape.skews, counts, strict=True)), Whole(1))),
+            *((f"tiles{axis}", skew.tiles(extent_of(axis), height)) for axis, skew in enumerate(skews)),
+            ("lag", sum((skew.delay(height, n) for skew, n in zip(skews, counts, strict=True)), Whole(1))),
         ),
     )

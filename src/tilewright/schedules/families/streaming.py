@@ -17,7 +17,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import shares_products
-from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
+from tilewright.schedules.legality import Legal, Verdict, Violation, untileable, without_own_memory
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import Pipeline as Levels
 from tilewright.schedules.streaming.levels import line_cells, of_problem
@@ -206,7 +206,7 @@ def applies(problem: Problem, *, blocks: bool = False) -> bool:
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed tiling keeps every dependence of the problem."""
-    violation = untileable(problem)
+    violation = untileable(problem) or without_own_memory(problem)
     if violation:
         return violation
     rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)

@@ -121,7 +121,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     return replace(tiling, time=time, space=space, team=team)
 
 
-def _geometry(problem: Problem, tiling: Tiling) -> Prism:
+def _geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
     """The tiles, with axis 1 in the place of axis 0: prisms over diamonds."""
     stages = len(analyse(problem.program).stages)
     planes, pitch, cells = tiling.space
@@ -141,8 +141,9 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
     """Return the order of a completed tiling: the wavefronts of diamonds, inside a tile those of its steps."""
-    cut, team = _geometry(problem, tiling), tiling.team or 1
-    face, (along, across), total = cut.hexagon, cut.skews, Name("total")
+    shape, team = _geometry(problem, tiling), tiling.team or 1
+    cut, total = shape.symbolic(), Name("total")
+    face, (along, across) = cut.hexagon, cut.skews
     wave, colour, start, tau = Name("wave"), Name("colour"), Name("start"), Name("tau")
     low, width = _LEFT - _GROW, _GROW * 2 + face.base
     rows = (low, low + width)
@@ -175,4 +176,4 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
         high=face.phases(0, total) * 2,
         child=nest(tiles, ("colour", wave % 2), ("start", face.time_origin(colour, wave // 2))),
     )
-    return Mark(f"{face.note}, streamed", Let("total", STEPS * cut.stages, wavefronts))
+    return Mark(f"{shape.hexagon.note}, streamed", Let("total", STEPS * cut.stages, wavefronts))

@@ -42,35 +42,35 @@ class _Arithmetic:
     __slots__ = ()
 
     def __add__(self, other: "Expr | int") -> "Expr":
-        return _sum(_of(self), _of(other))
+        return _sum(expression(self), expression(other))
 
     def __radd__(self, other: int) -> "Expr":
-        return _sum(_of(self), Whole(other))
+        return _sum(expression(self), Whole(other))
 
     def __sub__(self, other: "Expr | int") -> "Expr":
-        other = _of(other)
+        other = expression(other)
         if isinstance(other, Whole):
-            return _sum(_of(self), Whole(-other.value))
-        return Combined(Operator.SUB, _of(self), other)
+            return _sum(expression(self), Whole(-other.value))
+        return Combined(Operator.SUB, expression(self), other)
 
     def __rsub__(self, other: int) -> "Expr":
-        return Combined(Operator.SUB, Whole(other), _of(self))
+        return Whole(other) - expression(self)
 
     def __mul__(self, other: "Expr | int") -> "Expr":
-        return _product(_of(self), _of(other))
+        return _product(expression(self), expression(other))
 
     def __rmul__(self, other: int) -> "Expr":
-        return _product(_of(self), Whole(other))
+        return _product(expression(self), Whole(other))
 
     def __floordiv__(self, other: "Expr | int") -> "Expr":
-        other = _of(other)
-        return _of(self) if other == Whole(1) else Combined(Operator.DIV, _of(self), other)
+        other = expression(other)
+        return expression(self) if other == Whole(1) else _combined(Operator.DIV, expression(self), other)
 
     def __neg__(self) -> "Expr":
-        return Combined(Operator.SUB, Whole(0), _of(self))
+        return 0 - expression(self)
 
     def __mod__(self, other: "Expr | int") -> "Expr":
-        return Combined(Operator.MOD, _of(self), _of(other))
+        return _combined(Operator.MOD, expression(self), expression(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def floor_div(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return ``a / b`` rounded down, whatever the sign of ``a``."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
-    return Combined(Operator.FLOOR_DIV, _of(a), _of(b))
+    return _combined(Operator.FLOOR_DIV, expression(a), expression(b))
 
 
 @overload
@@ -129,7 +129,7 @@ def ceiling(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return ``a / b`` rounded up."""
     if isinstance(a, int) and isinstance(b, int):
         return ceil_div(a, b)
-    return _of(a) if _of(b) == Whole(1) else Combined(Operator.CEIL_DIV, _of(a), _of(b))
+    return expression(a) if expression(b) == Whole(1) else _combined(Operator.CEIL_DIV, expression(a), expression(b))
 
 
 @overload
@@ -140,7 +140,7 @@ def least(a: Expr, b: Expr | int) -> Expr: ...
 def least(a: int, b: Expr) -> Expr: ...
 def least(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return the smaller of two numbers."""
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(Operator.MIN, _of(a), _of(b))
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(Operator.MIN, a, b)
 
 
 @overload
@@ -151,14 +151,23 @@ def most(a: Expr, b: Expr | int) -> Expr: ...
 def most(a: int, b: Expr) -> Expr: ...
 def most(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return the larger of two numbers."""
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(Operator.MAX, _of(a), _of(b))
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(Operator.MAX, a, b)
 
 
-def _choice(operator: Operator, a: Expr, b: Expr) -> Expr:
-    return a if a == b else Combined(operator, a, b)
+def _choice(operator: Operator, a: Expr | int, b: Expr | int) -> Expr:
+    a, b = expression(a), expression(b)
+    return a if a == b else _combined(operator, a, b)
 
 
-def _of(operand: "Expr | int | _Arithmetic") -> Expr:
+def _combined(operator: Operator, a: Expr, b: Expr) -> Expr:
+    """Two operands under an operator; of two numbers, the number."""
+    if isinstance(a, Whole) and isinstance(b, Whole):
+        return Whole(_COMPUTE[operator](a.value, b.value))
+    return Combined(operator, a, b)
+
+
+def expression(operand: "Expr | int | _Arithmetic") -> Expr:
+    """Return a number as an expression, and an expression as it is."""
     return operand if isinstance(operand, Whole | Name | Combined) else Whole(operand)  # type: ignore[arg-type]
 
 

@@ -5,9 +5,12 @@ machine: one text is written for all processors, whose compilers' macros say how
 registers there are.
 """
 
+from dataclasses import replace
+
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.regions import inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
@@ -38,10 +41,12 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Bo
     _check(problem, tiling)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
-    if traits(tiling.family).streams:
-        stages = stream_stages(problem, tiling, strict=strict)
-    else:
-        boxes = tuple(box_code(problem, each, tiling, strict=strict) for each in problem.program.statements)
+    for program in (problem.program, *(inner for _, inner in inner_programs(problem.program))):
+        some = problem if program is problem.program else replace(problem, program=program)
+        if traits(tiling.family).streams:
+            stages += stream_stages(some, tiling, strict=strict)
+        else:
+            boxes += tuple(box_code(some, each, tiling, strict=strict) for each in program.statements)
     return Body(
         boxes=boxes,
         stages=stages,

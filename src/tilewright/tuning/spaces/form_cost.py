@@ -49,7 +49,7 @@ def _cycles(problem: Problem, body: Body, *, few: bool) -> float:
         results = Results(axis=max(rank - 2, 0), planes=box.block.rows)
         total += _statement_cycles(statement, results, box.block.sums, ports)
     produced = {each.field: each for each in problem.program.statements}
-    for number, stage in enumerate(body.stages):
+    for number, stage in enumerate(body.stages[: len(of_problem(problem).stages)]):
         code = stage.few if few else stage.many
         block, stage_of = code.blocks[0], of_problem(problem).stage_of
         fields = [field for field, own in zip(problem.program.fields, stage_of, strict=True) if own == number]

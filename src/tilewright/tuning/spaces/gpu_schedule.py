@@ -45,10 +45,14 @@ def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
 
 
 def _rows(problem: Problem, tiling: Tiling, threads: tuple[int, ...]) -> tuple[int, ...]:
-    """Cells of a column per thread and statement: one where several threads share a column, and in 1D."""
+    """Cells of a column per thread and statement: one where several threads share a prism's column, and in 1D."""
     statements = problem.program.statements
-    if threads[0] > 1 or problem.program.rank == 1:
+    untiled = traits(tiling.family).untiled
+    if (threads[0] > 1 and not untiled) or problem.program.rank == 1:
         return (1,) * len(statements)
+    if untiled:
+        short = all(len(statement.reads) <= _BLOCK_READS for statement in statements)
+        return (_ROWS if short else 1,) * len(statements)
     if tiling.rows is not None:
         return (tiling.rows,) * len(statements)
     return tuple(_ROWS if len(statement.reads) <= _BLOCK_READS else 1 for statement in statements)

@@ -45,7 +45,8 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
     if not cpu:
         without = set() if overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
         return (*found, *(name for name in strategies.ON_GPUS if name not in without))
-    return (*found, *(name for name in strategies.FAMILIES if problem.program.rank in family_of(name).RANKS))
+    rest = (name for name in strategies.FAMILIES if problem.program.rank in family_of(name).RANKS)
+    return (*found, *(name for name in rest if problem.plain or not traits(name).ghosts))
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:

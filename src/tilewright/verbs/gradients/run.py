@@ -12,22 +12,28 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
-from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.adjoint import Split, adjoint_of
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes, thread_count
-from tilewright.runtime.kernels import Kernel
+from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
 from tilewright.runtime.points import PointData, Sources
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
+from tilewright.verbs.gradients.bands import BandsBack, band_problems
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
 
 State = dict[str, tuple[Array, ...]]
 """Per updated field its time levels, newest first."""
+
+
+_BAND = 64
+"""Steps whose states are all in memory where more would fit: no tile is so high that more would make it faster, and
+every further state is memory that is touched for the first time."""
 
 
 class DifferentiatedRun:
@@ -44,16 +50,16 @@ class DifferentiatedRun:
         wrt: Sequence[str] | None,
     ) -> None:
         self.program = given.program
-        self.problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
-        self.adjoint = adjoint_of(given.program, boundary, wrt)
+        self.problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
+        self.adjoint = adjoint_of(given.program, boundary, wrt, given.varying)
         _check_extents(self.problem)
         self.scalars = dict(given.scalars)
         self.constants = {
             field: given.versions[field] for field in given.program.fields if field not in given.program.updated
         }
         self._target, self._strict = target, strict
-        self._problems: dict[tuple[Program, int], Problem] = {}
-        self._kernels: dict[tuple[Program, int], Kernel] = {}
+        self._problems: dict[tuple[Program, int, int, bool], Problem] = {}
+        self._kernels: dict[tuple[Program, int, int, bool], Kernel] = {}
         self._points: PointData | None = None
         self._scaled: tuple[tuple[str, Sources], ...] = ()
 
@@ -97,10 +103,12 @@ class DifferentiatedRun:
         """Compute further steps, all time levels kept."""
         if not steps:
             return state
-        inputs = Inputs(
-            arrays={**self.constants, **state}, scalars=self.scalars, points=self._points, traces=traces, first=first
-        )
-        return self._computed(self.problem, inputs, steps)
+        return self._computed(self.problem, self._inputs(state, first, traces), steps)
+
+    def _inputs(self, state: State, first: int, traces: Mapping[str, Array] | None = None) -> Inputs:
+        """Return what a run starts from after some steps."""
+        arrays = {**self.constants, **state}
+        return Inputs(arrays=arrays, scalars=self.scalars, points=self._points, traces=traces, first=first)
 
     def forward(self, start: State, slots: int) -> tuple[State, list[tuple[int, State]], dict[str, Array] | None]:
         """Run; return the last state, the checkpoints (steps done and state), and what receivers recorded."""
@@ -121,11 +129,12 @@ class DifferentiatedRun:
         steps = self.problem.steps
         if not steps:
             return worth
-        if not self.needs_states and points is None:
+        if not self.needs_states and points is None and not self.problem.varying:
             return self._at_once(worth, steps)
-        back = _StepsBack(self, worth, points)
+        bands = self._in_bands(worth, kept, slots) if points is None else None
+        back = _StepsBack(self, worth, points) if bands is None else bands
         try:
-            if not self.needs_states:
+            if isinstance(back, _StepsBack) and not self.needs_states:
                 for number in reversed(range(steps)):
                     back.step({}, number)
             end = steps
@@ -159,14 +168,38 @@ class DifferentiatedRun:
             **{name: found[name] for name in found if name not in steady.sums.values()},
         }
 
-    def _segment(self, back: "_StepsBack", state: State, begin: int, length: int, slots: int) -> None:
+    def _in_bands(
+        self, worth: Mapping[str, Array], kept: Sequence[tuple[int, State]], slots: int
+    ) -> "BandsBack | None":
+        """Return what takes bands of steps back; None where that cannot be."""
+        if not self.needs_states or self._target.on_device:
+            return None
+        ends = [*[begin for begin, _ in kept[1:]], self.problem.steps]
+        longest = max(
+            _longest(end - begin, max(2, slots - number))
+            for number, ((begin, _), end) in enumerate(zip(kept, ends, strict=True))
+        )
+        whole = self._whole if self.adjoint.split is None else _split(self._whole, self.adjoint.split)
+        problems = band_problems(self.problem, whole, self.adjoint, longest)
+        if problems is None:
+            return None
+        forward, back = (self._kernel(self._same(each)) for each in problems)
+        if not isinstance(forward, CpuKernel) or not isinstance(back, CpuKernel):
+            return None
+        inputs = self.inputs_back(worth, {}, whole.program)
+        return BandsBack(self.adjoint, problems, (forward, back), inputs, worth, self._threads)
+
+    def _segment(self, back: "_StepsBack | BandsBack", state: State, begin: int, length: int, slots: int) -> None:
         """Take back some steps that begin with a state, with so many states in memory."""
+        if length <= slots and isinstance(back, BandsBack):
+            back.take_back(self._inputs(state, begin), length)
+            return
         lengths = [1] * length if length <= slots else _segments(length, slots)
         at = [begin + sum(lengths[:number]) for number in range(len(lengths))]
         starts = [state, *self._looked_at(state, at)]
         for number in reversed(range(len(lengths))):
             first = starts.pop()
-            if lengths[number] == 1:
+            if lengths[number] == 1 and isinstance(back, _StepsBack):
                 back.step(first, at[number])
             else:
                 self._segment(back, first, at[number], lengths[number], max(2, slots - number))
@@ -176,8 +209,7 @@ class DifferentiatedRun:
         if len(at) < 2:
             return
         problem = self._problem(self.problem, max(b - a for a, b in itertools.pairwise(at)))
-        inputs = Inputs(arrays={**self.constants, **state}, scalars=self.scalars, points=self._points, first=at[0])
-        session = self._kernel(problem).start(problem, inputs, self._threads)
+        session = self._kernel(problem).start(problem, self._inputs(state, at[0]), self._threads)
         try:
             for before, after in itertools.pairwise(at):
                 session.advance(after - before)
@@ -190,14 +222,18 @@ class DifferentiatedRun:
         computed = self._computed(self._whole, self.inputs_back(worth, {}), steps)
         return {field: levels[0] for field, levels in computed.items()}
 
-    def inputs_back(self, worth: Mapping[str, Array], states: Mapping[str, Array]) -> Inputs:
+    def inputs_back(
+        self, worth: Mapping[str, Array], states: Mapping[str, Array], program: Program | None = None
+    ) -> Inputs:
         """Return what the adjoint starts from: worths, where none is given zero, and forward states by its names."""
         adjoint, shape = self.adjoint, self.problem.shape
-        arrays = {field: (worth.get(field, self._nothing),) for field in adjoint.program.updated}
+        updated = (program or adjoint.program).updated
+        arrays = {field: (worth.get(field, self._nothing),) for field in updated}
         arrays |= {name: (self.constants[f][0],) for name, (f, _) in adjoint.states.items() if f in self.constants}
         arrays |= {name: (state,) for name, state in states.items()}
         arrays |= {name: (self._positions(axis),) for axis, name in adjoint.positions.items()}
         scalars = {name: self.scalars[name] for name in adjoint.program.scalars if name in self.scalars}
+        scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
         scalars |= {name: float(shape[axis]) for axis, name in adjoint.extents.items()}
         return Inputs(arrays=arrays, scalars=scalars)
 
@@ -217,7 +253,8 @@ class DifferentiatedRun:
     @functools.cached_property
     def _whole(self) -> Problem:
         adjoint = self.adjoint
-        return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary)
+        varying = self.problem.varying
+        return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary, varying)
 
     @functools.cached_property
     def _nothing(self) -> Array:
@@ -236,10 +273,13 @@ class DifferentiatedRun:
 
     def _problem(self, problem: Problem, steps: int) -> Problem:
         """The same problem for so many steps, the same object whenever it is asked for: comparing them takes long."""
-        return self._problems.setdefault((problem.program, steps), replace(problem, steps=steps))
+        return self._same(replace(problem, steps=steps))
+
+    def _same(self, problem: Problem) -> Problem:
+        return self._problems.setdefault(_key(problem), problem)
 
     def _kernel(self, problem: Problem) -> Kernel:
-        key = problem.program, problem.steps
+        key = _key(problem)
         if key not in self._kernels:
             self._kernels[key] = prepared(problem, self._target, None, strict=self._strict)
         return self._kernels[key]
@@ -361,13 +401,37 @@ class _StepsBack:
 def _segments(steps: int, slots: int) -> list[int]:
     """Cut steps into segments whose starts are kept, so that the states of one more fit.
 
-    >>> _segments(9, 6), _segments(5, 8), _segments(100, 4)
-    ([3, 3, 3], [5], [34, 33, 33])
+    No longer than a band, where there are slots for that.
+
+    >>> _segments(9, 6), _segments(5, 8), _segments(100, 4), _segments(100, 200)
+    ([3, 3, 3], [5], [34, 33, 33], [50, 50])
     """
-    if steps <= slots:
+    least = math.ceil(steps / _BAND)
+    if steps <= slots and least <= 1:
         return [steps]
-    count = next((n for n in range(2, slots) if n + math.ceil(steps / n) <= slots), max(2, slots - 1))
+    count = next((n for n in range(max(2, least), slots) if n + math.ceil(steps / n) <= slots), max(2, slots - 1))
     return [steps // count + (number < steps % count) for number in range(count)]
+
+
+def _split(whole: Problem, split: Split) -> Problem:
+    """Return an adjoint's problem by regions of cells."""
+    problem = make_problem(split.program, whole.shape, whole.steps, whole.dtype, split.boundary)
+    return replace(problem, regions=tuple(split.regions.items()))
+
+
+def _longest(length: int, slots: int) -> int:
+    """Return the most steps that are taken back with all their states in memory.
+
+    >>> _longest(5, 8), _longest(100, 4)
+    (5, 4)
+    """
+    if length <= slots:
+        return length
+    return max(_longest(each, max(2, slots - number)) for number, each in enumerate(_segments(length, slots)))
+
+
+def _key(problem: Problem) -> tuple[Program, int, int, bool]:
+    return problem.program, problem.steps, problem.kept, bool(problem.series)
 
 
 def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int | None) -> int:

@@ -10,11 +10,12 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.frontends.trace import RESERVED
 from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.edges import edges_per_step
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
-from tilewright.verbs.arrays import Array, Given, gather, like
+from tilewright.verbs.arrays import Array, Given, gather, like, per_step
 from tilewright.verbs.gradients.run import DifferentiatedRun, slots_of, zeros_of
 from tilewright.verbs.running.forcing import SourceList
 from tilewright.verbs.stencil import ProgramLike, as_program
@@ -87,7 +88,8 @@ def vjp(
         wrt: Names of scalars and of fields that no step updates whose worth is wanted; all of them by default.
         memory: Bytes for forward states, such as ``4GiB``; half of what is free by default.
         checkpoints: Forward states that are kept at a time, at least 2, in place of ``memory``.
-        **scalars: The program's scalars; an array makes one a coefficient field.
+        **scalars: The program's scalars; an array makes one a coefficient field. Gradients are not taken by values per
+            step.
 
     Returns:
         The result, as :func:`tilewright.run` returns it, and the pullback: called with a cotangent of the result's
@@ -106,7 +108,10 @@ def vjp(
         array([1., 1., 0., 0., 1.])
     """
     _check_options(scalars)
-    given = gather(_same(as_program(program)), arrays, scalars, dtype)
+    edges = edges_per_step(as_program(program), boundary)
+    boundary = edges.boundary
+    scalars = {**scalars, **{name: per_step(values) for name, values in edges.values.items()}}
+    given = gather(_same(edges.program), arrays, scalars, dtype, steps)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
     target = read_target(backend, thread_count(threads))

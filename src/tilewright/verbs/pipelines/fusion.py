@@ -8,10 +8,9 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.pipelines.gpu import MODELS
 from tilewright.programs.pipelines.catalogue import INPUT_DTYPE
-from tilewright.programs.pipelines.pipeline import Halo
+from tilewright.programs.pipelines.pipeline import Halo, halo_text
 from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.programs.stencil.problem import BoundarySpec, parse_boundary
-from tilewright.report.skeleton import Skeleton, halo_text, skeleton
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import BlockChoice, Candidate, Choice, Explored, VendorFilter, best_choices, search
 from tilewright.verbs.pipelines.pipelines import as_pipeline, chosen_boundary
@@ -40,10 +39,6 @@ class FusionPlan:
     def best(self) -> Candidate:
         """The first choice."""
         return self.candidates[0]
-
-    def skeleton(self, number: int = 0, *, shared: bool = True) -> Skeleton:
-        """Return the paper's program skeleton of a candidate."""
-        return skeleton(self.problem, self.candidates[number].fusion, shared=shared)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data, the JSON document of ``tilewright fuse``."""

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.pipelines import catalogue
-from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline
+from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline, halo_text
 from tilewright.programs.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
 from tilewright.programs.stencil.problem import BoundarySpec, parse_boundary
 from tilewright.runtime.host import thread_count
@@ -304,8 +304,6 @@ def describe(program: Pipeline) -> str:
     scalars = f"; {', '.join(program.scalars)}" if program.scalars else ""
     named = [f"{grid} {title}" for grid, title in zip(program.inputs, program.titles, strict=True)]
     lines = [f"{program.name}({', '.join(named)}{scalars}) -> {', '.join(program.outputs)}: {program.rank}D"]
-    from tilewright.report.skeleton import halo_text
-
     for stencil in program.stencils:
         reads = ", ".join(f"{grid}: {halo_text(stencil.reach(grid))}" for grid in stencil.inputs)
         lines.append(f"  {stencil.name} {stencil.title}: {{{reads}}} -> {stencil.output}")

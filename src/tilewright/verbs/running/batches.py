@@ -79,14 +79,14 @@ def run_batches(
     batch = _Batch(rank=program.rank, ndim=ndim, axes=_axes(program, axes, ndim))
     shape = batch.shape(read)
     numbers = {name: batch.one(read[name][0]) if name in read else value for name, value in scalars.items()}
-    given = gather(program, [tuple(map(batch.one, read[field])) for field in program.fields], numbers, dtype)
+    given = gather(program, [tuple(map(batch.one, read[field])) for field in program.fields], numbers, dtype, steps)
     moved = {
         field: tuple(batch.grids(array, shape, given.shape) for array in read[field])
         if field in read
         else given.versions[field]
         for field in given.program.fields
     }
-    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
     warn_if_unstable(problem, given.scalars)
     warn_if_at_rest(replace(given, versions=moved))
     count, threads = math.prod(shape), thread_count(target.threads or None)

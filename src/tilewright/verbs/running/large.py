@@ -125,8 +125,8 @@ def checked(
     program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest
 ) -> tuple[Given, Problem]:
     """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
-    given = gather(program, arrays, scalars, asked.dtype)
-    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary)
+    given = gather(program, arrays, scalars, asked.dtype, asked.steps)
+    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary, given.varying)
     warn_if_unstable(problem, given.scalars)
     return given, problem
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
+from tilewright.programs.stencil.edges import edges_per_step
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -16,7 +17,7 @@ from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing, Simulation
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.arrays import Given, gather, like, on_device
+from tilewright.verbs.arrays import Given, gather, like, on_device, per_step
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, stopping, with_mask
 from tilewright.verbs.running.large import RunRequest, kind_of
@@ -68,7 +69,8 @@ def run(
             read and written out of core, a ``numpy.memmap`` where ``out`` is one too.
         steps: Number of time steps, at least 0.
         boundary: What lies outside the grid: a kind such as ``wrap``, a tuple with one entry per axis, or a mapping
-            by field. ``fixed`` keeps the cells whose reads would lie outside.
+            by field. ``fixed`` keeps the cells whose reads would lie outside. ``tw.Boundary("constant", values)`` with
+            an array of one value per step: a read outside in a step yields the step's.
         backend: ``auto``, ``c``, ``numpy``, ``opencl`` or ``cuda``; ``auto`` is CUDA for arrays on a CUDA device, else
             C where there is a compiler. A GPU backend takes a device by its number or a part of its name:
             ``opencl:geforce``; ``cuda`` alone is the device of the arrays, or the first one.
@@ -101,7 +103,8 @@ def run(
             the last two, and the others number the grids of a batch. Arrays with as many axes as the program serve
             every grid. On the host, without every, callback, until, where, sources, receivers and record.
         **scalars: The program's scalars; an array makes one a coefficient field, and one of fewer axes or of extents 1
-            is repeated as NumPy does.
+            is repeated as NumPy does. An array of one value per step, of another length than the last axis of the grid,
+            makes it vary from step to step; :func:`tilewright.per_step` says so of any array.
 
     Returns:
         The new value of the updated field, or a tuple of them if there are several; ``out`` where it was given. Each
@@ -223,11 +226,14 @@ def make_case(
         every: Steps from record to record, where the receivers do not say so.
         stops: Whether a run stops at sources and receivers, as GPUs do.
     """
-    given, forcing = gather(program, arrays, scalars, dtype), UNFORCED
+    edges = edges_per_step(program, boundary)
+    program, boundary = edges.program, edges.boundary
+    scalars = {**scalars, **{name: per_step(values) for name, values in edges.values.items()}}
+    given, forcing = gather(program, arrays, scalars, dtype, steps), UNFORCED
     plain = where is None and sources is None and receivers is None
     if where is not None:
         given = with_mask(given, where)
-    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary)
+    problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
     points = gather_points(given, problem, sources, receivers, every)
     if points is not None and stops:
         given, problem, forcing = stopping(given, points, problem)

@@ -23,6 +23,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices import nvdisasm
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.workers.pool import pool
+from tilewright.schedules.catalogue import traits
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
@@ -174,8 +175,8 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
         return Built(resources=needs)
     kernel = source.kernels[0]
     block = Needs(threads=kernel.threads, registers=needs.registers, shared_bytes=source.shared_bytes)
-    listed = read(nvdisasm.disassemble(code.cubin))
-    return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine))
+    listed, loops = read(nvdisasm.disassemble(code.cubin)), not traits(tiling.family).untiled
+    return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
 
 
 def _judged(

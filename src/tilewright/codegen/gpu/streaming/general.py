@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import global_index
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext
+from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext
 from tilewright.codegen.gpu.sweep import in_bounds, places
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
@@ -131,7 +131,7 @@ def _cell(plan: GpuStreamingContext, statement: Statement) -> tuple[ir.Stmt, ...
     """One cell: computed where it is updated, else taken over from the version before."""
     site, here, field = plan.site, places(plan.site), statement.field
     new = ir.Var("value", site.dtype)
-    body, value = site.lower(statement, _reader(plan, here))
+    body, value = site.lower(statement, _reader(plan, here), at=here, step=ir.add(BASE, STEP))
     target = _on_chip(plan, field, ir.add(STEP, 1), here)
     age = ir.sub(LEVELS, ir.add(STEP, 1))
     own: ir.Expr = ir.lt(age, ir.Int(plan.history(field)))

@@ -21,7 +21,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu.streaming.general import general_body, general_values
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext, make_plan
+from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext, make_plan
 from tilewright.codegen.gpu.streaming.steady import steady_body, whole_test
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
@@ -56,8 +56,10 @@ def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iter
     small = stream_block.general_space(problem, tiling)
     parts = math.prod(ceil_div(size, part) for size, part in zip(tiling.space, small, strict=True))
     whole = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    base = 0
     for band in stream_block.bands(steps, tiling.time, stream_block.history(problem)):
-        numbers = (band.levels, band.source, band.target, *tiles[1:])
+        numbers = (band.levels, band.source, band.target, *tiles[1:], *([base] if problem.varying else []))
+        base += band.levels
         steady = schedule.written and band.levels == whole
         if steady:
             yield Launch(0, math.prod(tiles), numbers)
@@ -72,7 +74,7 @@ def _kernel(
     kernel = EntryPoint(
         entry=f"{site.prefix}_{number}",
         threads=math.prod(schedule.threads),
-        numbers=_NUMBERS[: 2 + site.rank],
+        numbers=(*_NUMBERS[: 2 + site.rank], *([BASE.name] if site.problem.varying else [])),
         shared_bytes=shared,
         room_bytes=room,
     )

@@ -14,6 +14,8 @@ from tilewright.schedules.streaming.rims import Rims
 
 VECTOR_BYTES = 16
 """Bytes that a thread loads or stores at once at most."""
+BASE = ir.Var("base")
+"""The step with which a band starts: a number of launches of programs whose scalars vary."""
 LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
 

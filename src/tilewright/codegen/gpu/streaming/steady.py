@@ -4,7 +4,8 @@ Every advance computes a row of every level, the last level first: what a level 
 advance, and a row's place in registers is free when the level that reads it last is done. Levels, a thread's cells and
 as many advances as rows are in use are written out, so that registers rotate by their names and every place on chip is
 a number next to the thread's own. There is one barrier per advance and no test but at stores: before a level has rows
-it computes on zeros, and nothing of it is stored.
+it computes on zeros, and nothing of it is stored. Inside the grid pointers to the rows that are fetched and stored move
+on with them.
 
 Two forms: *inside* the grid every cell that counts is updated; at its ``fixed`` edges a cell that is not keeps its
 value by a select. The next rows of the band's first versions are fetched at the start of an advance and published at
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import stride
-from tilewright.codegen.gpu.streaming.plan import DEST, LEVELS, SOURCE, GpuStreamingContext
+from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext
 from tilewright.codegen.gpu.sweep import conjunction
 from tilewright.codegen.sites import extent, literal
 from tilewright.programs.stencil.expression import Read
@@ -65,7 +66,11 @@ def steady_body(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
 def _loop(plan: GpuStreamingContext, *, edge: bool) -> tuple[ir.Stmt, ...]:
     rows = plan.rims.rows
     body = tuple(ir.Scope(_advance(plan, number, edge=edge)) for number in range(rows))
-    return (ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(rows), body=body, unroll=1),)
+    starts = () if edge else tuple(_starts(plan))
+    return (
+        *starts,
+        ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(rows), body=body, unroll=1),
+    )
 
 
 def _places(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
@@ -175,12 +180,13 @@ def _put(
 
 def _advance(plan: GpuStreamingContext, number: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """The ``number``-th advance of those that are written out."""
-    firsts = [(field, age) for field in plan.updated for age in range(plan.history(field))]
+    firsts = _firsts(plan)
     fetches = [part for field, age in firsts for part in _fetch(plan, field, age, edge=edge)]
     units = itertools.product(range(plan.levels), range(len(plan.pipeline.stages)))
     work = [ir.Scope(_unit(plan, number, step, stage, edge=edge)) for step, stage in reversed(list(units))]
     keeps = [part for field, age in firsts for part in _keep(plan, number, field, age)]
-    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *work, *keeps, ir.Barrier(memory=False))
+    moves = [] if edge else [_go_on(plan, field, age) for field, age in firsts]
+    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *work, *keeps, *moves, ir.Barrier(memory=False))
 
 
 def _clamped(place: ir.Expr, axis: int) -> ir.Expr:
@@ -196,35 +202,70 @@ def _line(plan: GpuStreamingContext, row: ir.Expr, cell: Cell, *, edge: bool) ->
     return offset
 
 
-def _together(plan: GpuStreamingContext, line: ir.Expr) -> ir.Expr:
-    """The thread's first cell of a line, of which several are loaded or stored at once."""
-    first = ir.add(line, _at(plan.site.rank - 1))
-    return ir.aligned(first, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else first
-
-
 def _column(plan: GpuStreamingContext, distance: int, *, edge: bool) -> ir.Expr:
     last = plan.site.rank - 1
     at = ir.add(_at(last), distance)
     return _clamped(at, last) if edge else at
 
 
+def _firsts(plan: GpuStreamingContext) -> list[tuple[str, int]]:
+    """The versions that a band starts from."""
+    return [(field, age) for field in plan.updated for age in range(plan.history(field))]
+
+
+def _fetched(plan: GpuStreamingContext, field: str, age: int, now: ir.Expr) -> ir.Expr:
+    """The row of a version that the band starts from which an advance fetches."""
+    lag = plan.pipeline.lag.at(-1 - age, plan.stage_of(field))
+    return ir.sub(ir.add(ir.Var("begin"), now), ir.Int(lag))
+
+
+def _moving(plan: GpuStreamingContext, start: str, field: str, age: int) -> ir.Var:
+    """A pointer to the thread's first cell of the row that is fetched or stored next, inside the grid."""
+    pointer = ir.Pointer(plan.site.dtype, const=start == "from")
+    return ir.Var(_name(start, plan.site.number(field), age), pointer)
+
+
+def _starts(plan: GpuStreamingContext) -> Iterator[ir.Stmt]:
+    """Where the first rows lie that are fetched and stored."""
+    first = (0,) * len(plan.inner)
+    for field, age in _firsts(plan):
+        row = _fetched(plan, field, age, ir.Int(0))
+        for start, version, place in (("from", SOURCE, row), ("into", DEST, ir.Var("low0"))):
+            line = ir.add(plan.memory(field, version, ir.Int(age)), _line(plan, place, first, edge=False))
+            yield ir.Mutable(_moving(plan, start, field, age), ir.add(line, _at(plan.site.rank - 1)))
+
+
+def _beside(plan: GpuStreamingContext, start: str, field: str, age: int, cell: Cell) -> ir.Expr:
+    """The thread's first cell of the line that one of its cells lies in, of a row that is fetched or stored."""
+    line: ir.Expr = _moving(plan, start, field, age)
+    for axis in plan.inner[:-1]:
+        line = ir.add(line, ir.mul(stride(axis), cell[axis - 1])) if cell[axis - 1] else line
+    return ir.aligned(line, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else line
+
+
 def _fetch(plan: GpuStreamingContext, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """Begin to bring the next row of a version that the band starts from; rows beyond the grid are its last ones."""
     site = plan.site
-    lag = plan.pipeline.lag.at(-1 - age, plan.stage_of(field))
-    row = ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag))
+    row = _fetched(plan, field, age, NOW)
     lets: dict[str, ir.Stmt] = {}
     loads: list[ir.Stmt] = []
     for number, cell in enumerate(_cells(plan)):
         line = ir.Var(_name("line", cell[:-1]) if cell[:-1] else "line", ir.const_pointer(site.dtype))
-        base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=edge))
-        column = _column(plan, cell[-1], edge=edge)
-        if not edge:
-            base, column = _together(plan, base), ir.Int(cell[-1])
+        base, column = _beside(plan, "from", field, age, cell), ir.Int(cell[-1])
+        if edge:
+            base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=True))
+            column = _clamped(ir.add(_at(site.rank - 1), cell[-1]), site.rank - 1)
         lets.setdefault(line.name, ir.Let(line, base))
         value = ir.Load(line, column, site.dtype)
         loads.append(ir.Store(_ahead(plan, field, age), ir.Int(number), value, site.dtype))
     return (ir.Scope((*lets.values(), *loads)),)
+
+
+def _go_on(plan: GpuStreamingContext, field: str, age: int) -> ir.Stmt:
+    """Move on to the next row to fetch; of rows beyond the grid it is the last one again."""
+    pointer, row = _moving(plan, "from", field, age), _fetched(plan, field, age, NOW)
+    more = ir.and_(ir.ge(row, 0), ir.lt(row, ir.sub(extent(0), 1)))
+    return ir.Assign(pointer, ir.add(pointer, ir.select(more, stride(0), ir.wide(ir.Int(0)))))
 
 
 def _keep(plan: GpuStreamingContext, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
@@ -249,7 +290,9 @@ def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge
         for cell in _cells(plan):
             name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
             prefix = _name(f"t{site.number(field)}_", cell) + "_"
-            lowered, value = site.lower(statement, _reader(plan, (slot, step, stage), cell, others, edge=edge), prefix)
+            reader = _reader(plan, (slot, step, stage), cell, others, edge=edge)
+            at = [_clamped(ROW, 0), *(_clamped(ir.add(_at(axis), cell[axis - 1]), axis) for axis in plan.inner)]
+            lowered, value = site.lower(statement, reader, prefix, at=at, step=ir.add(BASE, step))
             if free is not None:
                 before = ir.Load(_own(plan, field, step, cell), ir.Int(slot), site.dtype)
                 value = ir.select(free(cell), value, before)
@@ -336,8 +379,11 @@ def _write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, e
     lets: dict[str, ir.Stmt] = {}
     for cell in _cells(plan):
         line = ir.Var(_name("out", cell[:-1]) if cell[:-1] else "out", ir.pointer(site.dtype))
-        base = ir.add(plan.memory(field, DEST, ir.Int(age)), _line(plan, ROW, cell, edge=False))
-        lets.setdefault(line.name, ir.Let(line, ir.add(base, _at(site.rank - 1)) if edge else _together(plan, base)))
+        base = _beside(plan, "into", field, age, cell)
+        if edge:
+            base = ir.add(plan.memory(field, DEST, ir.Int(age)), _line(plan, ROW, cell, edge=False))
+            base = ir.add(base, _at(site.rank - 1))
+        lets.setdefault(line.name, ir.Let(line, base))
         name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
         store: ir.Stmt = ir.Store(line, ir.Int(cell[-1]), name, site.dtype)
         own: list[ir.Expr] = []
@@ -346,4 +392,7 @@ def _write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, e
                 at = ir.add(_at(axis), cell[axis - 1])
                 own += [ir.ge(at, ir.Var(f"low{axis}")), ir.lt(at, ir.Var(f"high{axis}"))]
         stores.append(ir.If(conjunction(own), (store,)) if own else store)
+    if not edge:
+        pointer = _moving(plan, "into", field, age)
+        stores.append(ir.Assign(pointer, ir.add(pointer, stride(0))))
     yield ir.If(conjunction(tests), (*lets.values(), *stores))

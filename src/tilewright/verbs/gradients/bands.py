@@ -1,0 +1,98 @@
+"""Bands of steps: all their states are computed again in one run, which keeps them, and taken back in another.
+
+The adjoint reads a forward state per step. In a band these states lie one behind the other in the memory of the forward
+run, and the kernel of the adjoint goes through them from the end, so that no state is copied and both runs are tiled in
+time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilewright.programs.stencil.adjoint import Adjoint
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.kernels import CpuKernel
+from tilewright.runtime.session import Inputs, Session
+from tilewright.verbs.arrays import Array
+
+
+def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int) -> tuple[Problem, Problem] | None:
+    """Return what is computed forward and back in bands of at most so many steps.
+
+    Args:
+        problem: The forward problem.
+        back: The problem of the adjoint.
+        adjoint: The adjoint.
+        steps: Most steps of a band.
+
+    Returns:
+        Both problems; None where a step back needs older states than the one that it began with, or where sources and
+        receivers come between the steps.
+    """
+    if problem.points or any(adjoint.states[name][1] < 0 for name in adjoint.changing):
+        return None
+    most = max(problem.program.history(field) for field in problem.program.updated)
+    forward = replace(problem, steps=steps, kept=steps + most)
+    return forward, replace(back, steps=steps, series=adjoint.changing)
+
+
+class BandsBack:
+    """Bands that are taken back one after the other."""
+
+    def __init__(
+        self,
+        adjoint: Adjoint,
+        problems: tuple[Problem, Problem],
+        kernels: tuple[CpuKernel, CpuKernel],
+        inputs_back: Inputs,
+        rims: Mapping[str, Array],
+        threads: int,
+    ) -> None:
+        """Start with what the last state is worth.
+
+        Args:
+            adjoint: The adjoint.
+            problems: From :func:`band_problems`.
+            kernels: Their kernels.
+            inputs_back: What the adjoint starts from, without forward states.
+            rims: What cells are worth already that no step updates, by the fields that sum it.
+            threads: Threads.
+        """
+        self._adjoint, self._problems, self._kernels, self._threads = adjoint, problems, kernels, threads
+        self._rims = rims
+        self._back = kernels[1].start(problems[1], inputs_back, threads)
+        self._forward: Session | None = None
+
+    def take_back(self, inputs: Inputs, steps: int) -> None:
+        """Take back some steps, at most those of a band.
+
+        Args:
+            inputs: What their first step starts from, as a run takes it.
+            steps: How many.
+        """
+        if self._forward is None:
+            self._forward = self._kernels[0].start(self._problems[0], inputs, self._threads)
+        else:
+            self._forward.begin(inputs.arrays)
+        after = {name: self._adjoint.states[name] for name in self._adjoint.changing}
+        # The last step's own new values are read by no derivative but that of statements that read them.
+        self._forward.advance(steps if any(level == 1 for _, level in after.values()) else steps - 1, last=True)
+        for name, (field, level) in after.items():
+            self._back.read_from(name, self._forward.address(field, self._forward.steps - (steps - 1 + level)))
+        self._back.advance(steps, last=True)
+
+    def results(self) -> dict[str, Array]:
+        """Return what everything is worth."""
+        rims = {} if self._adjoint.split is None else self._adjoint.split.rims
+        slabs = {name for names in rims.values() for name in names}
+        found = {
+            name: self._back.newest(name).copy() for name in self._problems[1].program.updated if name not in slabs
+        }
+        for rim, names in rims.items():
+            found[rim] = sum((self._back.newest(name) for name in names), start=self._rims[rim])
+        return found
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        self._back.close()
+        if self._forward is not None:
+            self._forward.close()

@@ -1,0 +1,241 @@
+"""What the arguments of CUDA and OpenCL transforms do to a device program's text."""
+
+import re
+
+import numpy as np
+import pytest
+from tests.codegen.guessed_types import scalar_types
+
+from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.codegen.loops.apply import Applied, apply_transforms
+from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.device import DeviceProgram, launch_of
+from tilewright.codegen.loops.gpu import lower
+from tilewright.codegen.loops.host_calls import cuda_body, opencl_body, opencl_prelude
+from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.openmp import on_cpu
+from tilewright.codegen.loops.transforms import Setting
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.scalars import inline_temporaries, localise
+
+NEST = "for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
+NEAR = "for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];"
+
+CODES = {
+    "int64_t": "q", "size_t": "Q", "int32_t": "i", "unsigned": "I", "float": "f", "double": "d", "long": "q",
+    "int": "i", "short": "h", "char": "b",
+}  # fmt: skip
+"""NumPy's codes of the types."""
+
+
+def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
+    stmt = parse_code(text, "x")
+    stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
+    shapes = {"a": ("5",), "x": ("n",), "y": ("n",)}
+    return lower(
+        stmt, {"kind": kind, "threadCount": 32, "blockCount": 14, **args}, Setting(types=scalar_types(stmt, {})), shapes
+    )
+
+
+def test_data_on_the_device_is_neither_allocated_nor_moved():
+    there = cuda_body(made(NEST, dataOnDevice=True))
+    assert "<<<14, 32>>>(tw_first, tw_last, n, a, x, y)" in there
+    assert not any(word in there for word in ("cudaMalloc", "cudaMemcpy", "cudaFree(", "dev_"))
+    here = cuda_body(made(NEST, dataOnDevice=False))
+    assert "<<<14, 32>>>(tw_first, tw_last, n, dev_a, dev_x, dev_y)" in here
+    for name in "axy":
+        assert here.count(f"cudaMalloc((void **)&dev_{name},") == here.count(f"cudaFree(dev_{name})") == 1
+        assert here.count(f"cudaMemcpy(dev_{name}, {name},") == 1
+    assert here.count("cudaMemcpyDeviceToHost") == 1  # only what is written comes back
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_host_memory_is_pinned_while_it_is_copied(on_device):
+    text = cuda_body(made(NEST, pinHostMem=True, dataOnDevice=on_device))
+    copied = 0 if on_device else 3
+    assert text.count("cudaHostRegister((void *)") == text.count("cudaHostUnregister((void *)") == copied
+    assert "cudaHostRegister" not in cuda_body(made(NEST))
+
+
+@pytest.mark.parametrize(("kilobytes", "preference"), [(16, "PreferShared"), (32, "PreferEqual"), (48, "PreferL1")])
+def test_the_cache_preference_is_set_and_taken_back(kilobytes, preference):
+    text = cuda_body(made(NEST, preferL1Size=kilobytes))
+    steps = [f"cudaFuncCache{preference}", "<<<", "cudaFuncCachePreferNone"]
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
+    assert "CacheConfig" not in cuda_body(made(NEST))
+
+
+@pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=lambda dialect: dialect.name)
+def test_inner_loops_are_unrolled_and_the_threads_loop_is_not(dialect):
+    text = kernels_text(made(NEST, unrollInner=5), dialect)
+    head, _, tail = text.partition("#pragma unroll 5\n")
+    assert tail.lstrip().startswith("for (int j = 0;")
+    assert "for (int i = " in head
+    assert "#pragma unroll" not in kernels_text(made(NEST, unrollInner=1), dialect)
+
+
+def test_what_is_near_a_block_is_kept_in_shared_memory_with_its_halo():
+    text = kernels_text(made(NEAR, threadCount=64, cacheBlocks=True), CUDA)
+    assert "__shared__ double tw_near_x[66];" in text
+    assert text.count("__syncthreads();") == 2
+    assert "y[i] = x[i - 1]" not in text
+    assert "__shared__" not in kernels_text(made(NEAR, threadCount=64), CUDA)
+
+
+def test_streams_copy_what_they_read_and_wait_for_their_neighbours():
+    text = cuda_body(made(NEAR, streamCount=3))
+    copies = [line for line in text.splitlines() if "cudaMemcpyAsync(dev_x" in line]
+    assert len(copies) == 1
+    assert text.index("cudaEventRecord") < text.index("cudaStreamWaitEvent") < text.index("<<<14, 32, 0, tw_stream")
+    assert "tw_from = tw_s == 0 ? (long)tw_a - 1 : tw_a;" in text  # the first piece brings the left halo
+    assert "tw_to = tw_b == tw_last ? (long)tw_b + 1 : tw_b;" in text
+
+
+def test_hints_and_flags_of_opencl():
+    program = made(
+        NEST, "OpenCL", workGroups=3, workItemsPerGroup=96, vecHint=4, sizeHint=True, clFlags="-cl-mad-enable"
+    )
+    kernel = kernels_text(program, OPENCL)
+    assert "__attribute__((vec_type_hint(double4)))" in kernel
+    assert "__attribute__((work_group_size_hint(96, 1, 1)))" in kernel
+    assert "tw_global = (size_t)3 * 96, tw_local = 96;" in opencl_body(program)
+    assert '"-cl-mad-enable")' in opencl_body(program)
+    assert "vec_type_hint(double4)" in opencl_prelude(program)
+    assert "__attribute__" not in kernels_text(made(NEST, "OpenCL"), OPENCL)
+    with_device = opencl_body(made(NEST, "OpenCL", platform=1, device=2))
+    assert "tw_open(1, 2)" in with_device
+
+
+@pytest.mark.parametrize("ctype", sorted(CODES))
+@pytest.mark.parametrize("sums", [0, 3])
+def test_shared_memory_takes_as_many_arrays_as_fit_beside_the_sums(ctype, sums):
+    """Every array of a block's elements and every partial sum has a place in the 48 KiB, and no further one would."""
+    threads, names = 1024, [f"x{number}" for number in range(60)]
+    text = " + ".join(f"{name}[i]" for name in names)
+    more = "".join(f" s{number} += x{number}[i];" for number in range(sums))
+    stmt = parse_code(f"for (i=0;i<n;i++) {{ y[i] = {text};{more} }}", "x")
+    types = scalar_types(stmt, {**dict.fromkeys(names, ctype), "y": "double"})
+    shapes = dict.fromkeys([*names, "y"], ("n",))
+    args = {"kind": "CUDA", "threadCount": threads, "cacheBlocks": True}
+    (kernel,) = lower(stmt, args, Setting(types=types), shapes).kernels
+    each = threads * np.dtype(CODES[ctype]).itemsize
+    assert len(kernel.cached) == min(len(names), (48 * 1024 - sums * 8 * threads) // each)
+
+
+def applied(transform: str, text: str) -> Applied:
+    return apply_transforms(
+        parse_code(f"{transform} {text}", "x"),
+        Setting(types={"x": "double", "y": "double"}),
+        lambda each: formula(each).value({}),
+        lambda each: parse_code(f"v = {each};", "x").value,
+        strict=True,
+    )
+
+
+def test_composite_asks_for_the_same_launch_as_a_transform_of_its_own():
+    given = applied("transform Composite(cuda=(64, True, False, 3))", NEST)
+    own = applied("transform CUDA(threadCount=64, cacheBlocks=True, pinHostMem=False, streamCount=3)", NEST)
+    assert launch_of(given.device) == launch_of(own.device)
+    assert launch_of(given.device).streams == 3
+    assert given.device["kind"] == own.device["kind"] == "CUDA"
+
+
+@pytest.mark.parametrize(
+    ("text", "on_device", "fits"),
+    [
+        ("for (i=0;i<a[0];i++) y[i] = x[i];", False, True),
+        ("for (i=0;i<a[0];i++) y[i] = x[i];", True, False),
+        ("{ for (i=0;i<n;i++) a[i] = n/2; for (i=0;i<a[0];i++) y[i] = x[i]; }", False, False),
+        (
+            "for (t=0;t<a[0];t++) { for (i=0;i<n;i++) y[i] = y[i] + x[i]; for (i=0;i<n;i++) x[i] = y[n-1-i]; }",
+            False,
+            False,
+        ),
+    ],
+)
+def test_loops_whose_bounds_only_the_device_knows_are_refused(text, on_device, fits):
+    if fits:
+        assert "const int tw_last = a[0] - 1;" in cuda_body(made(text, dataOnDevice=on_device))
+        return
+    with pytest.raises(IllegalTransformError, match=r"bounds of the loop over .* are on the device"):
+        made(text, dataOnDevice=on_device)
+
+
+def test_the_host_decides_a_condition_around_loops():
+    program = made("{ for (i=0;i<n;i++) y[i] = 0; if (m > 1) for (i=0;i<n;i++) y[i] = x[i]; else y[0] = 1; }")
+    text = cuda_body(program)
+    assert re.search(r"if \(m > 1\) {.*kernel2<<<.*} else {.*kernel3<<<1, 1>>>", text, re.DOTALL)
+
+
+TWO = (
+    "{ transform CUDA(threadCount=64, blockCount=28, unrollInner=2, preferL1Size=16{0})"
+    " for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
+    " transform CUDA(threadCount=32, blockCount=3, unrollInner=4, cacheBlocks=True, preferL1Size=48{1})"
+    " for (i=1;i<n-1;i++) for (j=0;j<=4;j++) x[i] += a[j]*y[i]; }"
+)
+
+
+def lowered(text: str) -> DeviceProgram:
+    result = applied(text, "")
+    return lower(result.stmt, result.device, Setting(), {"a": ("5",), "x": ("n",), "y": ("n",)})
+
+
+def test_every_transform_of_a_region_launches_its_own_kernel():
+    program = lowered(TWO.replace("{0}", "").replace("{1}", ""))
+    text, kernels = cuda_body(program), kernels_text(program, CUDA)
+    assert [each.launch.threads for each in program.kernels] == [64, 32]
+    assert "tw_kernel1<<<28, 64>>>" in text
+    assert "tw_kernel2<<<3, 32>>>" in text
+    assert text.index("PreferShared") < text.index("tw_kernel1<<<") < text.index("PreferL1") < text.index("tw_kernel2")
+    assert text.index("tw_kernel2<<<") < text.index("PreferNone")
+    first, second = kernels.split("tw_kernel2(")
+    assert "#pragma unroll 2\n" in first
+    assert "#pragma unroll 4\n" in second
+    assert "blockIdx.x * 64 + tw_t" in first
+    assert "tw_base = tw_first + (int)blockIdx.x * 32" in second or "blockIdx.x * 32 + tw_t" in second
+
+
+def test_a_kernel_without_a_transform_of_its_own_is_launched_as_what_is_around_it_says():
+    time = (
+        "transform CUDA(threadCount=96) for (t=0;t<T;t++) { for (i=1;i<n-1;i++) y[i] = x[i-1] + x[i+1];"
+        " transform CUDA(threadCount=32) for (i=1;i<n-1;i++) x[i] = y[i]; }"
+    )
+    assert [each.launch.threads for each in lowered(time).kernels] == [96, 32]
+    one = "{ for (i=0;i<n;i++) y[i] = x[i]; transform CUDA(threadCount=96) for (i=0;i<n;i++) x[i] = 2*y[i]; }"
+    assert [each.launch.threads for each in lowered(one).kernels] == [96, 96]
+
+
+@pytest.mark.parametrize("argument", ["dataOnDevice", "pinHostMem"])
+def test_what_is_the_whole_regions_cannot_differ_inside_it(argument):
+    with pytest.raises(UsageError, match=f"agree on {argument}, got True and False"):
+        lowered(TWO.replace("{0}", f", {argument}=True").replace("{1}", f", {argument}=False"))
+
+
+def test_threads_of_a_cpu_unroll_every_nest_as_its_own_transform_says():
+    result = applied(TWO.replace("{0}", "").replace("{1}", ""), "")
+    stmt, _ = on_cpu(result.stmt, result.device, Setting())
+    text = code(stmt)
+    assert text.index("GCC unroll 2") < text.index("a[j] * x[i]") < text.index("GCC unroll 4") < text.index("a[j] * y")
+
+
+def test_more_streams_than_devices_had_are_clipped_with_a_note():
+    program = made("for (i=0;i<n;i++) y[i] = x[i];", streamCount=40)
+    assert program.kernels[0].launch.streams == 16
+    assert "streamCount is 16 in place of 40" in program.notes[0]
+
+
+def test_a_scalar_of_the_host_is_fetched_from_the_device():
+    program = made("for (k=0;k<n;k++) { double w = y[k]; for (i=0;i<n;i++) y[i] = y[i] + w*x[i]; }")
+    text = cuda_body(program)
+    assert "double w;" in text
+    assert "cudaMemcpy(&w, tw_part_w" in text
+    with pytest.raises(IllegalTransformError, match="the scalar 'w' is assigned on the device"):
+        made("{ w = x[0]*w; for (i=0;i<n;i++) y[i] = w; }")
+
+
+def test_a_recurrence_beside_parallel_loops_runs_in_one_thread():
+    program = made("{ for (i=0;i<n;i++) y[i] = 2*x[i]; for (i=1;i<n;i++) y[i] = 0.5*y[i-1] + x[i]; }")
+    assert [kernel.loop is None for kernel in program.kernels] == [False, True]
+    assert any("the loop over 'i' runs in one thread: flow dependence of 'y'" in note for note in program.notes)

@@ -1,0 +1,94 @@
+"""The bound by machine code: a listing that is kept here, and texts that the installed compiler translates."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tilewright.base.errors import UsageError
+from tilewright.codegen.gpu.emit import emit_device
+from tilewright.costs.machine_code.bound import Needs, Work, analyse, bound, resident_blocks
+from tilewright.costs.machine_code.listing import read
+from tilewright.costs.machine_code.paths import steady
+from tilewright.costs.machine_code.tiles import round_updates, work
+from tilewright.machines.files import load
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+
+SMOOTH = Path(__file__).with_name("data") / "smooth.sass"
+"""A kernel that averages rows: each thread brings four cells, and hands the outer two to its neighbours on chip."""
+
+
+@pytest.fixture
+def smooth():
+    return read(SMOOTH.read_text())["smooth"]
+
+
+def test_the_steady_loop_is_found_and_counted(smooth):
+    path = steady(smooth)
+    assert path.loops
+    assert len(path.instructions) == path.size == 25
+    counts = {"fp32": 12, "lds": 2, "sts": 2, "ldg": 1, "stg": 1, "barrier": 2, "control": 1, "alu": 1, "imad": 2}
+    assert {pipe: path.count(pipe) for pipe in counts} == counts
+    assert path.count("uniform") == 1
+    assert path.taken == (*(False,) * 24, True)
+    assert path.instructions[0].name == "LDG.E.128"
+    assert path.instructions[0].width == 4
+    assert (path.instructions[0].result, path.instructions[4].waits) == (2, 1 << 2)
+
+
+def test_bounds_of_a_multiprocessor(smooth):
+    """As the review's own script found for the same listing, with 20 registers and 528 bytes on chip."""
+    found = analyse(smooth, Needs(threads=64, registers=20, shared_bytes=528), 4, load("h200"))
+    assert (found.blocks, found.warps) == (32, 64)
+    assert found.instructions == 6.25
+    expected = {"issue": 20.48, "fp32": 32.0, "alu": 256.0, "shared": 10.667, "control": 256.0, "latency": 9.41}
+    assert {name: found.rates[name] for name in expected} == pytest.approx(expected, rel=0.03)
+
+
+def test_a_bound_counts_geometry_waves_and_memory(smooth):
+    h200 = load("h200")
+    found = analyse(smooth, Needs(threads=64, registers=20, shared_bytes=528), 4, h200)
+    asked = Work(updates=4, useful=0.5, tiles=132 * 32 + 1, dram_bytes=0.1)
+    limit = bound(found, asked, h200)
+    assert limit.waves == pytest.approx(0.5, rel=1e-3)
+    assert limit.binding == "latency"
+    assert limit.updates == pytest.approx(found.rates["latency"] * 132 * 1.98e9 * 0.5 * limit.waves)
+    assert limit.instructions == 12.5
+    slow = bound(found, replace(asked, dram_bytes=1e3), h200)
+    assert (slow.binding, slow.updates) == ("dram", h200.dram_bandwidth.value / 1e3)
+
+
+def test_every_block_takes_a_kibibyte_more():
+    """The review's case: of 32 KiB seven blocks would fit, six do."""
+    h200 = load("h200")
+    blocks = [resident_blocks(Needs(threads=64, registers=32, shared_bytes=kib * 1024), h200) for kib in (32, 31, 228)]
+    assert blocks == [6, 7, 0]
+    assert resident_blocks(Needs(threads=128, registers=255, shared_bytes=0), h200) == 2
+
+
+def test_a_listing_without_encodings_is_refused():
+    with pytest.raises(UsageError, match="nvdisasm -c -hex"):
+        read(".text.smooth:\n        /*0000*/                   EXIT ;\n")
+
+
+@pytest.mark.skipif(not (nvrtc.available() and nvdisasm.available()), reason="needs NVRTC and nvdisasm")
+@pytest.mark.parametrize("tile", ["none", "streaming:t=2,s=32x58,threads=1x64"])
+def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+    h200, problem = load("h200"), make_problem(program("j2d5pt"), (4096, 4096), 8)
+    schedule = gpu_schedule(problem, parse(tile))
+    source = emit_device(problem, schedule, "cuda")
+    code = nvrtc.compile_cuda(source.text, "sm_90")
+    kernel = source.kernels[0]
+    needs = Needs(threads=kernel.threads, registers=code.resources.registers, shared_bytes=source.shared_bytes)
+    updates = round_updates(problem, schedule)
+    listed = read(nvdisasm.disassemble(code.cubin))[kernel.entry]
+    found = analyse(listed, needs, updates, h200, loops=tile != "none")
+    assert found.pipes["fp32"] == pytest.approx(5.0, rel=0.01)  # its own arithmetic: what is counted is its loop
+    limit = bound(found, work(problem, schedule), h200)
+    assert 0.3 < limit.useful <= 1.0
+    assert limit.updates <= min(found.rates.values()) * 132 * 1.98e9

@@ -1,0 +1,280 @@
+"""Annotated files: what is read."""
+
+from dataclasses import replace
+
+import pytest
+from tests.frontends.annotated_text import AXPY, SPEC, annotated
+
+from tilewright.base.errors import UsageError
+from tilewright.frontends.annotated import macros
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.evaluate import formula
+from tilewright.frontends.annotated.file import LoopRegion, read_behind, read_file, read_input_files
+from tilewright.frontends.annotated.language import regions
+from tilewright.frontends.annotated.scope import visible
+from tilewright.frontends.annotated.spec import arguments, read_spec
+from tilewright.programs.loops.nest import Assign, Block, Declare, Loop, Transform, names, outermost, statements
+from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command, substitute
+
+
+def test_regions_nest_and_take_every_way_of_writing_them():
+    text = "/* @ begin PerfTuning ( def build { } ) @*/\n/*@ Loop( a ) @*/\nx\n/*@ @*/\n/*@ end @*/\n"
+    (outer,) = regions(text)
+    assert outer.module == "PerfTuning"
+    assert [inner.module for inner in outer.inner] == ["Loop"]
+    assert outer.inner[0].body(text).strip() == "x"
+    (pragma,) = regions("#pragma Orio Loop(transform Unroll(ufactor=3))\nbody;\n#pragma Oiro\n")
+    assert pragma.pragma
+    assert pragma.code == "transform Unroll(ufactor=3)"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("/*@ begin Loop( x )", "has no '@"),
+        ("/*@ begin Loop( x ) @*/", "is not closed"),
+        ("/*@ end @*/", "none is open"),
+        ("/*@ begin 12 @*/ /*@ end @*/", "MODULE"),
+        ("#pragma Orio Loop(x)\n", "is not closed"),
+    ],
+)
+def test_annotations_that_do_not_match_are_named(text, says):
+    with pytest.raises(UsageError, match=says):
+        regions(text)
+
+
+def test_a_specification_is_read_as_written():
+    spec = read_spec(SPEC)
+    assert [(each.name, each.values) for each in spec.params] == [("UF", (1, 2, 3, 4)), ("CFLAGS", (" -O2", "-g -O2"))]
+    assert [each.values for each in spec.inputs] == [(10, 20)]
+    assert [(each.name, each.ctype, len(each.dims)) for each in spec.variables] == [
+        ("x", "double", 1),
+        ("y", "double", 1),
+        ("a", "double", 0),
+        ("off", "int", 1),
+    ]
+    assert spec.arg("build", "build_command") == "gcc -O3 @CFLAGS"
+    assert not spec.constraints[0][1].value({"UF": 3})
+
+
+@pytest.mark.parametrize("storage", ["", "static", "dynamic", "managed", "__device__", "managed __device__ static"])
+def test_inputs_are_declared_in_every_storage(storage):
+    (variable,) = read_spec(f"def input_vars {{ decl {storage} double x[N][2*N] = random; }}").variables
+    assert (variable.name, variable.ctype, variable.init) == ("x", "double", "random")
+    assert [each.value({"N": 3}) for each in variable.dims] == [3, 6]
+
+
+@pytest.mark.parametrize(
+    "line", ["decl volatile double x[N] = random", "decl __global__ double x = 1", "decl double 3x"]
+)
+def test_other_declarations_are_refused(line):
+    with pytest.raises(UsageError, match="a declaration is decl"):
+        read_spec(f"def input_vars {{ {line}; }}")
+
+
+def test_statements_may_lack_their_semicolons():
+    text = "let A = 3\ndef input_params {\n  param N[] = [1,\n 2]\n  param M = A;\n  constraint c = N < \n A\n};"
+    spec = read_spec(text)
+    assert [(each.name, each.values) for each in spec.inputs] == [("N", (1, 2)), ("M", (3,))]
+    assert len(spec.input_constraints) == 1
+    assert sum("without a semicolon" in note for note in spec.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("range(32, 129, 32)", (32, 64, 96, 128)),
+        ("[1] + range(2, 4)", (1, 2, 3)),
+        ("10**8", 10**8),
+        ("map(join, product(['', '-f'], ['-O1', '-O3']))", (" -O1", " -O3", "-f -O1", "-f -O3")),
+        ("(T if T > 1 else 7)", 4),
+        ("(T == 1) or (T % 2 == 0)", True),
+        ("not 1 < 2 < 2", True),
+        ("[('i', T, 'ii'), (('ii', 'i'), 64, 'iii')]", (("i", 4, "ii"), (("ii", "i"), 64, "iii"))),
+        ("-7 // 2", -4),
+        ("'a' * 3", "aaa"),
+    ],
+)
+def test_expressions(text, value):
+    assert formula(text).value({"T": 4}) == value
+
+
+def test_code_becomes_loops():
+    stmt = parse_code("transform Tile(tsize=4, tindex='ii') for (i=0; i<n; ++i) { cr = ci = 0.0; y[i] -= a; }", "x")
+    assert isinstance(stmt, Transform)
+    assert stmt.arguments == (("tsize", "4"), ("tindex", "'ii'"))
+    loop = stmt.body
+    assert isinstance(loop, Loop)
+    assert sum(isinstance(node, Assign) for node in statements(loop)) == 3
+
+
+def test_declarations_and_allocations_are_read():
+    stmt = parse_code("double *t = (double *) malloc(n * sizeof(double)); int o[3] = {1, 2, 3}; long q = 1;", "x")
+    assert isinstance(stmt, Block)
+    first, second, third = stmt.body
+    assert isinstance(first, Declare)
+    assert first.heap
+    assert len(second.value) == 3
+    assert third.ctype == "long"
+
+
+def test_parameters_of_functions():
+    found = visible("void f(int n, double *y, float A[10][20], struct s *q, const double **B) {").declared
+    assert {name: (each.ctype, len(each.dims)) for name, each in found.items()} == {
+        "n": ("int", 0),
+        "y": ("double", 1),
+        "A": ("float", 2),
+        "B": ("double", 2),
+    }
+
+
+def test_macros_are_expanded_but_min_and_max_mean_themselves():
+    known = macros.defined(["#define sq(x) ((x)*(x))", "#define max(a,b) ((a)>(b)?(a):(b))", "#define N 10"])
+    assert macros.expand("sq(N + 1) + max(1, N)", known) == "((10 + 1)*(10 + 1)) + max(1, 10)"
+
+
+def test_files_of_inputs():
+    text = """
+#define NX N
+#ifdef DYNAMIC
+double *A;
+#else
+double A[NX][NX];
+#endif
+int nx;
+void init_input_vars() {
+  int i;
+#ifdef DYNAMIC
+  A = (double*) malloc((NX*NX)*sizeof(double));
+#endif
+  nx = NX;
+  for (i=0; i<=NX-1; i++) A[i] = i/2.0;
+}
+"""
+    found = read_input_files(["a.c"], [("DYNAMIC", "1")], lambda _: text)
+    assert {each.name: len(each.dims) for each in found.variables} == {"A": 1, "nx": 0}
+    plain = read_input_files(["a.c"], [], lambda _: text.replace("A[i] =", "A[i][0] ="))
+    assert {each.name: len(each.dims) for each in plain.variables} == {"A": 2, "nx": 0}
+
+
+def test_a_file_is_read_as_a_whole():
+    (site,) = read_file(annotated(f"transform Unroll(ufactor=UF) {AXPY}"))
+    assert site.spec is not None
+    assert len(site.loops) == 1
+    plain = parse_code(AXPY, "x")
+    assert isinstance(plain, Loop)
+    plain = replace(plain, ctype="int")
+    assert site.loops[0].old == plain
+    empty = read_file(annotated(f"transform Unroll(ufactor=UF) {AXPY}", body=""))[0]
+    assert empty.loops[0].old == plain
+    bare = read_file(annotated("transform Unroll(ufactor=UF)"))[0]
+    assert isinstance(bare.loops[0].code, Transform)
+    assert bare.loops[0].code.body == plain
+
+
+def test_build_commands():
+    command = parse_build_command(substitute("nvcc -arch=sm_20 @CFLAGS@", {"CFLAGS": "-use_fast_math -O2"}))
+    assert command.architecture == "sm_20"
+    assert command.fast_math
+    assert command.flags == ("-ffast-math", "-O2")
+    assert parse_build_command("gcc-mp-10 -O3 -fopenmp -DDYNAMIC").defines == (("DYNAMIC", "1"),)
+    assert parse_build_command("mycc -O1", ["mycc"]).compiler == "mycc"
+    command = parse_build_command("$CC -fPIC -mcmodel=medium -framework OpenCL -Xptxas -dlcm=ca ${OPT} -O2")
+    assert (command.compiler, command.flags) == ("cc", ("-O2",))
+    assert command.notes[:2] == ("the variable '$CC' is the C compiler cc", "the variable '${OPT}' is left out")
+    for bad in ("gcc $(rm -rf x)", "gcc -I$HOME", "gcc `id`", "gcc -Xlinker -rpath", "gcc -Xcompiler -wrapper"):
+        with pytest.raises(UsageError, match="a build command"):
+            parse_build_command(bad)
+    now, warning = current_architecture("sm_20")
+    assert now == "sm_75"
+    assert "sm_20" in warning
+
+
+def test_arguments_are_split_outside_brackets():
+    assert arguments("tile=[('i',T,'ii')], n=4", "x") == (("tile", "[('i',T,'ii')]"), ("n", "4"))
+
+
+# What follows is hostile: every file must be refused, in bounded time, with nothing run.
+
+
+def test_a_specification_is_imported_from_a_file_beside():
+    files = {"sizes.spec": "spec sizes { def input_params { param N[] = [7]; } import spec params; }",
+             "params.spec": "# unrolling\ndef performance_params { param U[] = [1,2]; }"}  # fmt: skip
+    spec = read_spec("import spec sizes; def build { arg build_command = 'gcc'; }", 1, files.__getitem__)
+    assert [each.values for each in (*spec.inputs, *spec.params)] == [(7,), (1, 2)]
+    with pytest.raises(UsageError, match="at most 16 others"):
+        read_spec("import spec sizes;", 1, lambda _: "import spec sizes;")
+    with pytest.raises(UsageError, match="no folder to look in"):
+        read_spec("import spec sizes;")
+
+
+def test_a_loop_without_a_start_begins_with_what_stands_before_it():
+    loop = parse_code("{ i = 3; transform Unroll(ufactor=2) for (; i < n; i++) y[i] = 0; }", "x")
+    assert isinstance(loop, Transform)
+    assert loop.body == parse_code("for (i = 3; i < n; i++) y[i] = 0;", "x")
+    text = """void f(int n, double *y) { int i;
+/*@ begin Loop( for (; i < n; i++) y[i] = 0; ) @*/ for (; i < n; i++) y[i] = 0; /*@ end @*/ }"""
+    with pytest.raises(UsageError, match="begins where its counter stands"):
+        read_file(text)
+
+
+def test_a_loop_goes_on_where_another_one_of_its_counter_ended():
+    text = """void f(int n, double *y) { int i;
+/*@ begin Loop( for (i = 0; i <= n-2; i += 2) y[i] = 0; for (; i <= n-1; i++) y[i] = 1; ) @*/
+for (i = 0; i <= n-2; i += 2) y[i] = 0; for (; i <= n-1; i++) y[i] = 1; /*@ end @*/ }"""
+    (site,) = read_file(text)
+    assert "i" not in names(outermost(site.loops[0].old)[1].first)
+
+
+def module(annotation: str, body: str = "for (i = 0; i < n; i++) for (j = 0; j < n; j++) A[i][j] = 0;") -> LoopRegion:
+    text = f"void f(int n, double **A, double *x) {{ int i, j, k;\n/*@ begin {annotation} @*/\n{body}\n/*@ end @*/ }}"
+    return read_file(text)[0].loops[0]
+
+
+def test_other_modules_are_transforms_of_the_old_body():
+    code = module("PolySyn( tiles = [4,T]; # both\n parallel = True; )").code
+    assert (code.name, code.arguments) == ("PolySyn", (("tiles", "[4,T]"), ("parallel", "True")))
+    code = module("CHiLL ( permute([2,1])\n tile(0,1,TI) known(n>0) unroll(0,2,4) )").code
+    assert code.arguments == (("0permute", "[[2,1]]"), ("1tile", "[0,1,TI]"), ("2unroll", "[0,2,4]"))
+    wanted = parse_code("for (int tw_row = 0; tw_row <= 5 - 1; tw_row++) y[tw_row] = 0;", "x")
+    said = "out_vector = y; in_vector = x; in_matrix = a; row_inds = r; col_inds = c; total_rows = 5; simd = 'none';"
+    spmv = f"void f(double *y, double *x, double *a, int *r, int *c) {{\n/*@ begin SpMV( {said} ) @*/ /*@ end @*/ }}"
+    old = read_file(spmv)[0].loops[0].old
+    assert (old.index, old.first) == ("tw_row", wanted.first)
+
+
+def test_what_a_module_holds_beyond_that_is_named():
+    for annotation, says in (
+        ("CHiLL ( cudaize(0,'k',{}) )", "commands of CHiLL here are permute, tile, unroll, got 'cudaize'"),
+        ("PolySyn( tiles )", "holds NAME = expression"),
+        ("SpMV( out_vector = y+1; )", "says out_vector = NAME"),
+        ("CHiLL (recipe.txt)", "no folder to look in"),
+        ("Bernoulli( )", "the modules are PerfTuning, Loop, PolySyn"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            module(annotation)
+
+
+def test_annotations_inside_a_module_are_carried_out_and_stand_for_their_own_code():
+    inner = "for (i = 0; i < n; i++) { x[i] = 1;\n/*@ begin Loop( "
+    inner += "transform Unroll(ufactor=2)\n for (j = 0; j < n; j++) A[i][j] = 0; ) @*/\n/*@ end @*/ }"
+    region = module("PolySyn( parallel = True; )", inner)
+    assert [node.name for node in statements(region.code) if isinstance(node, Transform)] == ["PolySyn", "Unroll"]
+    assert region.old == parse_code(
+        "for (int i = 0; i < n; i++) { x[i] = 1; for (int j = 0; j < n; j++) A[i][j] = 0; }", "x"
+    )
+    assert "A[i][j] = 0" in region.text
+
+
+@pytest.mark.parametrize(
+    ("rest", "reads"),
+    [
+        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; }", False),
+        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; } y[0] = k;", True),
+        ("for (i = 0; i < n; i++) { for (k = k + 1; k < n; ++k) s += x[k]; }", True),
+        ("if (c) for (k = 0; k < n; ++k) { s += x[k]; } else y[0] = 1;", True),
+        ("while (c) { s += x[k]; for (k = 0; k < n; ++k) s += x[k]; }", True),
+    ],
+)
+def test_loops_that_set_their_counter_read_no_value_from_before(rest, reads):
+    assert read_behind([rest], "k") == reads

@@ -1,0 +1,143 @@
+"""Problems: boundaries, update boxes, refusals."""
+
+from dataclasses import replace
+
+import pytest
+
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.programs.stencil.catalogue import names, program
+from tilewright.programs.stencil.problem import Boundary, make_problem, parse_boundary
+from tilewright.programs.stencil.program import FieldBuilder, stencil
+
+
+@pytest.fixture
+def lopsided():
+    u, k = FieldBuilder("u"), FieldBuilder("k")
+    return stencil("lopsided", 2, {"u": u[-2, 0] + u[0, 3] + k[1, 0]})
+
+
+def test_a_fixed_side_shrinks_the_update_box(lopsided):
+    statement = lopsided.statements[0]
+    assert make_problem(lopsided, (10, 12), 1).update_box(statement) == ((2, 9), (0, 9))
+    assert make_problem(lopsided, (10, 12), 1, boundary="mirror").update_box(statement) == ((0, 10), (0, 12))
+
+
+def test_a_region_takes_the_place_of_the_update_box(lopsided):
+    statement, problem = lopsided.statements[0], make_problem(lopsided, (10, 12), 1)
+    assert problem.plain
+    for region, box in [
+        (((2, -1), (0, 0)), ((2, 9), (0, 12))),
+        (((0, 3), (-4, 0)), ((0, 3), (8, 12))),
+        (((0, 30), (-40, 0)), ((0, 10), (0, 12))),
+        (((6, -6), (0, 0)), ((0, 0), (0, 12))),
+    ]:
+        chosen = replace(problem, regions=(("u", region),))
+        assert chosen.update_box(statement) == box
+        assert not chosen.plain
+    mixed = (("nearest", "fixed"), ("fixed", "constant:2"))
+    problem = make_problem(lopsided, (10, 12), 1, boundary=tuple(tuple(map(parse_boundary, axis)) for axis in mixed))
+    assert problem.update_box(statement) == ((0, 9), (0, 12))
+    by_field = make_problem(lopsided, (10, 12), 1, boundary={"u": "wrap"})
+    assert by_field.update_box(statement) == ((0, 9), (0, 12))
+    assert make_problem(lopsided, (2, 12), 1).update_box(statement) == ((0, 0), (0, 9))
+
+
+def test_statements_have_their_own_boxes():
+    built = program("fdtd2d")
+    problem = make_problem(built, (8, 9), 1)
+    boxes = {statement.field: problem.update_box(statement) for statement in built.statements}
+    assert boxes == {"ey": ((1, 8), (0, 9)), "ex": ((0, 8), (1, 9)), "hz": ((0, 7), (0, 8))}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("wrap", Boundary(kind="wrap")),
+        ("constant:-1.5", Boundary(kind="constant", value=-1.5)),
+        ("fixed,wrap", (Boundary(), Boundary(kind="wrap"))),
+        ("nearest/constant:1", (Boundary(kind="nearest"), Boundary(kind="constant", value=1.0))),
+        ("u=wrap;v=fixed", {"u": Boundary(kind="wrap"), "v": Boundary()}),
+    ],
+)
+def test_boundaries_are_parsed(text, expected):
+    assert parse_boundary(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "bouncy", "constant:x", "fixed,", "u=bouncy", "fixed/"])
+def test_bad_boundaries_are_refused(text):
+    with pytest.raises(TilewrightError):
+        parse_boundary(text)
+
+
+def test_a_boundary_that_is_nearly_right_has_a_hint():
+    with pytest.raises(TilewrightError, match="did you mean reflect"):
+        parse_boundary("fixed,reflekt")
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "dtype", "boundary", "message"),
+    [
+        ((8,), 1, "float32", "fixed", "has 2 dimensions, got the shape 8"),
+        ((8, 0), 1, "float32", "fixed", "every extent must be at least 1"),
+        ((8, 8), -1, "float32", "fixed", "steps is a whole number"),
+        ((8, 8), True, "float32", "fixed", "steps is a whole number"),
+        ((8, 8), 2**31, "float32", "fixed", "steps is a whole number"),
+        ((8, 8), 1.5, "float32", "fixed", "steps is a whole number"),
+        ((8, 8), 1, "float31", "fixed", "the dtype must be one of"),
+        ((2**30, 2**30), 1, "float32", "fixed", "at most 2"),
+        ((8, 8), 1, "float32", "bouncy", "a boundary is one of"),
+        ((8, 8), 1, "float32", ("fixed",), "one entry per axis, expected 2, got 1"),
+        ((8, 8), 1, "float32", {"q": "fixed"}, "has no field 'q'"),
+        ((8, 8), 1, "float32", (("wrap", "fixed"), "fixed"), "wraps on both sides or on none"),
+        ((8, 8), 1, "float32", (("fixed", "fixed", "fixed"), "fixed"), "a boundary below and one above"),
+    ],
+)
+def test_bad_problems_are_refused(shape, steps, dtype, boundary, message):
+    with pytest.raises(TilewrightError, match=message):
+        make_problem(program("j2d5pt"), shape, steps, dtype, boundary)
+
+
+def test_unknown_programs_are_refused():
+    with pytest.raises(TilewrightError, match="did you mean"):
+        program("jacobi2")
+    with pytest.raises(TilewrightError):
+        program("star2d5r")
+    assert len({program(name).name for name in names()}) == len(names())
+
+
+@pytest.mark.parametrize(
+    ("name", "loads", "flops"),
+    [
+        ("jacobi1d", 3, 3),
+        ("jacobi2d", 5, 5),
+        ("heat2d", 9, 9),
+        ("laplacian2d", 5, 6),
+        ("gradient2d", 5, 15),
+        ("heat3d", 27, 27),
+        ("laplacian3d", 7, 8),
+        ("j2d9pt", 9, 17),
+        ("j2d9pt-gol", 9, 17),
+    ],
+)
+def test_loads_and_flops_of_the_catalogue(name, loads, flops):
+    assert (program(name).loads, program(name).flops) == (loads, flops)
+
+
+def test_periodic_is_wrap():
+    known = program("jacobi1d")
+    assert make_problem(known, (9,), 1, boundary="periodic") == make_problem(known, (9,), 1, boundary="wrap")
+    assert parse_boundary("periodic") == parse_boundary("wrap")
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ("dirichlet", "fixed keeps the values at the edge, constant:0 is a value outside"),
+        ("Neumann", "reflect has no gradient across the edge, mirror none at the outermost cells"),
+        ("perodic", "did you mean periodic"),
+    ],
+)
+def test_names_of_other_libraries_are_explained(kind, hint):
+    for boundary in (kind, Boundary(kind=kind), (("fixed", Boundary(kind=kind)),)):
+        with pytest.raises(UsageError, match=f"a boundary is one of .*, got '{kind}' .*{hint}"):
+            make_problem(program("jacobi1d"), (9,), 1, boundary=boundary)

@@ -1,0 +1,78 @@
+"""Compiled code between a compiler and a loader: plain values, which may come from another process."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tests.runtime.conftest import forget
+
+from tilewright.base.errors import ToolchainError
+from tilewright.codegen.source import c_source
+from tilewright.runtime import cache, cpu
+from tilewright.runtime.toolchains.artifact import Artifact, open_library
+
+TEXT = """
+void tw_twice(double *const *array, const long *size, void *work, const double *value) {
+  for (long i = 0; i < size[0]; ++i) array[0][i] = 2 * array[0][i] + value[0];
+}
+"""
+SOURCE = c_source(TEXT, "tw_twice")
+
+
+def twice(artifact: Artifact[None]) -> list[float]:
+    (function,) = cpu.load(artifact)
+    values = np.arange(3.0)
+    function([values], [3], values=np.array([0.5]))
+    return values.tolist()
+
+
+def test_what_is_compiled_elsewhere_is_loaded_here_without_a_compiler(private_cache, monkeypatch, tmp_path):
+    made = tmp_path / "artifact"
+    code = (
+        "import pickle, sys\nfrom tilewright.codegen.source import c_source\nfrom tilewright.runtime import cpu\n"
+        f"artifact = cpu.compile_source(c_source({TEXT!r}, 'tw_twice'))\n"
+        f"open({str(made)!r}, 'wb').write(pickle.dumps(artifact))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+    def refused(*_, **__):
+        raise ToolchainError("there is no compiler")
+
+    monkeypatch.setattr(cpu, "shared_object", refused)
+    monkeypatch.setattr(cache, "load", lambda *_: None)
+    artifact = pickle.loads(made.read_bytes())  # noqa: S301  (our own)
+    assert artifact.source == SOURCE
+    assert twice(artifact) == [0.5, 2.5, 4.5]
+
+
+def test_compiling_loads_nothing_and_what_is_loaded_is_neither_read_nor_compiled_again(private_cache, monkeypatch):
+    first = cpu.compile_source(SOURCE)
+    assert cpu._loaded == {}
+    assert twice(first) == [0.5, 2.5, 4.5]
+    for name in ("load", "save"):
+        monkeypatch.setattr(cache, name, lambda *_, name=name: pytest.fail(f"the cache was asked to {name}"))
+    monkeypatch.setattr(cpu, "shared_object", lambda *_, **__: pytest.fail("it was compiled again"))
+    again = cpu.compile_source(SOURCE)
+    assert again == first
+    assert twice(again) == [0.5, 2.5, 4.5]
+
+
+def test_an_artifact_says_how_it_was_made(private_cache):
+    plain, strict = (cpu.compile_source(c_source(TEXT, "tw_twice", strict=strict)) for strict in (False, True))
+    assert "-ffp-contract=fast" in plain.command
+    assert "-ffp-contract=off" in strict.command
+    assert plain.key != strict.key
+    assert plain.resources is None
+
+
+def test_what_is_no_library_is_compiled_once_more_and_else_one_sentence(private_cache, monkeypatch):
+    spoilt = Artifact(source=SOURCE, content=b"no library", command=cpu.compile_source(SOURCE).command, key="spoilt")
+    assert twice(spoilt) == [0.5, 2.5, 4.5]
+    with pytest.raises(OSError, match=r"invalid|short|header"):
+        open_library(b"no library")
+    forget(monkeypatch)
+    monkeypatch.setattr(cpu, "shared_object", lambda *_, **__: b"no library either")
+    with pytest.raises(ToolchainError, match="the compiled kernel cannot be loaded"):
+        cpu.load(spoilt)

@@ -1,0 +1,19 @@
+"""What needs JAX: gradients compared with its own, and runs that it differentiates."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_gradients_of_jax_in_a_process_of_their_own():
+    """JAX starts threads, after which the tests' process must not fork any more."""
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("needs pip install jax")
+    tests = Path(__file__).with_name("jax_gradients.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tests.parents[1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 passed" in done.stdout, done.stdout

@@ -1,0 +1,330 @@
+"""Annotated files from end to end: read, checked, tuned, validated, written."""
+
+import ctypes
+import json
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.sampling import some
+from typer.testing import CliRunner
+
+from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
+from tilewright.base.records import Measurement, Outcome
+from tilewright.cli.app import app
+from tilewright.runtime import loops as runtime
+from tilewright.runtime.devices import nvrtc
+from tilewright.runtime.devices import oclgrind as oclgrind_runtime
+from tilewright.runtime.warn import forget_warnings
+from tilewright.tuning.loops.algorithms import ALGORITHMS
+from tilewright.tuning.loops.search import Budget, Space, search_loops
+from tilewright.verbs.annotated import gpu as annotate_gpu
+from tilewright.verbs.annotated.annotate import annotate
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
+FIGURE_3 = EXAMPLES / "matmult_seqdia.c"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.c"))
+SMALL = {
+    "matmult_seqdia": {"m": 32, "n": 32},
+    "vec_dot_norm": {"N": 3000},
+    "bratu_function": {"M": 16, "K": 16},
+    "jacobi_time_loop": {"T": 5, "N": 60},
+    "heat_expression": {"T": 20, "N": 500},
+    "cg_iteration": {"m": 40, "n": 40},
+    "bratu_ex5": {"Mx": 30, "My": 30},
+}
+DEVICE = [
+    "matmult_seqdia",
+    "vec_dot_norm",
+    "vec_waxpy_norm",
+    "blur_streams",
+    "lu_factor",
+    "bratu_function",
+    "bratu_ex5",
+    "cg_iteration",
+]
+RECURRENCE = """
+void f(int n, double *y) {
+  int i;
+  /*@ begin PerfTuning (
+    def performance_params { param TC[] = [32]; }
+    def input_params { param N[] = [100]; }
+    def input_vars { decl static double y[N] = random; }
+  ) @*/
+  int n = N;
+  /*@ begin Loop(transform CUDA(threadCount=TC)
+    for (i = 1; i <= n-1; i++) y[i] = y[i-1] + 1.0;
+  ) @*/
+  for (i = 1; i <= n-1; i++) y[i] = y[i-1] + 1.0;
+  /*@ end @*/
+  /*@ end @*/
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="a.c"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_there_are_enough_examples():
+    assert len(NAMES) >= 13
+
+
+@pytest.mark.parametrize("name", some(NAMES[::2] + NAMES[1::2], 10))
+def test_examples_are_tuned_and_every_variant_agrees_with_the_original(name, tmp_path):
+    out = tmp_path / f"{name}.c"
+    result = annotate(
+        EXAMPLES / f"{name}.c", out=out, runs=2, seconds=300, repeats=1, search="Randomsearch", sizes=SMALL.get(name)
+    )
+    for site in result.to_dict()["regions"]:
+        for size in site["results"]:
+            assert not set(size["outcomes"]) - {"ok"}, size["failures"]
+            assert size["validated"] is site["tuned"]
+    if name != "matmult_seqdia":  # the paper's file leaves offsets undeclared
+        for path in (EXAMPLES / f"{name}.c", out):
+            subprocess.run(["cc", "-fopenmp", "-w", "-c", str(path), "-o", str(tmp_path / "x.o")], check=True)
+
+
+def test_the_new_file_computes_what_the_old_one_does(tmp_path):
+    out = tmp_path / "out.c"
+    annotate(EXAMPLES / "vec_maxpy.c", out=out, runs=2, seconds=300, repeats=1)
+    results = []
+    for path in (EXAMPLES / "vec_maxpy.c", out):
+        target = tmp_path / f"{path.stem}.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-w", "-fopenmp", str(path), "-o", str(target)], check=True)
+        rng = np.random.default_rng(0)
+        a, x, y = rng.random(3), rng.random(3 * 11), rng.random(11)
+        pointers = [ctypes.c_void_p(each.ctypes.data) for each in (a, x, y)]
+        ctypes.CDLL(str(target)).vec_maxpy(11, 3, *pointers)
+        results.append(y)
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-14)
+
+
+def test_the_papers_figure_3_goes_through_nvrtc():
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs pip install 'tilewright[cuda]'")
+    forget_warnings()  # another test may have got this one already, and it is given once
+    with pytest.warns(UserWarning, match=r"no code for sm_20, so sm_75 is used"):
+        result = annotate(FIGURE_3, backend="cuda", runs=3, seconds=300, sizes={"m": 64, "n": 64})
+    (size,) = result.to_dict()["regions"][0]["results"]
+    ((name, taken),) = size["resources"].items()
+    assert taken["registers"] > 0
+    assert size["validated"] is False  # compiled, not run
+    assert f"{name}<<<" in result.text
+    assert "cudaMemcpy(dev_A, A, (size_t)((m*n*nos*dof)) * sizeof(double), cudaMemcpyHostToDevice)" in result.text
+    assert re.search(r"cudaDeviceSetCacheConfig\(cudaFuncCachePrefer(L1|Shared)\)", result.text)
+    assert result.text.count("/* @ end @*/") == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", DEVICE)
+def test_cuda_code_of_the_examples_compiles(name):
+    if not nvrtc.available():
+        pytest.skip("needs pip install 'tilewright[cuda]'")
+    result = annotate(EXAMPLES / f"{name}.c", backend="cuda", runs=2, seconds=300, sizes=SMALL.get(name))
+    for size in result.to_dict()["regions"][0]["results"]:
+        assert set(size["outcomes"]) == {"ok"}, size["failures"]
+        assert size["resources"]
+
+
+@pytest.fixture
+def oclgrind():
+    """Skip where programs cannot be linked with OpenCL, or Oclgrind, which interprets kernels, is missing."""
+    try:
+        oclgrind_runtime.library()
+        runtime.build(("cc", "-lOpenCL"), "#include <CL/cl.h>\nint x(void) { return clGetPlatformIDs(0, 0, 0); }")
+    except ToolchainError as error:
+        pytest.skip(f"no OpenCL here: {error}")
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("matmult_seqdia", {"m": 32, "n": 32}),
+        ("vec_dot_norm", {"N": 500}),
+        ("blur_streams", {"N": 600}),
+        ("lu_factor", {"N": 12}),
+        ("cg_iteration", {"m": 12, "n": 12}),
+        ("bratu_ex5", {"Mx": 12, "My": 12}),
+    ],
+)
+def test_opencl_code_runs_under_oclgrind_and_agrees(oclgrind, name, sizes):
+    result = annotate(
+        EXAMPLES / f"{name}.c",
+        backend="opencl:oclgrind",
+        runs=2,
+        seconds=300,
+        repeats=1,
+        sizes=sizes,
+        search="Randomsearch",
+    )
+    (size,) = result.to_dict()["regions"][0]["results"]
+    assert size["outcomes"].get("ok", 0) >= 1, size["failures"]
+    assert not set(size["outcomes"]) - {"ok"}, size["failures"]
+    assert "clEnqueueNDRangeKernel" in result.text
+
+
+def test_what_oclgrind_finds_is_a_failure(oclgrind, monkeypatch):
+    """A kernel that writes one element too many is no candidate, though its results agree."""
+    real = annotate_gpu.device_variant
+
+    def broken(*arguments):
+        made = real(*arguments)
+        assert made.preludes[0].count("i <= ") == 1
+        return replace(made, preludes=tuple(text.replace("i <= ", "i - 3 <= ") for text in made.preludes))
+
+    monkeypatch.setattr(annotate_gpu, "device_variant", broken)
+    with pytest.raises(UsageError, match=r"Oclgrind: Invalid (read|write)"):
+        annotate(EXAMPLES / "matvec_scale_resident.c", backend="opencl:oclgrind", runs=1, repeats=1, sizes={"N": 100})
+
+
+def test_a_recurrence_is_refused_with_its_dependence(file):
+    for backend in ("cuda", "opencl", "c"):
+        options = {"search": "Exhaustive", "strict": True} if backend == "c" else {}
+        with pytest.raises(UsageError, match=r"flow dependence of 'y'|no variant ran"):
+            annotate(
+                file(RECURRENCE.replace("param TC", "param parallel[] = [True]; param TC")), backend=backend, **options
+            )
+
+
+def test_several_sizes_make_a_dispatcher(file):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("param N[] = [100000]", "param N[] = [100, 200]")
+    result = annotate(file(text), runs=2, seconds=300, repeats=1)
+    assert "if (N == 100) {" in result.text
+    assert "} else if (N == 200) {" in result.text
+    assert "another size: the original body" in result.text
+
+
+def test_the_dispatcher_computes_at_every_size(file, tmp_path):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("param N[] = [100000]", "param N[] = [100, 200]")
+    library = tmp_path / "out.so"
+    annotate(file(text), out=tmp_path / "out.c", runs=2, seconds=300, repeats=1)
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", str(tmp_path / "out.c"), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).vec_axpy
+    for size in (100, 200, 77):
+        x, y = np.arange(float(size)), np.ones(size)
+        function(size, ctypes.c_double(2.0), ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+        np.testing.assert_array_equal(y, 2.0 * x + 1.0)
+
+
+@pytest.mark.parametrize("written", ["@CFLAGS", "@CFLAGS@", "-O@LEVEL@ @CFLAGS"])
+def test_parameters_reach_the_build_command(file, written):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("-O3 @CFLAGS", written)
+    text = re.sub(r"param CFLAGS\[\] = .*;", "param CFLAGS[] = ['-funroll-loops']; param LEVEL = 2;", text)
+    (size,) = annotate(file(text), runs=1, seconds=300, repeats=1).to_dict()["regions"][0]["results"]
+    words = size["command"].split()
+    assert "-funroll-loops" in words
+    assert ("-O2" in words) == ("LEVEL" in written)
+
+
+def test_a_cut_search_goes_on_from_its_log(file, tmp_path):
+    log = tmp_path / "log"
+    path = EXAMPLES / "vec_axpy.c"
+    annotate(path, runs=4, seconds=300, repeats=1, log=log)
+    size = log.stat().st_size
+    again = annotate(path, runs=4, seconds=300, repeats=1, log=log)
+    assert log.stat().st_size == size
+    assert again.to_dict()["regions"][0]["results"][0]["evaluated"] == 4
+    log.write_bytes(log.read_bytes()[: size // 2])
+    annotate(path, runs=4, seconds=300, repeats=1, log=log)
+    assert size // 2 < log.stat().st_size
+
+
+def test_out_of_bounds_loops_are_refused(file):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("i <= n-1", "i <= n")
+    with pytest.raises(UsageError, match="leaves its array where i = 100000"):
+        annotate(file(text))
+
+
+def test_a_wrong_variant_never_wins(file):
+    """An old body that says something else than the annotation: every variant disagrees."""
+    text = (EXAMPLES / "vec_axpy.c").read_text()
+    head, tail = text.rsplit("y[i] += a*x[i];", 1)
+    with pytest.raises(UsageError, match="'y' differs from the original body's"):
+        annotate(file(head + "y[i] += a*x[i] + 1e-6;" + tail), runs=2, seconds=300, repeats=1)
+
+
+def test_outputs_do_not_overwrite_their_source(file):
+    path = file((EXAMPLES / "vec_axpy.c").read_text())
+    with pytest.raises(UsageError, match="would overwrite"):
+        annotate(path, out=path)
+
+
+def test_shell_text_in_a_build_command_is_refused_before_anything_runs(file, tmp_path):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("gcc -O3 @CFLAGS", f"gcc -O3 ; touch {tmp_path}/HIT")
+    with pytest.raises(UsageError, match="a build command is a compiler and its flags"):
+        annotate(file(text), seconds=5)
+    assert not (tmp_path / "HIT").exists()
+
+
+def test_the_command_line(tmp_path):
+    out = tmp_path / "o.c"
+    arguments = ["annotate", str(EXAMPLES / "vec_axpy.c"), "-o", str(out), "--runs", "2", "--seconds", "300", "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["output"] == str(out)
+    assert document["regions"][0]["results"][0]["validated"] is True
+    assert out.exists()
+    bad = CliRunner().invoke(app, ["annotate", str(tmp_path / "missing.c")])
+    assert bad.exit_code == 2
+
+
+class Bowl:
+    """A meter whose best point is known."""
+
+    def __init__(self, best):
+        self.best = best
+        self.seen = []
+
+    def measure(self, points):
+        self.seen += points
+        return [self.again(point) for point in points]
+
+    def again(self, point):
+        cost = 1.0 + sum((point[name] - best) ** 2 for name, best in self.best.items())
+        return Measurement(seconds=(cost,))
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_searches_find_the_bottom_of_a_bowl(name):
+    space = Space(
+        names=("a", "b", "c"),
+        values=(tuple(range(12)), tuple(range(9)), tuple(range(7))),
+        # DIRECT judges a box by its middle, which a constraint may exclude.
+        refused=lambda values: "odd" if values["c"] % 2 and name != "Direct" else "",
+    )
+    meter = Bowl({"a": 7, "b": 3, "c": 4})
+    choice = search_loops(space, name, Budget(runs=500 if name == "Exhaustive" else 150, seconds=300), meter, seed=1)
+    assert choice.winner is not None
+    assert choice.winner.seconds <= (1.0 if name in {"Exhaustive", "Model", "Randomlocal"} else 6.0)
+    assert name == "Direct" or all(point["c"] % 2 == 0 for point in meter.seen)
+    assert len(meter.seen) == len({tuple(point.items()) for point in meter.seen})
+
+
+def test_failures_do_not_stop_a_search():
+    class Half(Bowl):
+        def again(self, point):
+            if point["a"] % 2:
+                return Measurement(outcome=Outcome.CRASH, detail="it crashed")
+            return super().again(point)
+
+    space = Space(names=("a",), values=(tuple(range(8)),))
+    choice = search_loops(space, "Exhaustive", Budget(runs=8, seconds=300), Half({"a": 3}))
+    assert choice.winner.values["a"] in {2, 4}
+    assert choice.finished
+
+
+def test_refused_transforms_name_what_is_wrong(file):
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("transform Unroll", "transform Unrol")
+    with pytest.raises(UsageError, match="the transforms are"):
+        annotate(file(text), runs=1, seconds=300)
+    assert IllegalTransformError.__mro__[1] is UsageError

@@ -1,0 +1,397 @@
+"""Gradients through runs: against differences, against JAX, with few states in memory, in every form of input."""
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.sampling import covering
+
+import tilewright as tw
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
+from tilewright.verbs.stencil import as_program
+
+SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
+PROGRAMS = ("jacobi1d", "j2d5pt", "heat2d", "j2d9pt", "wave2d", "heat2d_var", "fdtd2d", "laplacian3d", "gradient2d")
+MIXED = {
+    1: (("reflect", "fixed"),),
+    2: (("reflect", "fixed"), ("constant:1", "mirror")),
+    3: ("wrap", "fixed", "nearest"),
+}
+BOUNDARIES = ("fixed", "wrap", "reflect", "mirror", "nearest", "constant:0.7", "mixed")
+PAIRS = list(itertools.product(PROGRAMS, BOUNDARIES))
+SAMPLE = PAIRS[::5]
+
+
+@tw.stencil
+def reacting(u, v, k, f):
+    """Two fields that react, with a coefficient field, a source field and a scalar that is squared."""
+    rate = u[0, 0] * v[0, 0] * v[0, 0]
+    lap = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    return u[0, 0] + k[0, 0] * lap - rate + f[0, 0], v[0, 0] + rate - 0.1 * v[0, 0] / (1 + v[0, 1] * v[0, 1])
+
+
+@tw.stencil
+def wave(u, m):
+    lap = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    return 2 * u[0, 0] - u.prev[0, 0] + m * m * lap
+
+
+def _given(program, shape, draw):
+    """Arrays in the range where every program of the catalogue is smooth and stable."""
+    arrays = []
+    for field in program.fields:
+        low, high = (0.3, 0.5) if field in program.updated else (0.0, 0.1)
+        arrays.append(tuple(draw.uniform(low, high, shape) for _ in range(program.history(field))))
+    return arrays
+
+
+def _form(arrays):
+    return [each if len(each) > 1 else each[0] for each in arrays]
+
+
+def _dot(one, other):
+    return sum(float((a * b).sum()) for a, b in zip(one, other, strict=True))
+
+
+def _both_sides(program, boundary, steps, **options):
+    """<y, Lx> by central differences of runs of the reference, and <L'y, x>."""
+    program, draw = as_program(program), np.random.default_rng(8)
+    shape = SHAPES[program.rank]
+    sides = MIXED[program.rank] if boundary == "mixed" else boundary
+    arrays = _given(program, shape, draw)
+    y, pullback = tw.vjp(program, *_form(arrays), steps=steps, boundary=sides, **options)
+    worth = tuple(draw.standard_normal(shape) for _ in program.updated)
+    gradients, _ = pullback(worth if isinstance(y, tuple) else worth[0])
+    moves = [tuple(draw.standard_normal(shape) for _ in each) for each in arrays]
+
+    def moved(by):
+        there = [tuple(a + by * b for a, b in zip(*each, strict=True)) for each in zip(arrays, moves, strict=True)]
+        out = tw.run(program, *_form(there), steps=steps, boundary=sides, backend="numpy")
+        return out if isinstance(out, tuple) else (out,)
+
+    step = 1e-6
+    by_differences = sum(
+        _dot((a,), (b,)) - _dot((a,), (c,)) for a, b, c in zip(worth, moved(step), moved(-step), strict=True)
+    )
+    by_adjoint = sum(
+        _dot(each if isinstance(each, tuple) else (each,), move) for each, move in zip(gradients, moves, strict=True)
+    )
+    return by_differences / (2 * step), by_adjoint
+
+
+@pytest.mark.parametrize(("program", "boundary"), SAMPLE)
+def test_the_pullback_is_the_transpose(private_folders, program, boundary):
+    by_differences, by_adjoint = _both_sides(program, boundary, 4)
+    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(("program", "boundary"), PAIRS)
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_the_pullback_is_the_transpose_for_all(private_folders, program, boundary, steps):
+    by_differences, by_adjoint = _both_sides(program, boundary, steps)
+    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
+
+
+def test_linear_programs_are_transposed_to_rounding(private_folders):
+    """Both sides are runs, without differences: the second is linear in what it starts from."""
+    draw = np.random.default_rng(2)
+    for boundary in ("fixed", "wrap", "reflect", "constant:0", ("mirror", "nearest")):
+        x, y = (draw.standard_normal((30, 41)) for _ in range(2))
+        forward, pullback = tw.vjp("j2d9pt", x, steps=13, boundary=boundary)
+        (back,), _ = pullback(y)
+        assert float((back * x).sum()) == pytest.approx(float((y * forward).sum()), rel=1e-12)
+        start = (x, draw.standard_normal((30, 41)))
+        forward, pullback = tw.vjp("wave2d", start, steps=13, boundary=boundary)
+        ((newest, older),), _ = pullback(y)
+        if boundary == "fixed":
+            continue  # edges of older levels are the newest's: not linear in the two arrays apart
+        assert _dot((newest, older), start) == pytest.approx(float((y * forward).sum()), rel=1e-12)
+
+
+FAMILIES = {
+    "jacobi1d": ("hexagonal:t=4,s=8", "overlapped:t=3,s=10", "skewed:t=4,s=8,sub=4", "streaming:t=3,s=16"),
+    "j2d5pt": ("hybrid:t=4,s=4x32", "diamond:t=4,s=8x32", "overlapped:t=3,s=8x32", "streaming:t=3,s=16x32"),
+    "wave2d": ("hybrid:t=4,s=4x32", "overlapped:t=2,s=8x32"),
+    "laplacian3d": ("hybrid:t=4,s=2x8x16", "streaming:t=2,s=8x8x16"),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("boundary", ["fixed", "reflect"])
+def test_an_adjoint_runs_under_every_family(private_folders, name, boundary):
+    found = adjoint_of(as_program(name), boundary)
+    program, shape, draw = found.program, SHAPES[as_program(name).rank], np.random.default_rng(1)
+    if found.steady is not None:
+        program, sides = found.steady.program, found.steady.boundary
+    else:
+        sides = found.boundary
+    arrays = [draw.random(shape) for _ in program.fields]
+    scalars = {name: float(shape[int(name[-1])]) for name in program.scalars}
+    expected = tw.run(program, *arrays, steps=7, boundary=sides, tiling="none", **scalars)
+    problem = make_problem(program, shape, 7, "float64", sides)
+    legal = 0
+    for tiling in FAMILIES[name]:
+        try:
+            catalogue.legal(problem, parse(tiling))
+        except tw.TilewrightError:
+            continue
+        legal += 1
+        tiled = tw.run(program, *arrays, steps=7, boundary=sides, tiling=tiling, **scalars)
+        for one, other in zip(np.atleast_2d(expected), np.atleast_2d(tiled), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+    assert legal
+
+
+def test_gradients_are_the_same_with_few_states_in_memory(private_folders):
+    draw = np.random.default_rng(4)
+    u, v = draw.uniform(0.2, 0.5, (2, 14, 15))
+    k, f = draw.uniform(0.0, 0.1, (2, 14, 15))
+    worth = tuple(draw.standard_normal((14, 15)) for _ in range(2))
+    expected = None
+    for options in ({}, {"checkpoints": 2}, {"checkpoints": 3}, {"checkpoints": 7}, {"memory": "20KiB"}):
+        _, pullback = tw.vjp(reacting, u, v, k, f, steps=23, boundary="reflect", **options)
+        gradients, _ = pullback(worth)
+        expected = expected or gradients
+        for one, other in zip(gradients, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        again, _ = pullback(worth)
+        np.testing.assert_array_equal(again[0], gradients[0])
+
+
+@pytest.mark.parametrize(
+    ("program", "shape"), [("heat2d_var", (37, 45)), ("gradient2d", (37, 45)), (reacting, (37, 45)), (wave, (37, 45))]
+)
+@pytest.mark.parametrize("boundary", ["fixed", "wrap", ("nearest", ("fixed", "mirror"))])
+def test_bands_are_the_steps_one_by_one(private_folders, program, shape, boundary):
+    made, draw = as_program(program), np.random.default_rng(6)
+    arrays = [draw.uniform(0.0, 0.1, shape) for _ in made.fields]
+    coefficients = {name: draw.uniform(0.0, 0.3, shape) for name in made.scalars}
+    worth = tuple(draw.standard_normal(shape) for _ in made.updated)
+    worth = worth if len(worth) > 1 else worth[0]
+    found = []
+    for options in ({"backend": "numpy"}, {"checkpoints": 5}, {"checkpoints": 40}):
+        _, pullback = tw.vjp(made, *arrays, steps=25, boundary=boundary, **coefficients, **options)
+        of_arrays, by_name = pullback(worth)
+        found.append([*of_arrays, *by_name.values()])
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(two, one, rtol=1e-9, atol=1e-11)
+
+
+def test_taylor_remainders_are_of_second_order(private_folders):
+    draw = np.random.default_rng(5)
+    u, v = draw.uniform(0.2, 0.5, (2, 14, 15))
+    k, f = draw.uniform(0.0, 0.1, (2, 14, 15))
+    target = draw.random((14, 15))
+
+    def misfit(result):
+        one, two = result
+        return 0.5 * float(((one - target) ** 2).sum() + (two**2).sum()), (one - target, two)
+
+    options = {"steps": 9, "boundary": "wrap"}
+    value, (gradients, _) = tw.value_and_grad(reacting, misfit, u, v, k, f, **options)
+    moves = draw.standard_normal((4, 14, 15))
+    slope = _dot(gradients, moves)
+    left = []
+    for step in (1e-2, 5e-3, 2.5e-3):
+        moved = [a + step * b for a, b in zip((u, v, k, f), moves, strict=True)]
+        left.append(abs(misfit(tw.run(reacting, *moved, **options))[0] - value - step * slope))
+    assert 3.4 < left[0] / left[1] < 4.6
+    assert 3.6 < left[1] / left[2] < 4.4
+
+
+def test_scalars_and_repeated_coefficients(private_folders):
+    draw = np.random.default_rng(6)
+    u = (draw.random((14, 15)), draw.random((14, 15)))
+    worth = draw.standard_normal((14, 15))
+
+    def value(m):
+        return float((worth * tw.run(wave, u, steps=8, m=m, boundary="reflect")).sum())
+
+    _, pullback = tw.vjp(wave, u, steps=8, m=0.3, boundary="reflect")
+    _, scalars = pullback(worth)
+    assert scalars["m"] == pytest.approx((value(0.3 + 1e-6) - value(0.3 - 1e-6)) / 2e-6, rel=1e-6)
+    row = draw.uniform(0.2, 0.4, (1, 15))
+    _, pullback = tw.vjp(wave, u, steps=8, m=row, boundary="reflect")
+    _, of = pullback(worth)
+    assert of["m"].shape == row.shape
+    move = draw.standard_normal(row.shape)
+    by_differences = (value(row + 1e-6 * move) - value(row - 1e-6 * move)) / 2e-6
+    assert float((of["m"] * move).sum()) == pytest.approx(by_differences, rel=1e-6)
+    _, pullback = tw.vjp(wave, u, steps=8, m=0.3, boundary="reflect", wrt=())
+    ((newest, older),), none = pullback(worth)
+    assert not none
+    assert newest.shape == older.shape == worth.shape
+
+
+def test_one_array_for_all_levels_gets_their_sum(private_folders):
+    u = np.zeros((12, 13))
+    worth = np.random.default_rng(7).standard_normal((12, 13))
+    (both,), _ = tw.vjp("wave2d", u, steps=5)[1](worth)
+    ((newest, older),), _ = tw.vjp("wave2d", (u, u), steps=5)[1](worth)
+    np.testing.assert_allclose(both, newest + older, rtol=1e-12)
+
+
+def test_no_steps_hand_the_cotangent_on():
+    worth = np.random.default_rng(7).standard_normal((12, 13))
+    y, pullback = tw.vjp("gradient2d", np.ones((12, 13)), steps=0)
+    np.testing.assert_array_equal(y, np.ones((12, 13)))
+    np.testing.assert_array_equal(pullback(worth)[0][0], worth)
+
+
+BRANCHES = {
+    "root": lambda u: tw.where(u[0, 0] > 0.0, tw.sqrt(u[0, 0]), 0.5 * u[0, 1]),
+    "logarithm times a neighbour": lambda u: tw.where(u[0, 0] > 0.0, u[1, 0] * tw.log(u[0, 0]), u[0, -1]),
+    "power": lambda u: tw.maximum(0.25 * u[0, 0], tw.where(u[0, 1] > 0.0, u[0, 1] ** 1.5, u[0, 0])),
+    "quotient": lambda u: tw.where(u[0, 0] * u[0, 0] > 0.0, 0.1 * u[0, 1] / u[0, 0], u[1, 0]),
+    "a root of what another branch uses": lambda u: tw.where(u[0, 0] > 0.0, tw.sqrt(u[0, 0]) + u[0, 1], u[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+@pytest.mark.parametrize("boundary", ["fixed", "reflect", "constant"])
+def test_branches_that_were_not_taken_are_worth_nothing(private_folders, name, boundary):
+    program, draw, step = tw.stencil(BRANCHES[name]), np.random.default_rng(6), 1e-6
+    u = draw.uniform(-1.0, 1.0, (10, 12))
+    move, worth = draw.standard_normal((2, 10, 12))
+    if name == "quotient":
+        u[3:5], move[3:5] = 0.0, 0.0
+    _, pullback = tw.vjp(program, u, steps=1, boundary=boundary)
+    (gradient,), _ = pullback(worth)
+    far, near = (tw.run(program, u + by * move, steps=1, boundary=boundary) for by in (step, -step))
+    expected = float((worth * (far - near)).sum()) / (2 * step)
+    assert float((gradient * move).sum()) == pytest.approx(expected, rel=1e-6)
+
+
+def test_arrays_come_back_as_they_were_given(private_folders):
+    xarray = pytest.importorskip("xarray")
+    field = xarray.DataArray(np.random.default_rng(1).random((10, 11)), dims=("x", "y"), name="heat")
+    y, pullback = tw.vjp("j2d5pt", field, steps=3)
+    (gradient,), _ = pullback(y)
+    assert gradient.dims == ("x", "y")
+
+
+def test_what_cannot_be_is_one_sentence():
+    u = np.ones((12, 13))
+    with pytest.raises(UsageError, match="recurrence, which has no adjoint"):
+        tw.adjoint("smith_waterman")
+    with pytest.raises(UsageError, match="gradients are of float32 and float64"):
+        tw.vjp("j2d5pt", u.astype("complex64"), steps=1)
+    with pytest.raises(UsageError, match="has no derivative"):
+        tw.adjoint(lambda u: u[0, 0] >> 1)
+    with pytest.raises(UsageError, match="complex numbers, which have no adjoint"):
+        tw.adjoint(lambda u: 1j * u[0, 0])
+    with pytest.raises(UsageError, match="wrap along different axes"):
+        tw.adjoint("fdtd2d", boundary={"ex": "wrap"})
+    with pytest.raises(UsageError, match="at least 2"):
+        tw.vjp("gradient2d", u, steps=1, checkpoints=1)
+    with pytest.raises(UsageError, match="give one of them"):
+        tw.vjp("gradient2d", u, steps=1, checkpoints=3, memory="1GiB")
+    with pytest.raises(UsageError, match="that no step changes"):
+        tw.vjp("heat2d_var", u, u, steps=1, wrt=("u",))
+    with pytest.raises(UsageError, match="needs more than 1 cells along axis 0"):
+        tw.vjp("j2d5pt", np.ones((1, 9)), steps=1, boundary="reflect")
+    with pytest.raises(UsageError, match="gradients take no option 'where'"):
+        tw.vjp("j2d5pt", u, steps=1, where=u > 0)
+    with pytest.raises(UsageError, match="gradients take no option 'every'"):
+        tw.value_and_grad("j2d5pt", lambda y: (0.0, y), u, steps=1, every=1)
+    _, pullback = tw.vjp("j2d5pt", u, steps=1)
+    with pytest.raises(ArrayError, match="is real, as the result is, got complex64"):
+        pullback(u.astype("complex64"))
+    with pytest.raises(ArrayError, match="has the result's shape"):
+        pullback(np.ones((3, 3)))
+    with pytest.raises(ArrayError, match="a cotangent is needed for each of u"):
+        pullback((u, u))
+
+
+@tw.stencil
+def waves(u, m):
+    lap = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0]
+    return 2 * u[0, 0] - u.prev[0, 0] + m[0, 0] * lap
+
+
+@tw.stencil
+def staggered(p, v, k):
+    """The second statement reads the first one's new values."""
+    return {"v": v[0, 0] - 0.3 * (p[0, 1] - p[0, 0]), "p": p[0, 0] - k[0, 0] * (v.new[0, 0] - v.new[0, -1])}
+
+
+@pytest.mark.parametrize(
+    ("side", "program"),
+    covering(
+        [
+            ("fixed", {}),
+            ("wrap", {"checkpoints": 3}),
+            ("reflect", {}),
+            (("mirror", "constant:0.5"), {"checkpoints": 3}),
+        ],
+        [waves, staggered],
+    ),
+)
+def test_sources_and_receivers_change_places(private_folders, side, program):
+    boundary, options = side
+    draw, shape, steps = np.random.default_rng(11), (16, 18), 10
+    fields = program.program.fields
+    state = [tuple(draw.random(shape) for _ in range(program.program.history(each))) for each in fields[:-1]]
+    coefficient = draw.uniform(0.1, 0.2, shape)
+    places, listening = draw.uniform(2, 13, (3, 2)), [(4.5, 6.25), (0.0, 3.0), (9.0, 11.5)]
+    first = program.program.updated[0]
+
+    def points(values, k):
+        scaled = tw.Points(places, values[:, :3], scale=fields[-1])
+        return {first: [scaled, ((7, 7), values[:, 3])]}, {first: tw.Points(listening, interpolation="linear", every=2)}
+
+    values = draw.standard_normal((steps, 4))
+    worth = draw.standard_normal((steps // 2, 3))
+    of_state = tuple(draw.standard_normal(shape) for _ in program.program.updated)
+
+    def run(state, k, values):
+        sources, receivers = points(values, k)
+        given = _form([*state, (k,)])
+        return tw.run(program, *given, steps=steps, boundary=boundary, sources=sources, receivers=receivers)
+
+    def number(found):
+        out, traces = found
+        several = out if isinstance(out, tuple) else (out,)
+        return _dot(several, of_state) + float((traces[first] * worth).sum())
+
+    sources, receivers = points(values, coefficient)
+    given = _form([*state, (coefficient,)])
+    found, pullback = tw.vjp(
+        program, *given, steps=steps, boundary=boundary, sources=sources, receivers=receivers, **options
+    )
+    assert number(found) == pytest.approx(number(run(state, coefficient, values)), rel=1e-10)
+    gradients, others = pullback((of_state if len(of_state) > 1 else of_state[0], {first: worth}))
+    moves = [tuple(draw.standard_normal(shape) for _ in each) for each in state]
+    move, push = draw.standard_normal(shape), draw.standard_normal((steps, 4))
+    step = 1e-6
+
+    def moved(by):
+        there = [tuple(a + by * b for a, b in zip(*each, strict=True)) for each in zip(state, moves, strict=True)]
+        return number(run(there, coefficient + by * move, values + by * push))
+
+    by_differences = (moved(step) - moved(-step)) / (2 * step)
+    by_adjoint = sum(
+        _dot(each if isinstance(each, tuple) else (each,), m) for each, m in zip(gradients[:-1], moves, strict=True)
+    )
+    by_adjoint += float((gradients[-1] * move).sum()) + float((others["sources"][first] * push).sum())
+    assert by_adjoint == pytest.approx(by_differences, rel=1e-5, abs=1e-6)
+
+
+def test_a_cotangent_of_traces_alone(private_folders):
+    draw = np.random.default_rng(12)
+    u, m = draw.random((14, 15)), np.full((14, 15), 0.2)
+    receivers = tw.Points([(3.5, 4.0)])
+    (_, traces), pullback = tw.vjp(waves, (u, u), m, steps=6, receivers=receivers)
+    gradients, _ = pullback((None, traces))
+    again, _ = pullback((np.zeros_like(u), traces))
+    np.testing.assert_array_equal(gradients[1], again[1])
+    with pytest.raises(ArrayError, match="a cotangent is a pair"):
+        pullback(u)
+    with pytest.raises(ArrayError, match="of the traces of 'u' has the shape"):
+        pullback((None, {"u": np.zeros((2, 2))}))

@@ -1,0 +1,160 @@
+"""Runs over some axes of arrays that have more: every grid of the batch as a run of its own computes it."""
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.sampling import covering
+
+import tilewright as tw
+from tilewright import planner
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.plan import read_target
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs.stencil import as_program
+
+
+@tw.stencil
+def varied(u, k):
+    return u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@tw.stencil
+def third(u):
+    """Three levels, of which the oldest is read at a neighbour."""
+    return 0.5 * u[0] + 0.25 * u.prev[1] + 0.125 * u.prev2[-1] + 0.0625 * u[1]
+
+
+CASES = {
+    "jacobi1d": ("jacobi1d", (3, 40, 5), (1,)),
+    "j2d5pt": ("j2d5pt", (7, 20, 31), (-2, -1)),
+    "turned": ("j2d5pt", (20, 5, 31), (2, 0)),
+    "wave2d": ("wave2d", (2, 3, 17, 40), (2, 3)),
+    "third": (third, (6, 50), (1,)),
+    "heat2d_var": ("heat2d_var", (5, 20, 20), (-2, -1)),
+    "fdtd2d": ("fdtd2d", (9, 33, 20), (1, 2)),
+    "laplacian3d": ("laplacian3d", (4, 9, 10, 11), (1, 2, 3)),
+}
+BOUNDARIES = ("fixed", "wrap", "reflect", "constant:1.5")
+
+
+def _grids(array, axes):
+    turned = np.moveaxis(array, axes, range(-len(axes), 0))
+    return turned.reshape(-1, *turned.shape[-len(axes) :])
+
+
+def _by_hand(program, arrays, axes, **options):
+    """The newest level of every updated field, grid by grid and untiled."""
+    split = [tuple(_grids(level, axes) for level in each) for each in arrays]
+    found = []
+    for number in range(len(split[0][0])):
+        one = [tuple(level[number] for level in each) for each in split]
+        result = tw.run(program, *[each if len(each) > 1 else each[0] for each in one], tiling="none", **options)
+        found.append(result if isinstance(result, tuple) else (result,))
+    return [np.stack(each) for each in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize(("case", "boundary"), covering(list(CASES), BOUNDARIES, times=2))
+def test_every_grid_is_computed_as_a_run_of_its_own(private_folders, case, boundary):
+    threads = 1 + (list(CASES).index(case) + BOUNDARIES.index(boundary)) % 3
+    program, shape, axes = CASES[case]
+    known = as_program(program)
+    draw = np.random.default_rng(5)
+    arrays = [tuple(draw.random(shape) for _ in range(known.history(field))) for field in known.fields]
+    given = [each if len(each) > 1 else each[0] for each in arrays]
+    expected = _by_hand(program, arrays, axes, steps=7, boundary=boundary)
+    for tiling in (None, "none"):
+        found = tw.run(program, *given, steps=7, boundary=boundary, axes=axes, threads=threads, tiling=tiling)
+        several = found if isinstance(found, tuple) else (found,)
+        assert [each.shape for each in several] == [shape] * len(several)
+        for result, wanted in zip(several, expected, strict=True):
+            np.testing.assert_allclose(_grids(result, axes), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int32"])
+def test_element_types(private_folders, dtype):
+    life = "j2d5pt" if dtype != "int32" else tw.stencil(lambda u: u[0, 0] + u[1, 0] - u[0, -1])
+    fields = (np.random.default_rng(2).random((5, 12, 70)) * 20).astype(dtype)
+    found = tw.run(life, fields, steps=4, axes=(1, 2), strict=True, boundary="nearest")
+    assert found.dtype == fields.dtype
+    for number in range(5):
+        np.testing.assert_array_equal(
+            found[number], tw.run(life, fields[number], steps=4, strict=True, boundary="nearest")
+        )
+
+
+def test_levels_go_on(private_folders):
+    draw = np.random.default_rng(3)
+    start = tuple(draw.random((4, 30, 33)) for _ in range(2))
+    for boundary in ("fixed", "wrap"):
+        half = tw.run("wave2d", start, steps=5, axes=(1, 2), levels=True, boundary=boundary)
+        assert [each.shape for each in half] == [(4, 30, 33)] * 2
+        whole = tw.run("wave2d", start, steps=9, axes=(1, 2), boundary=boundary)
+        np.testing.assert_allclose(
+            tw.run("wave2d", half, steps=4, axes=(1, 2), boundary=boundary), whole, rtol=1e-11, atol=1e-13
+        )
+
+
+def test_arrays_of_fewer_axes_serve_every_grid(private_folders):
+    draw = np.random.default_rng(4)
+    fields = draw.random((4, 5, 20, 30))
+    for shape in ((30,), (20, 1), (20, 30), (5, 20, 30), (4, 1, 20, 30), (4, 5, 20, 30)):
+        k = 0.2 * draw.random(shape)
+        found = tw.run(varied, fields, steps=3, axes=(-2, -1), k=k)
+        each = np.broadcast_to(k, fields.shape)
+        for place in itertools.product(range(4), range(5)):
+            np.testing.assert_allclose(found[place], tw.run(varied, fields[place], steps=3, k=each[place].copy()))
+
+
+def test_coefficients_are_repeated_over_a_single_grid_too():
+    draw = np.random.default_rng(6)
+    field, row = draw.random((20, 30)), 0.2 * draw.random(30)
+    for boundary in ("fixed", "wrap"):
+        found = tw.run(varied, field, steps=20, k=row, boundary=boundary)
+        np.testing.assert_array_equal(
+            found, tw.run(varied, field, steps=20, k=np.tile(row, (20, 1)), boundary=boundary)
+        )
+    with pytest.raises(ArrayError, match="'k' has 1"):
+        tw.run(varied, field, steps=1, k=row[:20])
+
+
+def test_results_are_written_where_they_are_wanted(private_folders):
+    draw = np.random.default_rng(7)
+    fields = draw.random((20, 4, 30, 5))
+    expected = tw.run("j2d5pt", fields, steps=4, axes=(0, 2))
+    for out in (np.empty_like(fields), np.empty((5, 30, 4, 20)).T, np.empty_like(fields, dtype="float32"), fields):
+        assert tw.run("j2d5pt", fields.copy() if out is not fields else fields, steps=4, axes=(0, 2), out=out) is out
+        np.testing.assert_allclose(out, expected, rtol=1e-6)
+    stacked = draw.random((6, 20, 30))
+    into = np.full_like(stacked, np.nan)
+    kept = stacked.copy()
+    tw.run("j2d5pt", stacked, steps=3, axes=(1, 2), out=into)
+    np.testing.assert_array_equal(into, tw.run("j2d5pt", stacked, steps=3, axes=(1, 2)))
+    np.testing.assert_array_equal(stacked, kept)
+
+
+def test_small_grids_have_a_thread_each_and_large_ones_all(private_folders):
+    small = make_problem(as_program("j2d5pt"), (64, 64), 100, "float32", "fixed")
+    large = make_problem(as_program("j2d5pt"), (4096, 4096), 100, "float32", "fixed")
+    two = read_target("c", 2)
+    assert planner.batch_plan(small, 1000, two).batch
+    assert planner.batch_plan(large, 3, two) is None
+    assert planner.batch_plan(small, 1, two) is None
+    assert planner.batch_plan(small, 1000, read_target("numpy", 2)) is None
+
+
+def test_what_cannot_be_is_one_sentence():
+    fields = np.zeros((4, 20, 30))
+    with pytest.raises(ArrayError, match=r"axes=\(-2, -1\) runs it over the last ones"):
+        tw.run("j2d5pt", fields, steps=1)
+    for axes, said in (((0,), "has 2 axes"), ((1, 1), "different ones"), ((1, 3), "different ones"), ("ab", "whole")):
+        with pytest.raises(UsageError, match=said):
+            tw.run("j2d5pt", fields, steps=1, axes=axes)
+    with pytest.raises(UsageError, match="a run over axes takes no every"):
+        tw.run("j2d5pt", fields, steps=1, axes=(1, 2), every=1)
+    with pytest.raises(ArrayError, match="batches of different shapes: 'u' has 4, 'k' has 3"):
+        tw.run(varied, fields, steps=1, axes=(1, 2), k=np.zeros((3, 20, 30)))
+    with pytest.raises(ArrayError, match="takes 1 array, got 2"):
+        tw.run("j2d5pt", fields, fields, steps=1, axes=(1, 2))
+    with pytest.raises(ArrayError, match="out must have the shape"):
+        tw.run("j2d5pt", fields, steps=1, axes=(1, 2), out=np.empty((4, 20, 31)))

@@ -1,0 +1,311 @@
+"""Sources and receivers: in every family, at every boundary, on every backend; and what is refused."""
+
+import numpy as np
+import pytest
+from tests.sampling import covering
+
+import tilewright as tw
+from tilewright.plan import Target
+from tilewright.runtime import point_sums
+from tilewright.verbs.running import run as running
+
+pytestmark = pytest.mark.filterwarnings("ignore:the source of")
+
+TILINGS = {
+    "none": ("none", "none", "none"),
+    "prism": ("hexagonal:t=4,s=5", "hybrid:t=4,s=4x24", "hybrid:t=4,s=3x5x24"),
+    "skewed": ("skewed:t=4,s=40", "skewed:t=4,s=12x24", "skewed:t=4,s=7x8x24"),
+    "diamond": ("diamond:t=4,s=16", "diamond:t=4,s=12x24", "diamond:t=4,s=12x6x24"),
+    "overlapped": ("overlapped:t=3,s=40", "overlapped:t=3,s=16x24", "overlapped:t=3,s=8x8x24"),
+    "streaming": ("streaming:t=4,s=48", "streaming:t=4,s=24x32", "streaming:t=3,s=12x12x32"),
+    "wide": ("streaming:t=4,s=4096", "streaming:t=4,s=4096x4096", "streaming:t=3,s=64x64x64"),
+}
+SHAPES = {1: (150,), 2: (46, 57), 3: (19, 22, 36)}
+STEPS = 17
+
+
+def star(rank):
+    """A wave of reach 2 with a coefficient field."""
+
+    @tw.stencil(name=f"wave{rank}")
+    def body(u, m):
+        centre = (0,) * rank
+        return 1.9 * u[centre] - 0.95 * u.prev[centre] + m[centre] * tw.laplacian(u, accuracy=4)
+
+    return body
+
+
+def drawn(rank, seed=0, count=12, steps=STEPS, interpolation="linear"):
+    generator = np.random.default_rng(seed)
+    places = generator.uniform(0, 1, (count, rank)) * (np.array(SHAPES[rank]) - 1)
+    places[0] = 0
+    places[1] = np.array(SHAPES[rank]) - 1
+    source = tw.Points(places, values=generator.normal(size=(steps, count)), interpolation=interpolation)
+    return source, tw.Points(places[::-1] * 0.97, interpolation=interpolation)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "constant:2-1j", "wrap"])
+@pytest.mark.parametrize("family", ["none", "overlapped", "streaming"])
+def test_complex_fields_add_and_record_complex_numbers(family, boundary):
+    generator = np.random.default_rng(7)
+    u = (generator.normal(size=SHAPES[2]) + 1j * generator.normal(size=SHAPES[2])).astype(np.complex64)
+    source, receiver = drawn(2, interpolation="sinc")
+    source.values = source.values * (0.6 + 0.8j)
+
+    def body(u):
+        return (0.2 + 0.02j) * (u[-1, 0] + u[0, -1] + u[0, 0] + u[0, 1] + u[1, 0])
+
+    given = {"steps": STEPS, "boundary": boundary, "sources": source, "receivers": receiver}
+    exact, heard = tw.run(body, u.astype(np.complex128), backend="numpy", **given)
+    assert np.abs(heard["u"].imag).max() > 0.1
+    result, traces = tw.run(body, u, tiling=TILINGS[family][1], **given)
+    assert result.dtype == traces["u"].dtype == np.complex64
+    np.testing.assert_allclose(result, exact, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(traces["u"], heard["u"], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("family", "boundary"),
+    covering(list(TILINGS), ["fixed", "constant:0.5", "nearest", "reflect", "mirror", "wrap"], times=2),
+)
+def test_every_family_and_boundary_adds_and_records_the_same(family, boundary):
+    kind = tw.Boundary("constant", 0.5) if boundary.startswith("constant") else boundary
+    for rank in (1, 2, 3):
+        generator = np.random.default_rng(rank)
+        u, m = generator.normal(size=SHAPES[rank]), generator.uniform(0.02, 0.05, SHAPES[rank])
+        source, receiver = drawn(rank, interpolation="sinc" if rank < 3 else "linear")
+        given = {
+            "steps": STEPS,
+            "boundary": kind,
+            "sources": {"u": source},
+            "receivers": {"u": receiver},
+            "strict": True,
+        }
+        wanted, traced = tw.run(star(rank), (u, 0.9 * u), m, backend="numpy", **given)
+        got, traces = tw.run(star(rank), (u, 0.9 * u), m, tiling=TILINGS[family][rank - 1], threads=2, **given)
+        assert np.array_equal(got, wanted)
+        assert np.array_equal(traces["u"], traced["u"])
+        assert np.abs(traced["u"]).max() > 1.0
+
+
+@pytest.mark.parametrize(
+    ("family", "dtype"),
+    covering(list(TILINGS), ["float32", "float64", "int32", "int64", "int8", "uint16"], times=2),
+)
+def test_element_types(family, dtype):
+    rank = 2
+    whole = "int" in dtype
+    body = tw.stencil(lambda u: u[0, 0] - u[0, 1] + 3 * u[-1, 0], name="whole") if whole else "heat2d"
+    generator = np.random.default_rng(4)
+    u = generator.integers(0, 50, SHAPES[rank]).astype(dtype)
+    places = np.rint(generator.uniform(0, 1, (9, 2)) * (np.array(SHAPES[rank]) - 1))
+    source = tw.Points(places, values=generator.integers(0, 9, (STEPS, 9)).astype(dtype))
+    given = {"steps": STEPS, "boundary": "mirror", "sources": source, "receivers": tw.Points(places), "strict": True}
+    wanted, traced = tw.run(body, u, backend="numpy", **given)
+    got, traces = tw.run(body, u, tiling=TILINGS[family][rank - 1], **given)
+    assert got.dtype == traces["u"].dtype == dtype
+    assert np.array_equal(got, wanted)
+    assert np.array_equal(traces["u"], traced["u"])
+
+
+@pytest.mark.parametrize("family", TILINGS)
+def test_without_strict_the_result_is_that_to_rounding(family):
+    u = np.random.default_rng(5).normal(size=SHAPES[2]).astype(np.float32)
+    source, receiver = drawn(2)
+    given = {"steps": STEPS, "sources": source, "receivers": receiver}
+    wanted, traced = tw.run("wave2d", (u, u), backend="numpy", **given)
+    got, traces = tw.run("wave2d", (u, u), tiling=TILINGS[family][1], **given)
+    assert np.allclose(got, wanted, atol=1e-4)
+    assert np.allclose(traces["u"], traced["u"], atol=1e-4)
+
+
+@pytest.mark.parametrize("family", TILINGS)
+def test_several_fields_in_ordered_statements(family):
+    """What reads a value of the same step reads what was added to it."""
+    arrays = [np.random.default_rng(i).normal(size=SHAPES[2]) for i in range(3)]
+    generator = np.random.default_rng(6)
+    sources, receivers = {}, {}
+    for name in ("ex", "ey", "hz"):
+        places = generator.uniform(0, 1, (5, 2)) * (np.array(SHAPES[2]) - 1)
+        sources[name] = tw.Points(places, values=generator.normal(size=STEPS))
+        receivers[name] = tw.Points(places)
+    given = {"steps": STEPS, "boundary": "reflect", "sources": sources, "receivers": receivers, "strict": True}
+    wanted, traced = tw.run("fdtd2d", *arrays, backend="numpy", **given)
+    got, traces = tw.run("fdtd2d", *arrays, tiling=TILINGS[family][1], **given)
+    assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
+    assert all(np.array_equal(traces[name], traced[name]) for name in sources)
+
+
+def test_a_recurrence_reads_what_was_added():
+    @tw.stencil
+    def sweep(u):
+        return 0.3 * u.new[-1, 0] + 0.3 * u.new[0, -1] + 0.3 * u[0, 0]
+
+    u = np.random.default_rng(7).normal(size=(14, 17))
+    places = np.random.default_rng(8).uniform(0, 1, (6, 2)) * [13, 16]
+    given = {"steps": 4, "sources": tw.Points(places, values=2.0), "receivers": tw.Points(places), "strict": True}
+    wanted, traced = tw.run(sweep, u, backend="numpy", **given)
+    got, traces = tw.run(sweep, u, backend="c", **given)
+    assert np.array_equal(got, wanted)
+    assert np.array_equal(traces["u"], traced["u"])
+    assert not np.array_equal(got, tw.run(sweep, u, steps=4, strict=True))
+
+
+def test_a_point_on_a_cell_is_a_pair():
+    u = np.random.default_rng(9).normal(size=(20, 24))
+    wave = np.sin(np.arange(12.0))
+    points = tw.run("heat2d", u, steps=12, sources=tw.Points([(4, 5), (4, 5)], values=wave), strict=True)
+    pairs = tw.run("heat2d", u, steps=12, sources=[((4, 5), wave), ((4, 5), wave)], strict=True)
+    both = tw.run("heat2d", u, steps=12, sources=[tw.Points([(4, 5)], values=wave), ((4, 5), wave)], strict=True)
+    assert np.array_equal(points, pairs)
+    assert np.array_equal(points, both)
+
+
+def test_traces_are_the_values_after_every_step():
+    u = np.random.default_rng(10).normal(size=(20, 24))
+    cells = [(3, 4), (0, 7), (12, 23)]
+    _, traces = tw.run("heat2d", u, steps=9, receivers=tw.Points(cells), strict=True)
+    states = [tw.run("heat2d", u, steps=k + 1, strict=True) for k in range(9)]
+    assert np.array_equal(traces["u"], [[state[cell] for cell in cells] for state in states])
+    for given in ({"receivers": tw.Points(cells, every=4)}, {"receivers": tw.Points(cells), "every": 4}):
+        _, some = tw.run("heat2d", u, steps=9, strict=True, **given)
+        assert np.array_equal(some["u"], traces["u"][3::4])
+
+
+def test_fields_that_nothing_updates_and_cells_that_are_held_keep_their_values():
+    generator = np.random.default_rng(11)
+    u, k = generator.normal(size=(9, 9)), generator.normal(size=(9, 9))
+    body = tw.stencil(lambda u, k: u[0, 0] + 0.1 * k[0, 0] * (u[0, 1] - u[0, -1]), name="advected")
+    receivers = {"k": tw.Points([(2.5, 3)]), "u": tw.Points([(4, 0), (3, 0.5)])}
+    for backend in ("c", "numpy"):
+        _, traces = tw.run(body, u, k, steps=3, receivers=receivers, backend=backend)
+        assert np.allclose(traces["k"], (k[2, 3] + k[3, 3]) / 2)
+        assert np.array_equal(traces["u"][:, 0], [u[4, 0]] * 3)
+    assert not np.allclose(traces["u"][0, 1], traces["u"][2, 1])
+
+
+def test_records_levels_and_masks():
+    u = np.random.default_rng(12).normal(size=(30, 33))
+    source, receiver = tw.Points([(9.5, 9.25)], values=np.ones(14)), tw.Points([(12.5, 9), (3, 3)])
+    mask = np.ones(u.shape, bool)
+    mask[12:14, 8:11] = False
+    given = {"steps": 14, "sources": source, "receivers": receiver, "where": mask}
+    state, traces = tw.run("wave2d", (u, u), levels=True, **given)
+    record = tw.run("wave2d", (u, u), record=True, **given)
+    assert np.array_equal(record.state, state[0])
+    assert np.array_equal(record.traces["u"], traces["u"])
+    assert np.allclose(traces["u"][:, 0], (u[12, 9] + u[13, 9]) / 2)
+    out = np.empty_like(u)
+    kept, again = tw.run("wave2d", (u, u), out=out, **given)
+    assert kept is out
+    assert np.array_equal(out, state[0])
+    assert np.array_equal(again["u"], traces["u"])
+
+
+@pytest.mark.parametrize("tables", [1, 2**26])
+def test_a_run_may_be_looked_at_and_ended(tables, monkeypatch):
+    monkeypatch.setattr("tilewright.runtime.points.MOST_BYTES", tables)
+    u = np.random.default_rng(13).normal(size=(30, 33))
+    source, receiver = tw.Points([(9.5, 9.25)], values=np.arange(14.0)), tw.Points([(12.5, 9), (3, 3)])
+    given = {"sources": source, "receivers": tw.Points(receiver.coordinates, every=1)}
+    _, whole = tw.run("wave2d", (u, u), steps=14, **given)
+    seen = []
+    _, cut = tw.run("wave2d", (u, u), steps=14, every=3, callback=lambda n, v: seen.append(n) or n == 9, **given)
+    assert seen == [3, 6, 9]
+    assert cut["u"].shape == (9, 2)
+    assert np.allclose(cut["u"], whole["u"][:9], rtol=1e-12)
+
+
+def test_a_plan_takes_sources_and_receivers():
+    plan = tw.tune("heat2d", shape=(40, 40), steps=8, effort="none")
+    u = np.zeros((40, 40), np.float32)
+    source, receiver = tw.Points([(20, 20)], values=1.0), tw.Points([(20.5, 20)])
+    state, traces = plan.run(u, sources=source, receivers=receiver)
+    assert np.array_equal(state, tw.run("heat2d", u, steps=8, sources=source, tiling=plan.tiling))
+    assert traces["u"].shape == (8, 1)
+
+
+def test_many_sums_are_the_same_in_c(monkeypatch):
+    u = np.random.default_rng(14).normal(size=(40, 44)).astype(np.float32)
+    places = np.random.default_rng(15).uniform(0, 39, (50, 2))
+    receiver = tw.Points(places, interpolation="sinc")
+    few = tw.run("heat2d", u, steps=150, receivers=receiver)[1]["u"]
+    monkeypatch.setattr(point_sums, "_MANY", 0)
+    many = tw.run("heat2d", u, steps=150, receivers=receiver)[1]["u"]
+    assert few.tobytes() == many.tobytes()
+
+
+def test_kernels_that_know_of_no_points_stop_at_them():
+    """As on GPUs: sources are fields, and the run stops where they change, and to record."""
+    u = np.random.default_rng(16).normal(size=SHAPES[2])
+    source, receiver = drawn(2)
+    given = {"steps": STEPS, "boundary": "mirror", "sources": source, "receivers": receiver}
+    chosen = running.as_program("wave2d")
+    case = running.make_case(chosen, [(u, u)], {}, stops=True, **given)
+    assert not case.problem.points
+    got, traces = running.execute(case, [(u, u)], Target(backend="c", threads=2), None, strict=True)
+    wanted, traced = tw.run("wave2d", (u, u), strict=True, **given)
+    assert np.array_equal(got, wanted)
+    assert np.array_equal(traces["u"], traced["u"])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"sources": tw.Points([(4.0, 9.5)], values=1.0)}, "outside the grid 8x8"),
+        ({"sources": tw.Points([(4.0, 5.0)])}, "sources have values"),
+        ({"sources": tw.Points([(4.0, 5.0)], values=np.ones(4))}, r"one row per step \(3\), got 4"),
+        ({"sources": tw.Points([4.0], values=1.0)}, "as many coordinates, got 1"),
+        ({"sources": tw.Points([(4.0, 5.0)], values=1j)}, "no source values of type"),
+        ({"sources": {"w": tw.Points([(4.0, 5.0)], values=1.0)}}, "does not update 'w'"),
+        ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale="k")}, "a field that no statement updates, got 'k'"),
+        ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale=np.ones(3))}, "the grid's shape 8x8"),
+        ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale=[[]])}, "the grid's shape 8x8"),
+        ({"sources": tw.Points([(4.5, 5.0)], values=1), "dtype": "int32"}, "no whole numbers as weights"),
+        ({"sources": [((4.5, 5.0), 1.0)]}, "a source's cell has whole numbers, got \\(4.5, 5.0\\)"),
+        ({"sources": [((np.nan, 5.0), 1.0)]}, "a pair of a cell and its values"),
+        ({"sources": 5}, "pairs of a cell and values, got 5"),
+        ({"receivers": {"w": tw.Points([(4.0, 5.0)])}}, "no field 'w' to record"),
+        ({"receivers": [(4.0, 5.0)]}, "receivers are tw.Points"),
+        ({"receivers": tw.Points([(4.0, 5.0)], values=1.0)}, "receivers have no values"),
+        ({"receivers": tw.Points([(4.0, 7.5)])}, "outside the grid 8x8"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(given, told):
+    body = tw.stencil(lambda u: u[0, 1] + u[1, 0], name="plain")
+    with pytest.raises(tw.TilewrightError, match=told):
+        tw.run(body, np.zeros((8, 8), given.get("dtype", "float32")), steps=3, **given)
+
+
+def test_sources_are_scaled_cell_by_cell():
+    generator = np.random.default_rng(17)
+    u, m = np.zeros(SHAPES[2]), generator.uniform(0.02, 0.05, SHAPES[2])
+    place, wave = [(20.25, 30.5)], np.ones(1)
+    given = {"steps": 1}
+    plain = tw.run(star(2), (u, u), m, sources=tw.Points(place, values=wave), **given)
+    assert np.count_nonzero(plain) == 4
+    for scale in (m, "m"):
+        found = tw.run(star(2), (u, u), m, sources=tw.Points(place, values=wave, scale=scale), **given)
+        assert np.allclose(found, plain * m)
+    assert np.allclose(tw.run(star(2), (u, u), m, sources=tw.Points(place, values=wave, scale=3), **given), 3 * plain)
+
+
+def test_no_steps_record_nothing():
+    u = np.ones((8, 8))
+    state, traces = tw.run("heat2d", u, steps=0, receivers=tw.Points([(4, 4)]), sources=tw.Points([(4, 4)], values=1.0))
+    assert np.array_equal(state, u)
+    assert traces["u"].shape == (0, 1)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "int8", "int64"])
+def test_fields_of_whole_numbers_take_those_that_they_hold(dtype):
+    body = tw.stencil(lambda u: u[-1] + u[1], name="sides")
+    u = np.zeros(8, dtype)
+    for source in (tw.Points([3], values=30), ((3,), 30), ((3,), [30, 30])):
+        found = tw.run(body, u, steps=2, sources=[source])
+        assert found.dtype == dtype
+        assert found.tolist() == [0, 0, 30, 30, 30, 0, 0, 0]
+    if dtype.startswith("u"):
+        for source in (tw.Points([3], values=-1), ((3,), -1)):
+            with pytest.raises(tw.UsageError, match=f"{dtype} fields take no source values of type int64.*from 0 to"):
+                tw.run(body, u, steps=2, sources=[source])

@@ -1,0 +1,268 @@
+"""Going on: every time level of a run, in the form that the next run takes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.sampling import covering
+
+import tilewright as tw
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.reference import run as reference
+from tilewright.runtime import session
+from tilewright.runtime.devices import opencl
+
+OCLGRIND = "opencl:oclgrind"
+
+
+@tw.stencil
+def wave1d(u):
+    return 2 * u[0] - u.prev[0] + 0.25 * (u[-1] - 2 * u[0] + u[1])
+
+
+@tw.stencil
+def third(u):
+    """Three levels, of which the oldest is read at a neighbour."""
+    return 0.5 * u[0, 0] + 0.25 * u.prev[0, 1] + 0.125 * u.prev2[-1, 0] + 0.0625 * (u[1, 0] + u[0, -1])
+
+
+@tw.stencil
+def mixed(u, v, k):
+    """Fields of three, two and one level, the last of which no step updates."""
+    new_u = 0.5 * u[0, 0] + 0.25 * u.prev2[0, 1] + k[0, 0] * v[-1, 0]
+    return new_u, 0.5 * v[0, 0] + 0.25 * v.prev[1, 0] + 0.125 * u[0, -1]
+
+
+WAVES = {1: wave1d, 2: program("wave2d"), 3: program("wave3d")}
+SHAPES = {1: (300,), 2: (40, 70), 3: (14, 15, 40)}
+TILINGS = {
+    1: (
+        "none", "hexagonal:t=4,s=20", "streaming:t=5,s=128", "skewed:t=4,s=32", "diamond:t=4,s=32",
+        "overlapped:t=3,s=50",
+    ),
+    2: (
+        "none", "hybrid:t=4,s=5x37", "streaming:t=3,s=20x32", "streaming:t=3,s=20x70", "skewed:t=4,s=16x32",
+        "diamond:t=4,s=16x32", "overlapped:t=3,s=16x32",
+    ),
+    3: (
+        "none", "hybrid:t=4,s=4x5x20", "streaming:t=2,s=7x8x40", "skewed:t=3,s=8x8x16", "diamond:t=4,s=8x8x16",
+        "overlapped:t=2,s=6x7x20",
+    ),
+}  # fmt: skip
+SIDES = {
+    1: ("wrap", (("fixed", "constant"),), (("nearest", "reflect"),), "mirror"),
+    2: ("wrap", (("fixed", "constant"), ("nearest", "reflect")), (("mirror", "nearest"), ("reflect", "fixed"))),
+    3: ("wrap", (("fixed", "constant"), "nearest", ("mirror", "reflect"))),
+}
+
+
+def arrays(shape, count, seed=0, dtype=np.float64):
+    generator = np.random.default_rng(seed)
+    return tuple((0.5 * generator.random(shape)).astype(dtype) for _ in range(count))
+
+
+def go_on(chosen, fields, parts, constant=(), **options):
+    """Run in several parts, each from all levels of the one before; returns the last one's."""
+    state = fields
+    for steps in parts:
+        found = tw.run(chosen, *state, *constant, steps=steps, levels=True, **options)
+        state = found if len(state) > 1 else (found,)
+    return state
+
+
+def same(got, expected):
+    assert type(got) is type(expected)
+    if isinstance(got, tuple):
+        assert len(got) == len(expected)
+        for one, other in zip(got, expected, strict=True):
+            same(one, other)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+def exact(chosen, fields, steps, boundary="fixed"):
+    """The newest level of the first field by NumPy, one step after the other."""
+    first = fields[0][0] if isinstance(fields[0], tuple) else fields[0]
+    problem = make_problem(getattr(chosen, "program", chosen), first.shape, steps, "float64", boundary)
+    given = {f: a if isinstance(a, tuple) else (a,) for f, a in zip(problem.program.fields, fields, strict=True)}
+    return reference(problem, given, {})[problem.program.updated[0]]
+
+
+@pytest.mark.parametrize(
+    ("rank", "tiling", "boundary"),
+    [
+        pytest.param(rank, *each.values, marks=each.marks)
+        for rank in TILINGS
+        for each in covering(TILINGS[rank], SIDES[rank])
+    ],
+)
+def test_a_wave_goes_on_bit_by_bit(rank, tiling, boundary):
+    """Whatever the family keeps in memory: levels after several runs are those of single steps on NumPy."""
+    chosen, pair = WAVES[rank], arrays(SHAPES[rank], 2)
+    parts = (7, 4, 2) if boundary == "wrap" else (7, 4, 1, 0, 1)  # blocks of a periodic grid have two steps or more
+    (got,) = go_on(chosen, (pair,), parts, boundary=boundary, strict=True, tiling=tiling, backend="c")
+    same(got, (exact(chosen, (pair,), 13, boundary), exact(chosen, (pair,), 12, boundary)))
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize(
+    "tiling", [None, "none", "streaming:t=4,s=20x32", "overlapped:t=4,s=16x32", "hybrid:t=6,s=5x37"]
+)
+def test_fields_of_two_and_three_levels(tiling, backend):
+    u, v, (k,) = arrays((40, 70), 3), arrays((40, 70), 2, 1), arrays((40, 70), 1, 2)
+    options = {"strict": True, "backend": backend, "boundary": "mirror", "tiling": tiling}
+    for chosen, fields, constant in ((third, (u,), ()), (mixed, (u, v), (k,))):
+        whole = tw.run(chosen, *fields, *constant, steps=9, levels=True, **options)
+        for parts in ((4, 5), (5, 1, 1, 2), (0, 2, 7)):
+            state = go_on(chosen, fields, parts, constant, **options)
+            same(state if len(state) > 1 else state[0], whole)
+    many = go_on(mixed, (u, v), (1,) * 9, (k,), backend="numpy", boundary="mirror")
+    same(tw.run(mixed, u, v, k, steps=9, levels=True, **options), many)
+
+
+def test_the_form_of_the_result():
+    u, v = arrays((9, 12), 2), arrays((9, 12), 2, 1)
+    now = tw.run("heat2d", u[0], steps=2, levels=True)
+    assert isinstance(now, np.ndarray)
+    assert [type(entry) for entry in tw.run("fdtd2d", *u, v[0], steps=2, levels=True)] == [np.ndarray] * 3
+    pair = tw.run("wave2d", u, steps=2, levels=True)
+    assert isinstance(pair, tuple)
+    same(pair[0], tw.run("wave2d", u, steps=2))
+    same(pair[1], tw.run("wave2d", u, steps=1))
+    first, second = tw.run(mixed, (*u, v[0]), v, u[0], steps=2, levels=True)
+    assert (len(first), len(second)) == (3, 2)
+    for before, after in zip(u, tw.run("wave2d", u, steps=0, levels=True), strict=True):
+        same(after[1:-1, 1:-1], before[1:-1, 1:-1])
+        assert not np.shares_memory(after, before)
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
+def test_going_on_with_looks_masks_and_sources(boundary, backend):
+    pair, mask, push = arrays((40, 50), 2), arrays((40, 50), 1, 9)[0] > 0.1, np.sin(np.arange(17.0))
+    options = {"boundary": boundary, "backend": backend, "strict": True, "where": mask}
+    whole = tw.run("wave2d", pair, steps=17, sources=[((8, 8), push), ((20, 30), 0.5)], levels=True, **options)
+    state, seen = pair, []
+    for a, b in ((0, 6), (6, 7), (7, 17)):
+        parts = [((8, 8), push[a:b]), ((20, 30), 0.5)]
+        state = tw.run(
+            "wave2d", state, steps=b - a, sources=parts, levels=True, every=4,
+            callback=lambda step, view: seen.append((step, *view)), **options,
+        )  # fmt: skip
+    same(state, whole)
+    assert [each[0] for each in seen] == [4, 6, 1, 4, 8, 10]
+    same(seen[-1][1:], whole)
+
+
+def test_a_callback_gets_what_a_restart_needs():
+    pair, kept = arrays((40, 50), 2), {}
+    whole = tw.run(
+        "wave2d", pair, steps=20, every=6, strict=True, levels=True,
+        callback=lambda step, view: kept.update({step: tuple(level.copy() for level in view)}),
+    )  # fmt: skip
+    for step, state in kept.items():
+        same(tw.run("wave2d", state, steps=20 - step, strict=True, levels=True), whole)
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_arrays_to_write_levels_into(backend):
+    u, v, (k,) = arrays((20, 30), 3), arrays((20, 30), 2, 1), arrays((20, 30), 1, 2)
+    expected = tw.run(mixed, u, v, k, steps=5, levels=True, backend=backend)
+    out = (tuple(np.empty_like(k) for _ in u), tuple(np.empty_like(k) for _ in v))
+    assert tw.run(mixed, u, v, k, steps=5, levels=True, out=out, backend=backend) is out
+    same(out, expected)
+    pair = (np.empty_like(k), np.empty_like(k))
+    assert tw.run("wave2d", v, steps=5, levels=True, out=pair, backend=backend) is pair
+    same(pair, tw.run("wave2d", v, steps=5, levels=True, backend=backend))
+    assert tw.run("wave2d", v, steps=5, levels=True, out=v, backend=backend) is v  # in place: inputs are copied first
+    same(v, pair)
+    alone = np.empty_like(k)
+    assert tw.run("heat2d", k, steps=5, levels=True, out=alone, backend=backend) is alone
+    same(alone, tw.run("heat2d", k, steps=5, backend=backend))
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        (np.empty((20, 30)), UsageError, "with levels=True out needs 2 arrays for 'u', got 1"),
+        ((np.empty((20, 30)),) * 3, UsageError, "with levels=True out needs 2 arrays for 'u', got 3"),
+        ((np.empty((20, 30)), np.empty((20, 31))), ArrayError, "out must have the shape"),
+    ],
+)
+def test_out_that_does_not_fit_the_levels(out, error, message):
+    with pytest.raises(error, match=message):
+        tw.run("wave2d", arrays((20, 30), 2), steps=5, levels=True, out=out)
+
+
+def test_copies_by_several_threads(monkeypatch):
+    monkeypatch.setattr(session, "_SMALL", 0)
+    pair = arrays((600, 700), 2)
+    state = tw.run("wave2d", pair, steps=5, levels=True, threads=2, strict=True)
+    same(state[0], tw.run("wave2d", pair, steps=5, threads=2, strict=True))
+    same(state[1], tw.run("wave2d", pair, steps=4, threads=2, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64"])
+def test_element_types(dtype):
+    chosen = tw.stencil(lambda u: u[-1] + u[1] - u.prev[0])
+    pair = tuple((10 * level).astype(dtype) for level in arrays((60,), 2))
+    options = {"boundary": "wrap", "backend": "numpy" if dtype == "complex128" else "auto"}
+    state = tw.run(chosen, pair, steps=3, levels=True, **options)
+    assert [level.dtype for level in state] == [np.dtype(dtype)] * 2
+    same(tw.run(chosen, state, steps=4, **options), tw.run(chosen, pair, steps=7, **options))
+
+
+def test_one_array_for_several_levels_warns_unless_it_is_zero():
+    u = arrays((20, 30), 1)[0]
+    with pytest.warns(tw.TilewrightWarning, match=r"'u' of 'wave2d' has 2 time levels, and one array stands for all"):
+        at_rest = tw.run("wave2d", u, steps=3)
+    with pytest.warns(
+        tw.TilewrightWarning, match=r"has 3 time levels, and the last of 2 repeats \(hint: pass \(u, u_prev"
+    ):
+        tw.run(third, (u, u), steps=3)
+    late = np.zeros((300, 20))
+    late[-1, -1] = 1.0
+    with pytest.warns(tw.TilewrightWarning, match="one array stands for all"):
+        tw.run("wave2d", late, steps=3)
+    with pytest.warns(tw.TilewrightWarning, match="the last of 2 repeats"):
+        tw.run(third, (np.zeros_like(u), u), steps=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(tw.run("wave2d", (u, u), steps=3), at_rest)
+        tw.run("wave2d", np.zeros((20, 30)), steps=3)
+        tw.run(third, (u, np.zeros_like(u)), steps=3)
+        tw.run("heat2d", u, steps=3)
+
+
+def test_a_plan_goes_on():
+    plan = tw.tune("wave2d", shape=(40, 50), steps=12, dtype="float64", effort="none")
+    pair = arrays((40, 50), 2)
+    state = plan.run(pair, steps=5, levels=True)
+    np.testing.assert_allclose(plan.run(state, steps=7), plan.run(pair), rtol=1e-12, atol=1e-13)
+
+
+# Overlapped tiles on GPUs keep no older level, and are refused for a wave.
+GPU_TILINGS = (
+    "none",
+    "hybrid:t=4,s=3x8,threads=1x8",
+    "streaming:t=3,s=8x12",
+    "skewed:t=2,s=8x8",
+)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "mirror", "wrap"])
+@pytest.mark.parametrize("tiling", [None, *GPU_TILINGS])
+def test_going_on_on_a_gpu(tiling, boundary):
+    opencl.prepare_oclgrind()
+    pair = arrays((14, 20), 2)
+    options = {"backend": OCLGRIND, "tiling": tiling, "boundary": boundary}
+    (got,) = go_on("wave2d", (pair,), (5, 2, 3), **options)
+    for level, steps in zip(got, (10, 9), strict=True):
+        np.testing.assert_allclose(level, exact(program("wave2d"), (pair,), steps, boundary), rtol=1e-9, atol=1e-12)
+
+
+def test_the_option_is_no_name_of_an_argument():
+    with pytest.raises(tw.TraceError, match=r"the argument 'levels' of .* clashes with an option of run"):
+        tw.run(lambda u, levels: levels * u[0], np.ones(5), steps=1, levels=2.0)
