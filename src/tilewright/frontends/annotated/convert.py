@@ -7,10 +7,8 @@ from typing import Any, NoReturn
 from tilewright.base.errors import UsageError
 from tilewright.programs.loops.math import MATH_FUNCTIONS
 from tilewright.programs.loops.nest import (
-    INTEGER_TYPES,
     MAX_DEPTH,
     ONE,
-    REAL_TYPES,
     Assign,
     Binary,
     Block,
@@ -33,6 +31,7 @@ from tilewright.programs.loops.nest import (
     swap,
     written,
 )
+from tilewright.programs.loops.types import INTEGER_TYPES, REAL_TYPES
 from tilewright.programs.loops.values import evaluate
 
 MATH = frozenset(name + tail for name in MATH_FUNCTIONS for tail in ("", "f")) | {"abs", "min", "max"}

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.convert import ALIASES
-from tilewright.programs.loops.nest import INTEGER_TYPES, REAL_TYPES, Assign, Declare, Expr, Num
+from tilewright.programs.loops.nest import Assign, Declare, Expr, Num
+from tilewright.programs.loops.types import INTEGER_TYPES, REAL_TYPES
 
 _PIECE = re.compile(r"[{}();]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^{}();\"']+|.", re.DOTALL)
 _QUALIFIERS = frozenset(
