@@ -8,7 +8,7 @@ import pytest
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.nest import Assign, Name
 from tilewright.programs.loops.scalars import converted
-from tilewright.programs.loops.types import ELEMENTS, limits
+from tilewright.programs.loops.types import ELEMENTS, limits, named
 from tilewright.programs.loops.values import type_of
 
 TYPES = {f"{ctype.replace(' ', '_')}_": ctype for ctype in ELEMENTS}
@@ -111,6 +111,28 @@ def test_the_limits_of_a_type_are_those_of_a_compiler(ctype, tmp_path):
 def test_what_a_variable_would_change_is_converted(text, ctype, cast):
     value = expression(text)
     assert (converted(value, ctype, TYPES) != value) is cast
+
+
+SPECIFIERS = sorted(
+    {
+        order
+        for words in ("int", "short int", "unsigned int", "long int", "long long int", "unsigned long int",
+                      "unsigned long long int", "signed short int", "signed long", "signed int", "unsigned", "signed")
+        for each in (words, words.removesuffix(" int"))
+        for order in itertools.permutations(each.split())
+    }
+)  # fmt: skip
+
+
+def test_specifiers_name_types_in_any_order(tmp_path):
+    cases = ", ".join(f'{ctype}: "{element}"' for ctype, element in NAMES.items())
+    lines = [f"puts(_Generic(({' '.join(each)})1, {cases}));" for each in SPECIFIERS]
+    assert [ELEMENTS[named(each)] for each in SPECIFIERS] == run(tmp_path, lines)
+
+
+@pytest.mark.parametrize("words", ["long double", "unsigned char", "unsigned short", "bool", "long long long", ""])
+def test_other_types_are_not_taken_for_those_that_we_have(words):
+    assert named(words.split()) is None
 
 
 def test_a_name_without_a_type_has_none():

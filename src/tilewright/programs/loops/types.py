@@ -4,6 +4,8 @@ A type is called by a name that C has for it; what it holds is an element type (
 LP64 of Linux and macOS: ``long`` has 64 bits.
 """
 
+from collections.abc import Sequence
+
 from tilewright.base.dtypes import numpy_type
 
 ELEMENTS = {
@@ -24,6 +26,27 @@ REAL_TYPES = frozenset({"float", "double"})
 INTEGER_TYPES = ELEMENTS.keys() - REAL_TYPES
 _RESULTS = {"int32": "int", "uint32": "unsigned", "int64": "long", "uint64": "size_t"}
 """What whole numbers are computed in; narrower ones are promoted to ``int``, whose range holds theirs."""
+
+_SPECIFIERS: dict[tuple[str, ...], str] = {
+    **{(name,): name for name in ELEMENTS if " " not in name},
+    ("long", "long"): "int64_t",
+    ("long", "unsigned"): "size_t",
+    ("long", "long", "unsigned"): "size_t",
+}
+"""Types by their specifiers in alphabetical order, without ``signed``, and without ``int`` where that says nothing."""
+_WIDTHS = {"short", "long", "unsigned"}
+
+
+def named(words: Sequence[str]) -> str | None:
+    """Return the type that specifiers name, in any order (6.7.2), or None if we have none of it.
+
+    >>> named(["long", "unsigned", "int"]), named(["signed"]), named(["long", "double"]), named(["unsigned", "char"])
+    ('size_t', 'int', None, None)
+    """
+    plain = sorted(word for word in words if word != "signed")
+    if _WIDTHS & set(plain) or (words and not plain):
+        plain = [word for word in plain if word != "int"] or ["int"]
+    return _SPECIFIERS.get(tuple(plain))
 
 
 def bytes_of(ctype: str) -> int:
