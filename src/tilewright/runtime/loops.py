@@ -5,7 +5,7 @@ original (with and without fused multiply-adds) differ is what no variant can be
 """
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,19 +19,6 @@ from tilewright.runtime.toolchains.artifact import Artifact, open_library
 from tilewright.runtime.toolchains.cpu import shared_object
 from tilewright.runtime.workers.limits import set_limit
 
-DTYPES: Mapping[str, str] = {
-    "double": "float64",
-    "float": "float32",
-    "int": "int32",
-    "long": "int64",
-    "short": "int16",
-    "char": "int8",
-    "unsigned": "uint32",
-    "int32_t": "int32",
-    "int64_t": "int64",
-    "size_t": "uint64",
-}
-"""NumPy's names of C's types."""
 COMPILE_SECONDS = 20.0
 COMPILE_BYTES = 2 * 2**30
 """What the compilation of one variant may take."""

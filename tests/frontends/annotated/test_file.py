@@ -278,3 +278,17 @@ def test_annotations_inside_a_module_are_carried_out_and_stand_for_their_own_cod
 )
 def test_loops_that_set_their_counter_read_no_value_from_before(rest, reads):
     assert read_behind([rest], "k") == reads
+
+
+@pytest.mark.parametrize("words", ["unsigned long", "long unsigned int", "long long", "long int", "short", "float"])
+def test_a_specification_and_a_file_read_the_same_type(words):
+    spec = read_spec(f"def input_vars {{ decl {words} x[4] = random; }}")
+    code = parse_code(f"{{ {words} x; x = 1; }}", "a test")
+    assert [each.ctype for each in statements(code) if isinstance(each, Declare)] == [spec.variables[0].ctype]
+
+
+def test_a_type_that_we_have_not_is_refused():
+    with pytest.raises(UsageError, match="got 'long double'"):
+        parse_code("{ long double s; s = 1; }", "a test")
+    with pytest.raises(UsageError, match="a declaration is decl"):
+        read_spec("def input_vars { decl long double x[4] = random; }")

@@ -53,20 +53,9 @@ from tilewright.programs.loops.nest import (
     written,
 )
 from tilewright.programs.loops.scalars import Reduction
+from tilewright.programs.loops.types import bytes_of
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
-_BYTES = {
-    "double": 8,
-    "long": 8,
-    "int64_t": 8,
-    "size_t": 8,
-    "float": 4,
-    "int": 4,
-    "int32_t": 4,
-    "unsigned": 4,
-    "short": 2,
-    "char": 1,
-}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,7 +189,7 @@ class _Lowering:
         )
 
     def _bytes(self, name: str) -> int:
-        return _BYTES.get(self.setting.types.get(name, "double"), 8)
+        return bytes_of(self.setting.types.get(name, "double"))
 
     def _cacheable(
         self, loop: Loop, body: Stmt, sums: Sequence[Reduction], launch: Launch

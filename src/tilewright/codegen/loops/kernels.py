@@ -184,7 +184,7 @@ def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Map
     for each in kernel.reductions:
         ctype = _type(dialect, reduced_type(program, each.name))
         lines.append(f"  {dialect.words.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
-        lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
+        lines.append(f"  {ctype} {each.name} = {neutral(each.op, reduced_type(program, each.name))};")
     lines += _cached_loop(kernel, body, dialect) if kernel.cached else _plain_loop(kernel.loop, body, launch, dialect)
     for each in kernel.reductions:
         lines += _tree(each, launch, dialect)
@@ -285,7 +285,7 @@ def _finish(kernel: Kernel, program: DeviceProgram, dialect: Dialect) -> str:
         ctype = _type(dialect, reduced_type(program, each.name))
         pointers.append(f"{dialect.words.space}{ctype} *tw_part_{each.name}, const {ctype} tw_before_{each.name}")
         lines.append(f"  {dialect.words.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
-        lines.append(f"  {ctype} {each.name} = {neutral(each.op, ctype)};")
+        lines.append(f"  {ctype} {each.name} = {neutral(each.op, reduced_type(program, each.name))};")
         a, b = each.name, f"tw_part_{each.name}[tw_b]"
         lines.append(
             f"  for (int tw_b = tw_t; tw_b < tw_blocks; tw_b += {launch.threads}) {a} = {_combined(each.op, a, b)};"

@@ -7,10 +7,8 @@ from typing import Any, NoReturn
 from tilewright.base.errors import UsageError
 from tilewright.programs.loops.math import MATH_FUNCTIONS
 from tilewright.programs.loops.nest import (
-    INTEGER_TYPES,
     MAX_DEPTH,
     ONE,
-    REAL_TYPES,
     Assign,
     Binary,
     Block,
@@ -33,6 +31,7 @@ from tilewright.programs.loops.nest import (
     swap,
     written,
 )
+from tilewright.programs.loops.types import ELEMENTS, named
 from tilewright.programs.loops.values import evaluate
 
 MATH = frozenset(name + tail for name in MATH_FUNCTIONS for tail in ("", "f")) | {"abs", "min", "max"}
@@ -41,7 +40,6 @@ ALIASES = {
     "PetscScalar": "double",
     "PetscReal": "double",
     "PetscInt": "int",
-    "long long": "int64_t",
     "ptrdiff_t": "long",
     "uint32_t": "unsigned",
     "uint64_t": "size_t",
@@ -255,21 +253,11 @@ class Converter:
         """Return the arithmetic type that a declaration names."""
         if type(node).__name__ != "TypeDecl" or type(node.type).__name__ != "IdentifierType":
             self.fail("types are numbers'", node)
-        words = [word for word in getattr(node.type, "names", []) if word not in {"signed", "register"}]
-        text = " ".join(words) or "int"
-        text = ALIASES.get(text, text)
-        text = {
-            "long int": "long",
-            "short int": "short",
-            "long double": "double",
-            "unsigned int": "unsigned",
-            "unsigned long": "size_t",
-            "unsigned long int": "size_t",
-            "long unsigned int": "size_t",
-        }.get(text, text)
-        if text not in INTEGER_TYPES | REAL_TYPES:
-            self.fail(f"types are {', '.join(sorted(INTEGER_TYPES | REAL_TYPES))}, got {text[:40]!r}", node)
-        return text
+        words = [word for word in getattr(node.type, "names", []) if word != "register"] or ["int"]
+        ctype = ALIASES.get(" ".join(words)) or named(words)
+        if ctype is None:
+            self.fail(f"types are {', '.join(sorted(ELEMENTS))}, got {' '.join(words)[:40]!r}", node)
+        return ctype
 
     def expression(self, node: Any, depth: int = 0) -> Expr:  # noqa: PLR0911, RET503, ANN401
         """The expression of a tree."""

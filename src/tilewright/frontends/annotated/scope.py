@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.convert import ALIASES
-from tilewright.programs.loops.nest import INTEGER_TYPES, REAL_TYPES, Assign, Declare, Expr, Num
+from tilewright.programs.loops.nest import Assign, Declare, Expr, Num
+from tilewright.programs.loops.types import INTEGER_TYPES, named
 
 _PIECE = re.compile(r"[{}();]|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^{}();\"']+|.", re.DOTALL)
 _QUALIFIERS = frozenset(
@@ -30,20 +31,6 @@ _DECLARATOR = re.compile(
     r"(?P<dims>(?:\[[^\[\]]*\]\s*)*)(?:=(?P<value>.*))?\s*",
     re.DOTALL,
 )
-_INTEGERS = {
-    "int": "int",
-    "long": "long",
-    "long int": "long",
-    "long long": "int64_t",
-    "long long int": "int64_t",
-    "short": "short",
-    "short int": "short",
-    "char": "char",
-    "unsigned": "unsigned",
-    "unsigned int": "unsigned",
-    "unsigned long": "size_t",
-    "unsigned long int": "size_t",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +167,7 @@ def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare,
         elif word not in _QUALIFIERS | {"typedef"}:
             break
         rest = rest.lstrip()[len(word) :]
-    ctype = _arithmetic(bases, typedefs)
+    ctype = typedefs[bases[0]] if len(bases) == 1 and bases[0] in typedefs else named(bases)
     if ctype is None:
         return
     for part in _split(rest):
@@ -207,19 +194,6 @@ def _extent(text: str) -> Expr:
     except UsageError:
         return Num("0")
     return stmt.value if isinstance(stmt, Assign) else Num("0")
-
-
-def _arithmetic(bases: list[str], typedefs: Mapping[str, str]) -> str | None:
-    """Return the arithmetic type that words name, or None."""
-    if len(bases) == 1 and bases[0] in typedefs:
-        return typedefs[bases[0]] if typedefs[bases[0]] in INTEGER_TYPES | REAL_TYPES else None
-    plain = [word for word in bases if word != "signed"]
-    if bases and not plain:
-        return "int"
-    # The order of the words is free in C: long unsigned int.
-    plain.sort(key=("unsigned", "long", "short", "char", "int", "float", "double").index)
-    text = " ".join(plain)
-    return text if text in REAL_TYPES else _INTEGERS.get(text)
 
 
 def _split(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated.evaluate import Formula, Plain, formula
+from tilewright.programs.loops.types import ELEMENTS, named
 
 KINDS = frozenset(
     {
@@ -33,7 +34,6 @@ _MOST_IMPORTS = 16
 MAX_SPEC = 2**17
 """Longest specification, characters."""
 _LONGEST_DECLARATION = 4096
-TYPES = frozenset({"char", "short", "int", "long", "unsigned", "float", "double", "int32_t", "int64_t", "size_t"})
 _IMPORT = re.compile(r"\s*import\s+spec\s+(?P<name>[\w./-]+)\s*;?\s*")
 _NAMED = re.compile(r"\s*spec\s+[A-Za-z_]\w*\s*\{")
 _DEF = re.compile(r"\s*(?:(?P<let>let)\b|def\s+(?P<kind>\w+)\s*\{)")
@@ -171,11 +171,12 @@ class _Reader:
 
     def declaration(self, text: str) -> None:
         match = _DECL.fullmatch(text) if len(text) <= _LONGEST_DECLARATION else None
-        if match is None or not set(match["type"].split()) <= TYPES:
+        ctype = named(match["type"].split()) if match is not None else None
+        if match is None or ctype is None:
             self.fail(
                 "a declaration is decl [static|dynamic] TYPE NAME[extent]… = random or a value, "
                 f"got {text.strip()[:60]!r}",
-                f"types: {', '.join(sorted(TYPES))}",
+                f"types: {', '.join(sorted(ELEMENTS))}",
             )
         where = f"decl {match['name']} of line {self.line}"
         dims = tuple(formula(each, where) for each in re.findall(r"\[([^\[\]]*)\]", match["dims"]))
@@ -188,14 +189,7 @@ class _Reader:
             init = tuple(formula(part, where) for part in items)
         elif given != "random":
             init = formula(given, where)
-        self.variables.append(Variable(ctype=_type(match["type"]), name=match["name"], dims=dims, init=init))
-
-
-def _type(text: str) -> str:
-    words = text.split()
-    if "unsigned" in words:
-        return "unsigned"
-    return " ".join(words) if words != ["long", "long"] else "long"
+        self.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init))
 
 
 def _no_files(name: str) -> str:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.loops.nest import (
-    INTEGER_TYPES,
     Assign,
     Binary,
     Block,
@@ -32,6 +31,7 @@ from tilewright.programs.loops.nest import (
     names,
     walk,
 )
+from tilewright.programs.loops.types import INTEGER_TYPES
 from tilewright.programs.loops.values import evaluate, literal
 from tilewright.programs.stencil.expression import Const, Operand, Scalar, Value, apply
 from tilewright.programs.stencil.program import MAX_RANK, MAX_REACH, FieldBuilder, Program, stencil

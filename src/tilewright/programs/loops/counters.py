@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import UsageError
 from tilewright.programs.loops.nest import (
     ONE,
-    REAL_TYPES,
     Assign,
     Binary,
     Block,
@@ -37,12 +36,12 @@ from tilewright.programs.loops.nest import (
     walk,
     written,
 )
-from tilewright.programs.loops.scalars import converted, type_of
-from tilewright.programs.loops.values import evaluate
+from tilewright.programs.loops.scalars import converted
+from tilewright.programs.loops.types import REAL_TYPES, is_unsigned
+from tilewright.programs.loops.values import evaluate, type_of
 
 _COUNTS = {"long": "long", "int64_t": "long", "long long": "long", "unsigned": "long", "size_t": "long"}
 """What loops over counters of other types than ``int`` count with."""
-_UNSIGNED = frozenset({"unsigned", "size_t"})
 
 
 def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: str) -> tuple[Stmt, tuple[Assign, ...]]:
@@ -151,7 +150,7 @@ class _Walker:
         return value if ctype not in _COUNTS else converted(value, ctype, self.types)
 
     def _wraps(self, part: Expr) -> bool:
-        return type_of(part, self.types) in _UNSIGNED or (isinstance(part, Num) and "u" in part.text.lower())
+        return is_unsigned(type_of(part, self.types))
 
     def _signed(self, expr: Expr) -> Expr:
         """Return a bound or subscript in which sums and products of unsigned numbers do not wrap."""
@@ -213,7 +212,7 @@ class _Walker:
         self.left.pop(index, None)
         self.types[index] = ctype
         self.unsigned.pop(index, None)
-        if declared in _UNSIGNED:
+        if is_unsigned(declared):
             self.unsigned[index] = declared
         body = self.visit(loop.body)
         self.unsigned = kept

@@ -169,8 +169,6 @@ class Transform:
 
 Stmt = Assign | Loop | If | Block | Declare | Directive | Verbatim | Transform
 ONE = Num("1")
-INTEGER_TYPES = frozenset({"char", "short", "int", "long", "long long", "unsigned", "int32_t", "int64_t", "size_t"})
-REAL_TYPES = frozenset({"float", "double"})
 MAX_DEPTH = 64
 """Deepest nesting of expressions or statements."""
 

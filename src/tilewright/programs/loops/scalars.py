@@ -3,15 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from tilewright.programs.loops.math import MATH_FUNCTIONS
 from tilewright.programs.loops.nest import (
-    INTEGER_TYPES,
-    REAL_TYPES,
     Assign,
     Binary,
     Block,
     Call,
-    Choose,
     Convert,
     Declare,
     Expr,
@@ -19,10 +15,8 @@ from tilewright.programs.loops.nest import (
     Item,
     Loop,
     Name,
-    Num,
     Stmt,
     Transform,
-    Unary,
     arrays,
     block,
     counters,
@@ -37,7 +31,8 @@ from tilewright.programs.loops.nest import (
     walk,
     written,
 )
-from tilewright.programs.loops.values import literal
+from tilewright.programs.loops.types import REAL_TYPES, limits, same
+from tilewright.programs.loops.values import type_of, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,72 +191,7 @@ def local_types(stmt: Stmt, types: Mapping[str, str]) -> dict[str, str]:
 
 def converted(value: Expr, ctype: str | None, types: Mapping[str, str]) -> Expr:
     """Return a value as an assignment to a variable of a type leaves it there."""
-    return value if ctype is None or type_of(value, types) == ctype else Convert(ctype, value)
-
-
-def type_of(expr: Expr, types: Mapping[str, str]) -> str | None:  # noqa: PLR0911
-    """Return the type in which C computes an expression, or None where it is not known.
-
-    >>> type_of(Binary("*", Name("k"), Num("0.5")), {"k": "int"})
-    'double'
-    """
-    match expr:
-        case Num(text):
-            value = literal(text)
-            if isinstance(value, int):
-                return "int" if abs(value) < 2**31 and not set(text.lower()) & {"u", "l"} else None
-            return None if value is None else "float" if text.lower().endswith("f") else "double"
-        case Name(name) | Item(name, _):
-            return types.get(name)
-        case Convert(ctype, _):
-            return ctype
-        case Unary("!", _) | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||", _, _):
-            return "int"
-        case Unary(_, operand):
-            return _promoted(type_of(operand, types))
-        case Binary("<<" | ">>", left, _):
-            return _promoted(type_of(left, types))
-        case Binary(_, left, right) | Choose(_, left, right) | Call("min" | "max", (left, right)):
-            return _common(type_of(left, types), type_of(right, types))
-        case Call("abs", _):
-            return "int"
-        case Call(function, _):
-            return "float" if function.endswith("f") and function.removesuffix("f") in MATH_FUNCTIONS else "double"
-    return None
-
-
-def _promoted(ctype: str | None) -> str | None:
-    return "int" if ctype in {"char", "short", "int32_t"} else ctype
-
-
-def _common(left: str | None, right: str | None) -> str | None:
-    """Return the type in which C joins two operands; None among it stands for an integer of a width not known."""
-    sides = {_promoted(left), _promoted(right)}
-    for ctype in ("double", "float"):
-        if ctype in sides:
-            return ctype
-    return sides.pop() if len(sides) == 1 else None
-
-
-def whole(expr: Expr, types: Mapping[str, str]) -> bool:  # noqa: PLR0911
-    """Whether C surely computes an expression in whole numbers."""
-    match expr:
-        case Num(text):
-            return isinstance(literal(text), int)
-        case Name(name) | Item(name, _):
-            return types.get(name) in INTEGER_TYPES
-        case Convert(ctype, _):
-            return ctype in INTEGER_TYPES
-        case Unary(op, operand):
-            return op in {"!", "~"} or whole(operand, types)
-        case Binary(op, left, right):
-            compares = op in {"<", "<=", ">", ">=", "==", "!=", "&&", "||"}
-            return compares or (whole(left, types) and whole(right, types))
-        case Choose(_, then, other):
-            return whole(then, types) and whole(other, types)
-        case Call("min" | "max", args):
-            return all(whole(each, types) for each in args)
-    return isinstance(expr, Call) and expr.function == "abs"
+    return value if ctype is None or same(type_of(value, types), ctype) else Convert(ctype, value)
 
 
 def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> Stmt:
@@ -351,8 +281,8 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
 def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
     """Return the operation by which a loop only accumulates into elements of an array of one dimension, or None.
 
-    >>> accumulated(Loop(index="i", first=Num("0"), last=Num("9"),
-    ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Num("1.0"))), "s", {"s": "double"})
+    >>> accumulated(Loop(index="i", first=Name("a"), last=Name("b"),
+    ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Name("a"))), "s", {"s": "double"})
     '+'
 
     Args:
@@ -430,22 +360,6 @@ def neutral(op: str, ctype: str) -> str:
     >>> neutral("*", "double"), neutral("+", "int"), neutral("min", "short"), neutral("max", "unsigned")
     ('1.0', '0', '32767', '0')
     """
-    real = ctype in {"float", "double"}
     if op in {"min", "max"}:
-        low, high = _limits(ctype)
-        return high if op == "min" else low
-    return {"+": "0", "*": "1"}[op] + (".0" if real else "")
-
-
-def _limits(ctype: str) -> tuple[str, str]:
-    """The least and the greatest number of a type of C, CUDA or OpenCL, as C text."""
-    if ctype in {"float", "double"}:
-        limit = "FLT_MAX" if ctype == "float" else "DBL_MAX"
-        return f"(-{limit})", limit
-    words = ctype.removeprefix("u").split()
-    sizes = {"char": 8, "short": 16, "long": 64, "int64_t": 64, "size_t": 64}
-    bits = next((sizes[word] for word in words if word in sizes), 32)
-    if ctype.startswith("u") or ctype == "size_t":
-        return "0", f"{2**bits - 1}{'ul' if bits == 64 else 'u'}"
-    suffix = "l" if bits == 64 else ""
-    return f"(-{2 ** (bits - 1) - 1}{suffix} - 1)", f"{2 ** (bits - 1) - 1}{suffix}"
+        return limits(ctype)[op == "min"]
+    return {"+": "0", "*": "1"}[op] + (".0" if ctype in REAL_TYPES else "")

@@ -1,8 +1,10 @@
-"""What expressions of a loop nest are worth where names are known: C's arithmetic on literals."""
+"""What expressions of a loop nest are worth where names are known, and of which type: C's arithmetic."""
 
 from collections.abc import Callable, Mapping
 
-from tilewright.programs.loops.nest import REAL_TYPES, Binary, Call, Choose, Convert, Expr, Name, Num, Unary
+from tilewright.programs.loops.math import MATH_FUNCTIONS
+from tilewright.programs.loops.nest import Binary, Call, Choose, Convert, Expr, Item, Name, Num, Unary
+from tilewright.programs.loops.types import INTEGER_TYPES, REAL_TYPES, bytes_of, common, is_unsigned, promoted
 
 
 def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None:  # noqa: PLR0911
@@ -34,6 +36,60 @@ def evaluate(expr: Expr, known: Mapping[str, int | float]) -> int | float | None
             a, b = evaluate(left, known), evaluate(right, known)
             return None if a is None or b is None else (min if function == "min" else max)(a, b)
     return None
+
+
+def type_of(expr: Expr, types: Mapping[str, str]) -> str | None:  # noqa: PLR0911
+    """Return the type in which C computes an expression, or None where it is not known.
+
+    >>> type_of(Binary("*", Name("k"), Num("0.5")), {"k": "int"})
+    'double'
+    >>> type_of(Binary("-", Name("n"), Num("1")), {"n": "size_t"})
+    'size_t'
+    """
+    match expr:
+        case Num(text):
+            return _literal_type(text)
+        case Name(name) | Item(name, _):
+            return types.get(name)
+        case Convert(ctype, _):
+            return ctype
+        case Unary("!", _) | Binary("<" | "<=" | ">" | ">=" | "==" | "!=" | "&&" | "||", _, _):
+            return "int"
+        case Unary(_, operand):
+            return promoted(type_of(operand, types))
+        case Binary("<<" | ">>", left, _):
+            return promoted(type_of(left, types))
+        case Binary(_, left, right) | Choose(_, left, right) | Call("min" | "max", (left, right)):
+            return common(type_of(left, types), type_of(right, types))
+        case Call("abs", _):
+            return "int"
+        case Call(function, _):
+            return "float" if function.endswith("f") and function.removesuffix("f") in MATH_FUNCTIONS else "double"
+    return None
+
+
+def _literal_type(text: str) -> str | None:
+    """Return the first type that holds a literal, of those that its form allows (C11, 6.4.4.1)."""
+    value, plain = literal(text), text.lower()
+    if value is None:
+        return None
+    if not isinstance(value, int):
+        return "float" if plain.endswith("f") else "double"
+    digits = plain.rstrip("ul")
+    suffix = plain[len(digits) :]
+    decimal = digits == "0" or digits[0] != "0"
+    for ctype in ("int", "unsigned", "long", "size_t")[2 if "l" in suffix else 0 :]:
+        unsigned = is_unsigned(ctype)
+        # A literal is without a sign where it says so, or where it is not decimal and fits no other type.
+        allowed = unsigned if "u" in suffix else not (unsigned and decimal)
+        if allowed and value < 2 ** (8 * bytes_of(ctype) - (not unsigned)):
+            return ctype
+    return None
+
+
+def whole(expr: Expr, types: Mapping[str, str]) -> bool:
+    """Whether C surely computes an expression in whole numbers."""
+    return type_of(expr, types) in INTEGER_TYPES
 
 
 def literal(text: str) -> int | float | None:

@@ -19,7 +19,6 @@ from tilewright.frontends.annotated.evaluate import Plain, formula
 from tilewright.frontends.annotated.file import InputFiles, LoopRegion, Site, read_input_files, sibling
 from tilewright.frontends.annotated.spec import TuningSpec, Variable
 from tilewright.programs.loops.nest import (
-    REAL_TYPES,
     Assign,
     Block,
     Declare,
@@ -36,9 +35,10 @@ from tilewright.programs.loops.nest import (
     written,
 )
 from tilewright.programs.loops.scalars import exposed, inline_temporaries, localise, subscripts
+from tilewright.programs.loops.types import ELEMENTS, REAL_TYPES
 from tilewright.programs.loops.values import evaluate
 from tilewright.runtime.host import available_bytes
-from tilewright.runtime.loops import DTYPES, Input
+from tilewright.runtime.loops import Input
 from tilewright.runtime.toolchains.build_command import parse_build_command, substitute, unknown_parameters
 from tilewright.verbs.annotated.types import file_value, region_types, scalars
 
@@ -226,7 +226,7 @@ def _input(each: Variable, names: Mapping[str, Plain]) -> Input:
         init = _number(each.init.value(names), each.name)
     if init == "random" and not extents:
         init = 0.75 if each.ctype in REAL_TYPES else 1
-    return Input(name=each.name, dtype=DTYPES[each.ctype], extents=extents, init=init)
+    return Input(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=init)
 
 
 def _extent(value: Plain, name: str) -> int:
@@ -249,7 +249,9 @@ def _declared_input(each: Declare, known: Mapping[str, int]) -> Input:
         value = evaluate(dim, known)
         extents.append(_extent(value if value is not None else 0, each.name))
     init = 0 if each.value is None or isinstance(each.value, tuple) else evaluate(each.value, known)
-    return Input(name=each.name, dtype=DTYPES[each.ctype], extents=tuple(extents), init=init if init is not None else 0)
+    return Input(
+        name=each.name, dtype=ELEMENTS[each.ctype], extents=tuple(extents), init=init if init is not None else 0
+    )
 
 
 def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
@@ -323,7 +325,7 @@ def _live(site: Site, old: Stmt, types: Mapping[str, str], taken: set[str], resu
                 f"give it one in input_params or input_vars, such as decl int {name} = 100;",
             )
         init: Any = "random" if value is None else value
-        found.append(Input(name=name, dtype=DTYPES[types[name]], init=init))
+        found.append(Input(name=name, dtype=ELEMENTS[types[name]], init=init))
     return found
 
 

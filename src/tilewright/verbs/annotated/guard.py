@@ -26,13 +26,12 @@ from tilewright.programs.loops.nest import (
     used,
     written,
 )
+from tilewright.programs.loops.types import ELEMENTS
 from tilewright.verbs.annotated.case import Case, prepared, setting_of, threaded
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _SUM = re.compile(r"[\w\s*+()-]+")
 _ANY = "any"
-_SAME = {"int32_t": "int", "unsigned": "int", "int64_t": "long", "long long": "long", "size_t": "long"}
-"""Types through which C allows one array to be read and written, signs apart, each by one of their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +138,15 @@ def _visible(case: Case) -> set[str]:
 
 
 def _classes(found: Iterable[str], types: Mapping[str, str]) -> dict[str, str]:
-    """Return what stands for the types of arrays: one for all, where one of them is of char or of an unknown type."""
+    """Return what stands for the types of arrays: one for all, where one of them is of char or of an unknown type.
+
+    C allows one array to be read and written through types that differ in their names and signs alone.
+    """
     own = {name: types.get(name, "char") for name in found}
-    return {name: _ANY if "char" in own.values() else _SAME.get(ctype, ctype) for name, ctype in own.items()}
+    return {
+        name: _ANY if "char" in own.values() else ELEMENTS.get(ctype, ctype).removeprefix("u")
+        for name, ctype in own.items()
+    }
 
 
 def _scalars(stmt: Stmt) -> set[str]:

@@ -6,8 +6,6 @@ from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.file import Site
 from tilewright.programs.loops.nest import (
-    INTEGER_TYPES,
-    REAL_TYPES,
     Assign,
     Declare,
     Expr,
@@ -19,6 +17,7 @@ from tilewright.programs.loops.nest import (
     statements,
     walk,
 )
+from tilewright.programs.loops.types import INTEGER_TYPES, REAL_TYPES
 from tilewright.programs.loops.values import evaluate
 
 
