@@ -1,6 +1,6 @@
 """The law: every kernel computes what the reference computes, whatever the program, boundary, size and tiling.
 
-``TILEWRIGHT_LAWS_SEED`` replaces both seeds, ``TILEWRIGHT_LAWS_CASE`` picks one case of it; a failure prints both, and
+``TILEWRIGHT_LAWS_SEED`` replaces the seeds, ``TILEWRIGHT_LAWS_CASE`` picks one case of it; a failure prints both, and
 the case as Python text.
 """
 

@@ -1,7 +1,7 @@
 """The law for streaming tiles: they compute what the reference computes, whatever the program, boundary and sizes.
 
 Streaming kernels bring their own memory, so these cases run through the package's own run time, on poisoned buffers.
-``TILEWRIGHT_LAWS_SEED`` replaces both seeds; a failure prints the seed, the case and its tiling.
+``TILEWRIGHT_LAWS_SEED`` replaces the seeds; a failure prints the seed, the case and its tiling.
 """
 
 import random

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.codegen.gpu.emit import made
 from tilewright.costs import time as time_model
@@ -117,8 +118,7 @@ def test_what_a_block_may_have_is_kept_to():
         assert time_model.predict(problem, each.tiling, poor).tile_shared_bytes <= 4096
 
 
-@pytest.mark.parametrize("name", ["wave2d", "fdtd2d", "wave3d", "j3d7pt"])
-@pytest.mark.parametrize("machine", ["h100", "gtx980"])
+@pytest.mark.parametrize(("name", "machine"), covering(["wave2d", "fdtd2d", "wave3d", "j3d7pt"], ["h100", "gtx980"]))
 def test_every_default_has_kernels_that_fit(name, machine):
     known, where = program(name), files.load(machine)
     for dtype, shapes in KINDS:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright import waves
 from tilewright.base.errors import ArrayError, UsageError
@@ -10,8 +11,10 @@ OPTIONS = {"time": 0.2, "time_step": 0.001, "frequency": 15.0, "space_order": 4,
 SOURCE, RECEIVERS = (33.0, 120.0), [(20.0, 10.0 * i + 5.0) for i in range(2, 20)]
 
 
-@pytest.mark.parametrize("layers", [waves.Sponge(6), ((None, waves.Sponge(4)), None), waves.CPML(5)])
-@pytest.mark.parametrize("interpolation", ["linear", "sinc"])
+@pytest.mark.parametrize(
+    ("layers", "interpolation"),
+    covering([waves.Sponge(6), ((None, waves.Sponge(4)), None), waves.CPML(5)], ["linear", "sinc"]),
+)
 def test_the_gradient_is_the_slope_of_the_misfit(layers, interpolation):
     draw = np.random.default_rng(1)
     speeds = draw.uniform(1900.0, 2100.0, (22, 24))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering, some
 
 from tilewright import waves
 from tilewright.waves.layers import memory_along
@@ -34,7 +35,7 @@ def test_waves_at_normal_incidence_come_back_below_60_decibels(parts):
     assert returned(record(waves.CPML(20)), free, wall)[0] < -60
 
 
-@pytest.mark.parametrize("parts", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("parts", some(list(MODELS.values()), 2), ids=MODELS)
 def test_waves_at_60_degrees_come_back_below_40_decibels(parts):
     depth, time = 20, 0.45
     away = round(2 * depth * np.tan(np.radians(60)))
@@ -51,7 +52,7 @@ def test_waves_at_60_degrees_come_back_below_40_decibels(parts):
     assert all(each > -40 for each in returned(record(waves.Sponge(20)), free, wall))
 
 
-@pytest.mark.parametrize("parts", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("parts", some(list(MODELS.values())[::-1], 1), ids=list(MODELS)[::-1])
 def test_nothing_grows_in_the_layers(parts):
     model = waves.Model(np.full((30, 34), SPEED), CELL, **parts)
     made = waves.shot(model, (60.0, 70.0), [(50.0, 100.0)], time=3.0, frequency=25.0, layers=waves.CPML(10))
@@ -60,8 +61,9 @@ def test_nothing_grows_in_the_layers(parts):
         assert late < 2e-3 * np.abs(traces).max()
 
 
-@pytest.mark.parametrize("tiling", ["none", "skewed:t=4,s=16x16", "overlapped:t=3,s=16x32"])
-@pytest.mark.parametrize("parts", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(
+    ("parts", "tiling"), covering(list(MODELS.values()), ["none", "skewed:t=4,s=16x16", "overlapped:t=3,s=16x32"])
+)
 def test_traces_do_not_depend_on_the_tiling(parts, tiling):
     model = waves.Model(np.full((24, 26), SPEED), CELL, **parts)
     given = {"time": 0.08, "frequency": 40.0, "dtype": "float64", "space_order": 4}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright import waves
@@ -133,8 +134,7 @@ def test_every_side_has_a_layer_of_its_own():
     assert made.wavefield("u").shape == (20, 24)
 
 
-@pytest.mark.parametrize("order", [2, 8, 16])
-@pytest.mark.parametrize("parts", [{}, {"density": 2000.0}])
+@pytest.mark.parametrize(("order", "parts"), covering([2, 8, 16], [{}, {"density": 2000.0}]))
 def test_the_longest_step_is_the_longest(order, parts):
     model = even((40, 44), 10.0, **parts)
     step = waves.longest_step(model, order)

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from tests.runtime.interpreted import inputs, loaded, run, source_of, verify
+from tests.sampling import covering, some
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
@@ -44,7 +45,7 @@ def small(name, dtype="float32", boundary="fixed", levels=2):
     return problem, catalogue.complete(problem, Tiling(family="streaming", time=levels, space=space, threads=threads))
 
 
-@pytest.mark.parametrize("name", LIGHT)
+@pytest.mark.parametrize("name", some([*LIGHT[::2], *LIGHT[1::2]], len(LIGHT[::2])))
 def test_the_catalogue_runs_without_races_and_inside_its_arrays(device, capfd, name):
     verify(device, capfd, *small(name))
 
@@ -80,19 +81,31 @@ def test_any_threads(device, capfd, threads):
     verify(device, capfd, problem, dataclasses.replace(tiling, threads=shape), strict=True)
 
 
-@pytest.mark.parametrize(("space", "threads"), [((6, 10), (1, 4)), ((6, 8), (1, 4)), ((5, 3), (1, 9))])
-@pytest.mark.parametrize("name", ["j2d5pt", "box2d2r", "fdtd2d", "wave2d", "heat2d_var"])
-def test_any_number_of_cells_of_a_thread(device, capfd, name, space, threads):
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    covering(
+        ["j2d5pt", "box2d2r", "fdtd2d", "wave2d", "heat2d_var"],
+        [((6, 10), (1, 4)), ((6, 8), (1, 4)), ((5, 3), (1, 9))],
+    ),
+)
+def test_any_number_of_cells_of_a_thread(device, capfd, name, shape):
     """Rims that are all of a thread's cells, some of them, or those of threads further away."""
+    space, threads = shape
     problem, tiling = small(name)
     tiling = dataclasses.replace(tiling, space=space, threads=threads)
     for width in (31, 32):
         verify(device, capfd, dataclasses.replace(problem, shape=(17, width)), tiling, strict=True)
 
 
-@pytest.mark.parametrize(("space", "threads"), [((3, 6, 6), (1, 3, 3)), ((3, 4, 4), (1, 4, 4)), ((4, 2, 9), (1, 2, 5))])
-@pytest.mark.parametrize("name", ["j3d7pt", "j3d27pt", "wave3d"])
-def test_any_box_of_cells_of_a_thread(device, capfd, name, space, threads):
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    covering(
+        ["j3d7pt", "j3d27pt", "wave3d"],
+        [((3, 6, 6), (1, 3, 3)), ((3, 4, 4), (1, 4, 4)), ((4, 2, 9), (1, 2, 5))],
+    ),
+)
+def test_any_box_of_cells_of_a_thread(device, capfd, name, shape):
+    space, threads = shape
     problem, tiling = small(name, levels=2)
     tiling = dataclasses.replace(tiling, space=space, threads=threads)
     verify(device, capfd, dataclasses.replace(problem, shape=(9, 13, 16), steps=4), tiling, strict=True)

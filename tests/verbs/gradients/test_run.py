@@ -121,8 +121,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("boundary", ["fixed", "reflect"])
+@pytest.mark.parametrize(("name", "boundary"), covering(list(FAMILIES), ["fixed", "reflect"]))
 def test_an_adjoint_runs_under_every_family(private_folders, name, boundary):
     found = adjoint_of(as_program(name), boundary)
     program, shape, draw = found.program, SHAPES[as_program(name).rank], np.random.default_rng(1)

@@ -54,7 +54,7 @@ def _by_hand(program, arrays, axes, **options):
     return [np.stack(each) for each in zip(*found, strict=True)]
 
 
-@pytest.mark.parametrize(("case", "boundary"), covering(list(CASES), BOUNDARIES, times=2))
+@pytest.mark.parametrize(("case", "boundary"), covering(list(CASES), BOUNDARIES))
 def test_every_grid_is_computed_as_a_run_of_its_own(private_folders, case, boundary):
     threads = 1 + (list(CASES).index(case) + BOUNDARIES.index(boundary)) % 3
     program, shape, axes = CASES[case]

@@ -106,9 +106,9 @@ def test_a_wave_goes_on_bit_by_bit(rank, tiling, boundary):
     same(got, (exact(chosen, (pair,), 13, boundary), exact(chosen, (pair,), 12, boundary)))
 
 
-@pytest.mark.parametrize("backend", ["c", "numpy"])
 @pytest.mark.parametrize(
-    "tiling", [None, "none", "streaming:t=4,s=20x32", "overlapped:t=4,s=16x32", "hybrid:t=6,s=5x37"]
+    ("tiling", "backend"),
+    covering(["streaming:t=4,s=20x32", None, "none", "overlapped:t=4,s=16x32", "hybrid:t=6,s=5x37"], ["c", "numpy"]),
 )
 def test_fields_of_two_and_three_levels(tiling, backend):
     u, v, (k,) = arrays((40, 70), 3), arrays((40, 70), 2, 1), arrays((40, 70), 1, 2)
