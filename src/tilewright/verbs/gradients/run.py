@@ -207,18 +207,18 @@ class DifferentiatedRun:
             found = joined(split, session.newest, worth)
             if recurrent is not None:
                 before = {name: (session.newest(name, 1),) for name in bars}
-                found |= self._older(recurrent, {**inputs.arrays, **before})
+                found |= self._older(recurrent, replace(inputs, arrays={**inputs.arrays, **before}))
             return found
         finally:
             session.close()
 
-    def _older(self, recurrent: Recurrent, arrays: Mapping[str, Sequence[Array]]) -> dict[str, Array]:
+    def _older(self, recurrent: Recurrent, inputs: Inputs) -> dict[str, Array]:
         """Return what older versions are worth."""
         program = recurrent.older
-        given = {name: arrays.get(name, (self._nothing,)) for name in program.fields}
+        arrays = {name: inputs.arrays.get(name, (self._nothing,)) for name in program.fields}
+        scalars = {name: inputs.scalars[name] for name in program.scalars}
         problem = make_problem(program, self.problem.shape, 1, self.problem.dtype, recurrent.boundary)
-        scalars = {name: self.scalars[name] for name in program.scalars}
-        computed = self._computed(problem, Inputs(arrays=given, scalars=scalars), 1)
+        computed = self._computed(problem, Inputs(arrays=arrays, scalars=scalars), 1)
         return {field: levels[0] for field, levels in computed.items()}
 
     def _segment(self, back: "_StepsBack | BandsBack", state: State, begin: int, length: int, slots: int) -> None:
