@@ -33,8 +33,8 @@ State = dict[str, tuple[Array, ...]]
 
 
 _BAND = 64
-"""Steps whose states are all in memory where more would fit: no tile is so high that more would make it faster, and
-every further state is memory that is touched for the first time."""
+"""Steps whose states are all in memory where more would fit, a rule of thumb that nobody has measured: every further
+state is memory that is touched for the first time."""
 
 
 class DifferentiatedRun:
