@@ -43,6 +43,8 @@ class Adjoint:
             values are worth with these.
         split: A program with the same results, whose statements update some cells each in place of testing where a cell
             lies. None where there is nothing to test.
+        recurrent: For steps that depend on no state, of fields with two time levels, a program that reads two versions
+            of what these are worth in place of handing on what the older one is. None where there is none.
         steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
             beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
     """
@@ -58,6 +60,7 @@ class Adjoint:
     kept: dict[str, str]
     stages: dict[str, str]
     split: "Split | None" = None
+    recurrent: "Recurrent | None" = None
     steady: "Steady | None" = None
 
     def worth(self, field: str, level: int = 0) -> str:
@@ -69,6 +72,21 @@ class Adjoint:
         """Names of fields of forward states that are other ones in every step."""
         updated = self.forward.updated
         return tuple(name for name, (field, _) in self.states.items() if field in updated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrent:
+    """An adjoint that reads two versions of what fields are worth; the older ones are worth nothing at first.
+
+    Attributes:
+        split: What one step backwards computes.
+        older: What older versions are worth after a last step, from what the newest ones were worth before it.
+        boundary: The boundaries that ``older`` is run under, by field.
+    """
+
+    split: "Split"
+    older: Program
+    boundary: BoundarySpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +178,7 @@ class _Maker:
         self.positions: dict[int, str] = {}
         self.extents: dict[int, str] = {}
         self.stage: dict[str, str] = {}
+        self.age = 0
         self.wrapped = self._wrapped()
         self.even = tuple(self._is_even(axis) for axis in range(program.rank))
 
@@ -220,7 +239,8 @@ class _Maker:
             sums=sums,
             kept=kept,
             stages={field: name for field, name in self.stage.items() if field in program.updated},
-            split=self._split(values),
+            split=self._split(values, remembers=False),
+            recurrent=self._recurrent(values),
             steady=self._steady(made) if kept or sums else None,
         )
 
@@ -262,7 +282,33 @@ class _Maker:
         older = level + 1 < self.program.history(field)
         return _plus(self._read(_worth(field, level + 1)), total) if older else total
 
-    def _split(self, values: Mapping[str, Value]) -> Split | None:
+    def _remembered(self, field: str) -> Value:
+        """The newest of two versions: what the older one is worth is that of the last step's reads of it."""
+        total = self._gathered(field, 0, self.program.statements)
+        self.age = 1
+        older = self._gathered(field, -1, self.program.statements)
+        self.age = 0
+        return _plus(older, total)
+
+    def _recurrent(self, values: Mapping[str, Value]) -> Recurrent | None:
+        """Return the program that reads two versions, if all fields have two levels, and steps depend on no state."""
+        program = self.program
+        if any(program.history(field) != 2 for field in program.updated) or self.wanted:
+            return None
+        split = self._split(values, remembers=True)
+        if split is None or any(
+            self.states[name][0] in program.updated for name in self.states if name in split.program.fields
+        ):
+            return None
+        older = {
+            name: self._as_state(name, self._gathered(field, -1, program.statements))
+            for field in program.updated
+            for name in [_worth(field, 1)]
+        }
+        made = stencil(f"{program.name}-adjoint-older", program.rank, older, summary="what older versions are worth")
+        return Recurrent(split=split, older=made, boundary={name: self._side(name) for name in made.fields})
+
+    def _split(self, values: Mapping[str, Value], *, remembers: bool) -> Split | None:
         """Return the program by regions of cells, if cells are told apart and no stage reads them."""
         if self.stage:
             return None
@@ -272,8 +318,10 @@ class _Maker:
             margins = self.problem.margins(statement)
             if not any(map(any, margins)):
                 continue
-            total = self._handed(field, 0)
+            total = self._remembered(field) if remembers else self._handed(field, 0)
             chosen[_worth(field)] = total
+            if remembers:
+                del chosen[_worth(field, 1)]
             regions[_worth(field)] = tuple((low, -high) for low, high in margins)
             del chosen[f"{field}_rim"]
             slabs = {f"{field}_rim{number}": slab for number, slab in enumerate(_slabs(margins))}
@@ -284,7 +332,7 @@ class _Maker:
         if not rims:
             return None
         found = stencil(
-            f"{self.program.name}-adjoint-split",
+            f"{self.program.name}-adjoint-{'recurrent' if remembers else 'split'}",
             self.program.rank,
             {name: self._as_state(name, value) for name, value in chosen.items()},
             summary=f"what a step of {self.program.name} is worth, by regions of cells",
@@ -436,7 +484,8 @@ class _Maker:
         if slope is None:
             return Value(Const(0.0))
         field = statement.field
-        worth = self._now(_worth(field), distance, field=field)
+        now = self._now(_worth(field), distance, field=field)
+        worth = self._read(_worth(field), distance, -self.age) if self.age else now
         one = isinstance(slope.op, Const) and slope.op.value == 1
         term = worth if one else slope * worth
         if is_smooth(slope):

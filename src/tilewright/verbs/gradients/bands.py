@@ -5,10 +5,10 @@ run, and the kernel of the adjoint goes through them from the end, so that no st
 time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tilewright.programs.stencil.adjoint import Adjoint
+from tilewright.programs.stencil.adjoint import Adjoint, Split
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.session import Inputs, Session
@@ -33,6 +33,25 @@ def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int)
     most = max(problem.program.history(field) for field in problem.program.updated)
     forward = replace(problem, steps=steps, kept=steps + most)
     return forward, replace(back, steps=steps, series=adjoint.changing)
+
+
+def joined(split: Split, newest: Callable[[str], Array], worth: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what everything is worth, that of each side's kept cells put together.
+
+    Args:
+        split: The adjoint by regions.
+        newest: Shows what a field holds after its last step.
+        worth: What kept cells were worth before, by the fields that sum it.
+    """
+    parts = {name for names in split.rims.values() for name in names}
+    found = {name: newest(name).copy() for name in split.program.updated if name not in parts}
+    for rim, names in split.rims.items():
+        total = found[rim] = worth[rim].copy()
+        for name in names:
+            spans = split.regions[name]
+            box = tuple(slice(low, high or None) for low, high in spans)
+            total[box] += newest(name)[box]
+    return found
 
 
 class BandsBack:
@@ -82,14 +101,8 @@ class BandsBack:
 
     def results(self) -> dict[str, Array]:
         """Return what everything is worth."""
-        rims = {} if self._adjoint.split is None else self._adjoint.split.rims
-        slabs = {name for names in rims.values() for name in names}
-        found = {
-            name: self._back.newest(name).copy() for name in self._problems[1].program.updated if name not in slabs
-        }
-        for rim, names in rims.items():
-            found[rim] = sum((self._back.newest(name) for name in names), start=self._rims[rim])
-        return found
+        split = self._adjoint.split
+        return self._back.results() if split is None else joined(split, self._back.newest, self._rims)
 
     def close(self) -> None:
         """Hand the memory back."""

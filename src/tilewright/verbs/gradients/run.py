@@ -12,17 +12,18 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
-from tilewright.programs.stencil.adjoint import Split, adjoint_of
+from tilewright.programs.stencil.adjoint import Recurrent, Split, adjoint_of
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
+from tilewright.runtime.memory import frame
 from tilewright.runtime.points import PointData, Sources
 from tilewright.runtime.session import Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
-from tilewright.verbs.gradients.bands import BandsBack, band_problems
+from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
@@ -32,8 +33,8 @@ State = dict[str, tuple[Array, ...]]
 
 
 _BAND = 64
-"""Steps whose states are all in memory where more would fit: no tile is so high that more would make it faster, and
-every further state is memory that is touched for the first time."""
+"""Steps whose states are all in memory where more would fit, a rule of thumb that nobody has measured: every further
+state is memory that is touched for the first time."""
 
 
 class DifferentiatedRun:
@@ -94,8 +95,9 @@ class DifferentiatedRun:
             missing = self.program.history(field) - len(versions)
             levels = [np.asarray(each, self.problem.dtype) for each in (*versions, *[versions[-1]] * missing)]
             if field in self.adjoint.kept:
-                _, edge = self._split(field, levels[0])
-                levels[1:] = [self._split(field, each)[0] + edge for each in levels[1:]]
+                levels[1:] = [each.copy() for each in levels[1:]]
+                for older, slab in itertools.product(levels[1:], self._edges(field)):
+                    older[slab] = levels[0][slab]
             state[field] = tuple(levels)
         return state
 
@@ -147,6 +149,9 @@ class DifferentiatedRun:
 
     def _at_once(self, worth: dict[str, Array], steps: int) -> dict[str, Array]:
         """Take back steps that depend on no state, in time tiles."""
+        if self.adjoint.split is not None and not self.adjoint.sums and not self._target.on_device:
+            recurrent = self.adjoint.recurrent
+            return self._by_regions(worth, steps, self.adjoint.split if recurrent is None else recurrent.split)
         steady = self.adjoint.steady
         if steady is None:
             return self._back(worth, steps)
@@ -188,6 +193,33 @@ class DifferentiatedRun:
             return None
         inputs = self.inputs_back(worth, {}, whole.program)
         return BandsBack(self.adjoint, problems, (forward, back), inputs, worth, self._threads)
+
+    def _by_regions(self, worth: Mapping[str, Array], steps: int, split: Split) -> dict[str, Array]:
+        """Take back steps that depend on no state, what edges are worth summed in slabs."""
+        problem = self._same(_split(replace(self._whole, steps=steps), split))
+        inputs, recurrent = self.inputs_back(worth, {}, split.program), self.adjoint.recurrent
+        if recurrent is not None:
+            bars = [self.adjoint.worth(field) for field in self.program.updated]
+            inputs = replace(inputs, arrays={**inputs.arrays, **{name: (worth[name], self._nothing) for name in bars}})
+        session = self._kernel(problem).start(problem, inputs, self._threads)
+        try:
+            session.advance(steps)
+            found = joined(split, session.newest, worth)
+            if recurrent is not None:
+                before = {name: (session.newest(name, 1),) for name in bars}
+                found |= self._older(recurrent, replace(inputs, arrays={**inputs.arrays, **before}))
+            return found
+        finally:
+            session.close()
+
+    def _older(self, recurrent: Recurrent, inputs: Inputs) -> dict[str, Array]:
+        """Return what older versions are worth."""
+        program = recurrent.older
+        arrays = {name: inputs.arrays.get(name, (self._nothing,)) for name in program.fields}
+        scalars = {name: inputs.scalars[name] for name in program.scalars}
+        problem = make_problem(program, self.problem.shape, 1, self.problem.dtype, recurrent.boundary)
+        computed = self._computed(problem, Inputs(arrays=arrays, scalars=scalars), 1)
+        return {field: levels[0] for field, levels in computed.items()}
 
     def _segment(self, back: "_StepsBack | BandsBack", state: State, begin: int, length: int, slots: int) -> None:
         """Take back some steps that begin with a state, with so many states in memory."""
@@ -317,16 +349,16 @@ class DifferentiatedRun:
                 raise ArrayError(f"the cotangent of {field!r} is real, as the result is, got {array.dtype}")
             worth[self.adjoint.worth(field)] = values = array.astype(self.problem.dtype)
             if field in self.adjoint.kept:
-                worth[self.adjoint.worth(field)], worth[self.adjoint.kept[field]] = self._split(field, values)
+                edges = worth[self.adjoint.kept[field]] = zeros_of(self.problem)
+                for slab in self._edges(field):
+                    edges[slab] = values[slab]
+                    values[slab] = 0.0
         return worth
 
-    def _split(self, field: str, array: Array) -> tuple[Array, Array]:
-        """Split values into those of cells that steps update, and those of the others."""
+    def _edges(self, field: str) -> list[tuple[slice, ...]]:
+        """Return the slabs of cells that no step updates."""
         statement = next(each for each in self.program.statements if each.field == field)
-        box = tuple(slice(*span) for span in self.problem.update_box(statement))
-        inside = np.zeros_like(array)
-        inside[box] = array[box]
-        return inside, array - inside
+        return frame(self.problem.shape, self.problem.update_box(statement))
 
     def levels(self, worth: Mapping[str, Array], field: str) -> list[Array]:
         """Return what the versions of an updated field are worth that a run began with, newest first.
@@ -335,10 +367,12 @@ class DifferentiatedRun:
         """
         levels = [worth[self.adjoint.worth(field, level)] for level in range(self.program.history(field))]
         if field in self.adjoint.kept:
-            levels[0] = levels[0] + worth[self.adjoint.kept[field]]
-            for level in range(1, len(levels)):
-                levels[level], outside = self._split(field, levels[level])
-                levels[0] = levels[0] + outside
+            levels = [each.copy() for each in levels]
+            for slab in self._edges(field):
+                levels[0][slab] += worth[self.adjoint.kept[field]][slab]
+                for older in levels[1:]:
+                    levels[0][slab] += older[slab]
+                    older[slab] = 0.0
         return levels
 
 

@@ -192,7 +192,8 @@ def _gradients(
         if field in run.program.updated:
             levels = run.levels({name: worth.get(name, zeros) for name in adjoint.program.updated}, field)
             count = len(array) if isinstance(array, tuple) else 1
-            levels = [*levels[: count - 1], np.sum(levels[count - 1 :], axis=0)]
+            rest = levels[count - 1 :]
+            levels = [*levels[: count - 1], rest[0] if len(rest) == 1 else np.sum(rest, axis=0)]
             found = tuple(like(each, array) for each in levels)
             of_arrays.append(found if isinstance(array, tuple) else found[0])
         elif field in adjoint.sums:
