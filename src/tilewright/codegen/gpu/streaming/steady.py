@@ -262,7 +262,8 @@ def _fetch(plan: GpuStreamingContext, field: str, age: int, *, edge: bool) -> tu
     loads: list[ir.Stmt] = []
     for number, cell in enumerate(_cells(plan)):
         line = ir.Var(_name("line", cell[:-1]) if cell[:-1] else "line", ir.const_pointer(site.dtype))
-        base, column = _beside(plan, "from", field, age, cell), ir.Int(cell[-1])
+        base = _beside(plan, "from", field, age, cell)
+        column: ir.Expr = ir.Int(cell[-1])
         if edge:
             base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=True))
             column = _clamped(ir.add(_at(site.rank - 1), cell[-1]), site.rank - 1)
