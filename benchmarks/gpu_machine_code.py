@@ -92,8 +92,8 @@ def ranked(problem: Problem, machine: Machine) -> dict[str, Any]:
     """Return how the analytic model's first of ten fares against the best of them by machine code."""
     plan = tw.tune(
         problem.program,
-        problem.shape,
-        problem.steps,
+        shape=problem.shape,
+        steps=problem.steps,
         dtype=problem.dtype,
         backend="cuda",
         machine=machine,
@@ -101,9 +101,9 @@ def ranked(problem: Problem, machine: Machine) -> dict[str, Any]:
         candidates=10,
     )
     bounds = {
-        str(each.tiling): each.bound_seconds for each in plan.tried if each.outcome is None and each.bound_seconds
+        str(each.tiling): each.bound_seconds for each in plan.candidates if each.outcome is None and each.bound_seconds
     }
-    first = min((each for each in plan.tried if each.outcome is None), key=lambda each: each.predicted_seconds)
+    first = min((each for each in plan.candidates if each.outcome is None), key=lambda each: each.predicted_seconds)
     best = min(bounds, key=lambda name: bounds[name])
     return {
         "program": problem.program.name,

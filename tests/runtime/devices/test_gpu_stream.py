@@ -56,6 +56,16 @@ def test_wide_boxes_run_without_races_and_inside_their_arrays(device, capfd, nam
     verify(device, capfd, *small(name))
 
 
+@pytest.mark.parametrize("boundary", ["fixed", "mirror"])
+def test_planes_of_a_box_add_their_shares_to_several_results(device, capfd, boundary):
+    problem = make_problem(program("j3d27pt"), (9, 11, 15), 3, boundary=boundary)
+    tiling = catalogue.complete(problem, parse("streaming:t=2,s=5x4x4,threads=1x4x4"))
+    text = source_of(problem, tiling, "opencl").text
+    assert "sum0_" in text
+    assert "rim0_" not in text
+    verify(device, capfd, problem, tiling)
+
+
 @pytest.mark.parametrize("boundary", ["constant", "nearest", "reflect", "mirror"])
 @pytest.mark.parametrize("name", ["box2d1r", "fdtd2d", "wave2d", "star3d1r"])
 def test_boundaries_bit_for_bit(device, capfd, name, boundary):

@@ -15,7 +15,6 @@ the arithmetic of a cell from below, as in every model here. This is our own; no
 leaves out: clock changes, the code's way through the instruction cache, and bands shorter than a tiling's levels.
 """
 
-import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -214,8 +213,8 @@ def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tup
     found = []
     for time, *rest in unique.T.tolist():
         own, counts = tuple(rest[: len(cells)]), tuple(rest[len(cells) :])
-        rims, kept, volume = foot.rims(own), foot.kept(time), math.prod(own)
-        registers = sum(n * rims.rows * (volume + more) for n, more in zip(kept, rims.again, strict=True))
+        rims, kept = foot.rims(own), foot.kept(time)
+        registers = sum(n * each for n, each in zip(kept, rims.held, strict=True)) + rims.passing
         near = sum(n * len(field) for n, field in zip(kept, rims.ages, strict=True))
         published = sum(n * len(field) for n, field in zip(kept, rims.published, strict=True))
         found.append((rims.rows, registers, rims.values(kept, counts), near, published))

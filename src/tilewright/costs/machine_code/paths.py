@@ -2,13 +2,16 @@
 
 Loops are the natural loops of back edges (Aho et al., "Compilers", section 9.6.6). Of every loop the path from its head
 to its back edge with the most arithmetic and accesses is taken, of equal ones the shorter; the steady loop is the one
-whose path has the most arithmetic.
+whose path has the most arithmetic. A kernel may have one loop in several forms, inside the grid and at its edges: of
+those with nearly the same arithmetic the shortest is the steady one.
 """
 
 from tilewright.costs.machine_code.listing import Code, Instruction
 
 _WORK = {"fp32", "fp64", "stg", "ldg", "sts"}
 _ARITHMETIC = {"fp32", "fp64"}
+_ALIKE = 0.95
+"""Share of the most arithmetic from which on a loop is another form of the same one."""
 
 
 class Path:
@@ -49,21 +52,19 @@ def steady(code: Code, *, loops: bool = True) -> Path:
     for place, targets in enumerate(after):
         for target in targets:
             before[target].append(place)
-    best: tuple[tuple[int, int], Path] | None = None
+    found: list[Path] = []
     for tail, targets in enumerate(after if loops else ()):
         for head in targets:
             if head > tail or not code.instructions[tail].target:
                 continue
             body = _natural(before, head, tail)
             places = _heaviest(code, after, body, head, {tail})
-            if not places:
-                continue
-            path = Path(code, places, len(body), loops=True)
-            rank = (path.count(*_ARITHMETIC), -len(body))
-            if path.count(*_ARITHMETIC) and (best is None or rank > best[0]):
-                best = rank, path
-    if best is not None:
-        return best[1]
+            if places:
+                found.append(Path(code, places, len(body), loops=True))
+    most = max((path.count(*_ARITHMETIC) for path in found), default=0)
+    if most:
+        alike = [path for path in found if path.count(*_ARITHMETIC) >= _ALIKE * most]
+        return min(alike, key=lambda path: len(path.instructions))
     ends = {place for place, targets in enumerate(after) if not targets}
     every = set(range(len(code.instructions)))
     return Path(code, _heaviest(code, after, every, 0, ends), len(every), loops=False)

@@ -377,7 +377,7 @@ def held_values(problem: Problem, tiling: Tiling) -> int:
     found, count = rims_of(problem, cells), thread_cells(problem, tiling)
     kept = [versions for versions, _ in rings(problem, levels)]
     ahead = count * sum(problem.program.history(field) for field in problem.program.updated)
-    return sum(n * found.rows * (count + more) for n, more in zip(kept, found.again, strict=True)) + ahead
+    return sum(n * each for n, each in zip(kept, found.held, strict=True)) + ahead + found.passing
 
 
 def in_registers(problem: Problem, tiling: Tiling) -> bool:

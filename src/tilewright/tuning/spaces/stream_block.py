@@ -20,7 +20,7 @@ _THREADS = {
     3: tuple(itertools.product((4, 8, 12, 16, 24, 32), (8, 16, 24, 32))),
 }
 _MOST_THREADS = 512
-_WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4, 6, 8)
+_WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4, 5, 6, 7, 8)
 """Waves of blocks into which a band may be cut, and resident blocks of a multiprocessor for which it is."""
 _LEAST_ROWS = 16
 

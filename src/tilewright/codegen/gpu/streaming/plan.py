@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite
+from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.gpu_schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
@@ -66,6 +67,11 @@ class GpuStreamingContext:
         """Values along the last axis that threads load and store together, always from a multiple of them on."""
         cells, most = self.rims.cells[-1], max(1, VECTOR_BYTES // self.site.problem.itemsize)
         return math.gcd(cells, most) if self.even(self.site.rank - 1) else 1
+
+    @property
+    def sums(self) -> tuple[tuple[Read, float], ...]:
+        """Weights of what rows add to several results each; nothing where the order of operations is kept."""
+        return () if self.site.strict else self.rims.sums
 
     @property
     def values(self) -> int:

@@ -114,6 +114,11 @@ def _other(plan: GpuStreamingContext, field: str, version: int, key: tuple[Cell,
     return ir.Var(_name(f"rim{number}_", slot, place), ir.private_pointer(plan.site.dtype))
 
 
+def _total(plan: GpuStreamingContext, step: int, cell: Cell) -> ir.Var:
+    """The partial sums of one cell of a step's results."""
+    return ir.Var(_name("sum", step, cell), ir.private_pointer(plan.site.dtype))
+
+
 def _ahead(plan: GpuStreamingContext, field: str, age: int) -> ir.Var:
     return ir.Var(f"ahead{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
 
@@ -126,6 +131,12 @@ def _rooms(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     for field in plan.updated:
         ages = plan.rims.ages[plan.site.number(field)]
         again = [key for key in ages if len(ages[key]) > 1]
+        if plan.sums:
+            again = []
+            totals = [_total(plan, step, cell) for step in range(plan.levels) for cell in _cells(plan)]
+            result += [ir.Array(name, rows) for name in totals]
+            places = itertools.product(totals, range(rows))
+            result += [ir.Store(name, ir.Int(row), zero, plan.site.dtype) for name, row in places]
         for version in plan.versions(field):
             names = [_own(plan, field, version, cell) for cell in _cells(plan)]
             names += [_other(plan, field, version, key) for key in again]
@@ -251,7 +262,8 @@ def _fetch(plan: GpuStreamingContext, field: str, age: int, *, edge: bool) -> tu
     loads: list[ir.Stmt] = []
     for number, cell in enumerate(_cells(plan)):
         line = ir.Var(_name("line", cell[:-1]) if cell[:-1] else "line", ir.const_pointer(site.dtype))
-        base, column = _beside(plan, "from", field, age, cell), ir.Int(cell[-1])
+        base = _beside(plan, "from", field, age, cell)
+        column: ir.Expr = ir.Int(cell[-1])
         if edge:
             base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=True))
             column = _clamped(ir.add(_at(site.rank - 1), cell[-1]), site.rank - 1)
@@ -290,9 +302,12 @@ def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge
         for cell in _cells(plan):
             name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
             prefix = _name(f"t{site.number(field)}_", cell) + "_"
-            reader = _reader(plan, (slot, step, stage), cell, others, edge=edge)
+            read = _reader(plan, (slot, step, stage), cell, others, edge=edge)
             at = [_clamped(ROW, 0), *(_clamped(ir.add(_at(axis), cell[axis - 1]), axis) for axis in plan.inner)]
-            lowered, value = site.lower(statement, reader, prefix, at=at, step=ir.add(BASE, step))
+            if plan.sums:
+                lowered, value = _shares(plan, slot, step, cell, read)
+            else:
+                lowered, value = site.lower(statement, read, prefix, at=at, step=ir.add(BASE, step))
             if free is not None:
                 before = ir.Load(_own(plan, field, step, cell), ir.Int(slot), site.dtype)
                 value = ir.select(free(cell), value, before)
@@ -301,6 +316,38 @@ def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge
                 puts += _put(plan, field, step + 1, slot, cell, name)
         puts += _write_back(plan, step, statement, edge=edge)
     return (*body, *_others(plan, others), *work, *puts)
+
+
+def _shares(
+    plan: GpuStreamingContext, slot: int, step: int, cell: Cell, read: Callable[[Read], ir.Expr]
+) -> tuple[list[ir.Stmt], ir.Expr]:
+    """Add the newest row's shares to the results that read it, the last of which they complete: that one's value.
+
+    Before: every result reads three rows, two of them again. After, for reads straight above each other::
+
+        value = sum[a] + (w * row[0] + …)
+        sum[b] = sum[b] + (v * row[0] + …)
+        sum[c] = u * row[0] + …
+    """
+    site, total = plan.site, _total(plan, step, cell)
+    first, *_, last = plan.rims.planes
+    stores: list[ir.Stmt] = []
+    value: ir.Expr = literal(0.0, site.dtype)
+    for plane in reversed(plan.rims.planes):
+        place = ir.Int((slot + last - plane) % plan.rims.rows)
+        share: ir.Expr | None = None if plane == first else ir.Load(total, place, site.dtype)
+        for each, weight in plan.sums:
+            if each.offset[0] == plane:
+                newest = read(Read(each.field, each.level, (last, *each.offset[1:])))
+                term = ir.mul(literal(weight, site.dtype), newest)
+                share = term if share is None else ir.add(share, term)
+        if share is None:
+            continue
+        if plane == last:
+            value = share
+        else:
+            stores.append(ir.Store(total, place, share, site.dtype))
+    return stores, value
 
 
 def _free(plan: GpuStreamingContext, statement: Statement) -> Callable[[Cell], ir.Expr] | None:
@@ -351,7 +398,7 @@ def _others(plan: GpuStreamingContext, others: Others) -> Iterator[ir.Stmt]:
     for (field, version, row, key), name in others.items():
         thread, cell = key
         yield ir.Let(name, ir.Load(*_on_chip(plan, field, version, row, cell, thread), plan.site.dtype))
-        if len(plan.rims.ages[plan.site.number(field)][key]) > 1:
+        if len(plan.rims.ages[plan.site.number(field)][key]) > 1 and not plan.sums:
             yield ir.Store(_other(plan, field, version, key), ir.Int(row), name, plan.site.dtype)
 
 
