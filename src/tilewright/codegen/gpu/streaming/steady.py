@@ -320,7 +320,7 @@ def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge
 
 def _shares(
     plan: GpuStreamingContext, slot: int, step: int, cell: Cell, read: Callable[[Read], ir.Expr]
-) -> tuple[list[ir.Stmt], ir.Expr]:
+) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
     """Add the newest row's shares to the results that read it, the last of which they complete: that one's value.
 
     Before: every result reads three rows, two of them again. After, for reads straight above each other::
@@ -347,7 +347,7 @@ def _shares(
             value = share
         else:
             stores.append(ir.Store(total, place, share, site.dtype))
-    return stores, value
+    return tuple(stores), value
 
 
 def _free(plan: GpuStreamingContext, statement: Statement) -> Callable[[Cell], ir.Expr] | None:
