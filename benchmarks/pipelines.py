@@ -30,7 +30,7 @@ from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
 from tilewright.runtime.store.hosts import host
 from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import Candidate, RowChoice, best_choices, best_rows, search
+from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, best_rows, search
 from tilewright.verbs.pipelines.fusion import fuse
 
 _PAUSE = 0.02
@@ -47,7 +47,7 @@ class Ours:
         for grid in problem.pipeline.grids:
             self.grids[grid][...] = image
 
-    def under(self, candidate: Candidate) -> Run:
+    def under(self, candidate: FusionCandidate) -> Run:
         """Return what runs a fusion with its tiles."""
         tiles = [choice.tile for choice in candidate.choices if isinstance(choice, RowChoice)]
         steps = compile_pipeline(self.problem, candidate.fusion, tiles)
@@ -226,10 +226,10 @@ def model_choice(size: int, sigma: float, threads: int, repeats: int, shortlist:
     }
 
 
-def _single(problem: PipelineProblem, group: fusions.Group) -> Candidate:
+def _single(problem: PipelineProblem, group: fusions.Group) -> FusionCandidate:
     """One group by itself, with the model's tile for it."""
     choice = best_rows(problem, group, host())
-    return Candidate(fusion=(group,), choices=(choice,), seconds=choice.seconds)
+    return FusionCandidate(fusion=(group,), choices=(choice,), seconds=choice.seconds)
 
 
 def show(case: dict[str, Any]) -> str:

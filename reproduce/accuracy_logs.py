@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = [*((one.name, one.scores) for one in first.stencils), ("mean", first.overall)]
     report.write_scores(chosen.output / "scores.csv", rows)
     panels = [
-        report.Panel(
+        report.StencilPanel(
             title=one.name,
             predicted=one.scored[0],
             measured=one.scored[1],

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from bratu_kernel import emit_bratu
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
-from tilewright.sparse.choices import REGISTERS, Choice, KeptChoices, keep, known, learned
+from tilewright.sparse.choices import REGISTERS, KeptChoices, KernelChoice, keep, known, learned
 from tilewright.sparse.dia import Dia, room
 from tilewright.sparse.krylov import interleaved, norm
 from tilewright.sparse.matvec import DTYPES
@@ -26,16 +26,16 @@ Array = npt.NDArray[Any]
 
 
 @functools.lru_cache(maxsize=16)
-def _kernel(dtype: str, vectors: int) -> Function:
+def _kernel(dtype: str, vectors: int) -> CompiledFunction:
     return functions(emit_bratu(dtype, vectors))[0]
 
 
 @functools.lru_cache(maxsize=64)
-def _choose(dtype: str, cells: int, _known: KeptChoices, *_environment: str | None) -> Choice:
+def _choose(dtype: str, cells: int, _known: KeptChoices, *_environment: str | None) -> KernelChoice:
     """Return what tuning found, else a reasonable way; what may change the answer is among the arguments."""
     threads = thread_count()
     moved = 3 * cells * np.dtype(dtype).itemsize
-    return learned(_IDENTITY, dtype, cells, threads) or Choice(
+    return learned(_IDENTITY, dtype, cells, threads) or KernelChoice(
         vectors=2,
         threads=threads if cells >= 2**13 else 1,
         stream=moved > threads * describe_cpu().l2_bytes,
@@ -95,7 +95,7 @@ class Bratu:
         )
         return (self.parameter / (self.parameter + 1.0) * np.sqrt(away)).astype(self.dtype)
 
-    def function(self, u: Array, out: Array | None = None, choice: Choice | None = None) -> Array:
+    def function(self, u: Array, out: Array | None = None, choice: KernelChoice | None = None) -> Array:
         """Return the residual at ``u``: the example's FormFunction.
 
         Raises:
@@ -106,7 +106,7 @@ class Bratu:
         self._call(u, target, choice, diagonal=False)
         return target
 
-    def _call(self, u: Array, target: Array, choice: Choice | None, *, diagonal: bool) -> None:
+    def _call(self, u: Array, target: Array, choice: KernelChoice | None, *, diagonal: bool) -> None:
         for name, each in (("u", u), ("out", target)):
             fits = isinstance(each, np.ndarray) and each.size == math.prod(self.shape) and each.dtype == self.dtype
             if not fits or not each.flags.c_contiguous or (name == "u" and each.shape != self.shape):
@@ -120,7 +120,7 @@ class Bratu:
         size = (ctypes.c_int64 * 5)(*self.shape, threads, chosen.stream, diagonal)
         ready.function(array, size, None, (ctypes.c_double * 3)(*self.weights))
 
-    def _chosen(self) -> Choice:
+    def _chosen(self) -> KernelChoice:
         return _choose(self.dtype, math.prod(self.shape), known(), *map(os.environ.get, THREAD_VARIABLES))
 
     def jacobian(self, u: Array, into: Dia | None = None) -> Dia:
@@ -190,7 +190,7 @@ class Bratu:
         )
         return result
 
-    def tune(self) -> tuple[tuple[Choice, float], ...]:
+    def tune(self) -> tuple[tuple[KernelChoice, float], ...]:
         """Measure every variant of the residual on this grid, check it, and keep the fastest for later.
 
         Returns:
@@ -201,7 +201,7 @@ class Bratu:
         """
         u, out = self.start(), np.empty(self.shape, self.dtype)
         every = tuple(
-            Choice(vectors=vectors, threads=threads, stream=stream)
+            KernelChoice(vectors=vectors, threads=threads, stream=stream)
             for threads in dict.fromkeys((thread_count(), 1))
             for vectors in REGISTERS
             for stream in (False, True)

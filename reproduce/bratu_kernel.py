@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, select
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, put, real_element, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
@@ -119,15 +119,21 @@ def exponential(real: ir.Element) -> ir.Function:
 class _Weights:
     """hy/hx, hx/hy and hx hy lambda."""
 
-    east: Value
-    north: Value
-    source: Value
+    east: BuilderValue
+    north: BuilderValue
+    source: BuilderValue
 
     @property
-    def edge(self) -> Value:
+    def edge(self) -> BuilderValue:
         return (self.east + self.north) * 2.0
 
-    def cell(self, middle: Value, sides: tuple[Value, Value], rows: tuple[Value, Value], power: Value) -> Value:
+    def cell(
+        self,
+        middle: BuilderValue,
+        sides: tuple[BuilderValue, BuilderValue],
+        rows: tuple[BuilderValue, BuilderValue],
+        power: BuilderValue,
+    ) -> BuilderValue:
         """The residual of a cell, or of a vector of cells."""
         return (
             (middle * 2.0 - sides[0] - sides[1]) * self.east
@@ -149,7 +155,7 @@ def _row(real: ir.Element, power: ir.Function, vectors: int, *, past: bool, diag
     edge = b.let("edge", k.edge)
     register = ir.vector(real)
 
-    def single(i: Value) -> None:
+    def single(i: BuilderValue) -> None:
         exp = b.let("e", b.call(power, b.splat(u[i], register)))
         if diagonal:
             f[i] = edge - k.source * exp.lane(0)
@@ -157,7 +163,7 @@ def _row(real: ir.Element, power: ir.Function, vectors: int, *, past: bool, diag
         sides = (select(i > 1, u[i - 1], 0.0), select(i + 2 < columns, u[i + 1], 0.0))
         f[i] = k.cell(u[i], sides, (n[i], s[i]), exp.lane(0))
 
-    def whole(at: Value) -> None:
+    def whole(at: BuilderValue) -> None:
         found = []
         for v in range(vectors):
             i = at + b.lanes(real) * v

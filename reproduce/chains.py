@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.costs.chains.traffic import Ints, kept_result
 from tilewright.programs.chains.chain import Tree, extents, nodes
-from tilewright.tuning.chains.search import Setting, best_trees, by_operations_only, by_words, fuse_trees, words_of
+from tilewright.tuning.chains.search import ChainSearch, best_trees, by_operations_only, by_words, fuse_trees, words_of
 from tilewright.verbs.chains import chain
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
@@ -75,7 +75,7 @@ def sweep(lengths: Sequence[int], count: int) -> Iterator[Row]:
     for length in lengths:
         sizes = 8 * rng.integers(40, 129, (count, length + 1))
         for memory in MEMORIES:
-            textbook = Setting(model="published", memory=memory, price=by_operations_only, fuse=False)
+            textbook = ChainSearch(model="published", memory=memory, price=by_operations_only, fuse=False)
             trees = best_trees(sizes, textbook)
             for model in MODELS:
                 yield row(sizes, trees, memory, model)
@@ -83,7 +83,7 @@ def sweep(lengths: Sequence[int], count: int) -> Iterator[Row]:
 
 def row(sizes: Ints, trees: Sequence[Tree], memory: int, model: str) -> Row:
     """Reduce the words of one length's chains, against the recurrence S in which every product keeps its result."""
-    setting = Setting(model=model, memory=memory, price=by_words)
+    setting = ChainSearch(model=model, memory=memory, price=by_words)
     chains = sizes.tolist()
     fused = fuse_trees(chains, trees, setting)
     joint = best_trees(sizes, setting)

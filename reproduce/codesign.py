@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.cli.jobs.codesign_output import panels, write
-from tilewright.tuning.codesign.design import Options
+from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs.codesign.codesign import Codesign, codesign
 from tilewright.verbs.codesign.workload import IN_2D, IN_3D
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path("results/codesign"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     start = time.perf_counter()
-    result = codesign("all", options=Options(grid="coarse" if chosen.quick else "fine"))
+    result = codesign("all", options=DesignOptions(grid="coarse" if chosen.quick else "fine"))
     files = write(result, chosen.output)
     seconds = time.perf_counter() - start
     text = verdict(result, seconds)

@@ -14,8 +14,8 @@ from energy_runs import METERED, runs
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
-from tilewright.verbs.energy.energy import Comparison, compare
-from tilewright.verbs.energy.fit import Run, run_usage
+from tilewright.verbs.energy.energy import MetricComparison, compare
+from tilewright.verbs.energy.fit import FitRun, run_usage
 
 PUBLISHED = {"smith_waterman": (2, 0.05, 0.75), "jacobi1d": (1, 0.02, 0.4), "jacobi2d": (0, 0.0, 0.0)}
 """Table B.3: wrong choices, RMSE and largest error in percent."""
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n".join(text))
 
 
-def _table_b3(known: Sequence[Run], machine: str) -> list[str]:
+def _table_b3(known: Sequence[FitRun], machine: str) -> list[str]:
     """Choose among the tiles of every instance by the predicted energy, and look up what that one measured."""
     predicted = (
         columns([run_usage(run, load(machine)) for run in known]) @ constants(load(machine)).vector()[: len(FITTED)]
@@ -88,7 +88,7 @@ def _table_b3(known: Sequence[Run], machine: str) -> list[str]:
     return lines
 
 
-def _answers(found: dict[tuple[str, str, str], Comparison]) -> list[str]:
+def _answers(found: dict[tuple[str, str, str], MetricComparison]) -> list[str]:
     lines = [
         "Does the fastest tile take the least energy? Over every feasible tile, by the model:",
         "",
@@ -106,7 +106,7 @@ def _answers(found: dict[tuple[str, str, str], Comparison]) -> list[str]:
     return [*lines, "", f"The fastest tile is within 1 % of the least energy in {same} of {len(found)} cases.", ""]
 
 
-def _draw(found: dict[tuple[str, str, str], Comparison], path: Path) -> None:
+def _draw(found: dict[tuple[str, str, str], MetricComparison], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.6, 4.4), layout="constrained")

@@ -20,7 +20,7 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import parse
-from tilewright.verbs.energy.fit import Run, read_runs, run_usage
+from tilewright.verbs.energy.fit import FitRun, read_runs, run_usage
 
 COUNTS = {"smith_waterman": 298, "jacobi1d": 265, "jacobi2d": 125}
 TRUTH, METERED = "k20c-regression", "k20c"
@@ -28,7 +28,7 @@ NOISE = 0.025
 INSTANCES = 5
 
 
-def runs(path: Path | None, seed: int = 0) -> tuple[tuple[Run, ...], str]:
+def runs(path: Path | None, seed: int = 0) -> tuple[tuple[FitRun, ...], str]:
     """Return the runs and a label that says where they come from."""
     if path is not None:
         return read_runs(path), f"recorded in {path.name}"
@@ -37,7 +37,7 @@ def runs(path: Path | None, seed: int = 0) -> tuple[tuple[Run, ...], str]:
     ), f"SYNTHETIC: {TRUTH}'s constants with {100 * NOISE:g} % noise, no device was metered"
 
 
-def _synthetic(seed: int) -> Iterator[Run]:
+def _synthetic(seed: int) -> Iterator[FitRun]:
     random = np.random.default_rng(seed)
     truth = constants(load(TRUTH))
     for name, count in COUNTS.items():
@@ -50,9 +50,9 @@ def _synthetic(seed: int) -> Iterator[Run]:
             if seconds is None:
                 continue
             made.add((shape, tile))
-            run = Run(program=name, shape=shape, steps=steps, tiling=tile, seconds=seconds, joules=1.0)
+            run = FitRun(program=name, shape=shape, steps=steps, tiling=tile, seconds=seconds, joules=1.0)
             joules = price(run_usage(run, load(TRUTH)), truth).joules * math.exp(random.normal(0.0, NOISE))
-            yield Run(program=name, shape=shape, steps=steps, tiling=tile, seconds=seconds, joules=joules)
+            yield FitRun(program=name, shape=shape, steps=steps, tiling=tile, seconds=seconds, joules=joules)
 
 
 def _case(name: str, random: np.random.Generator) -> tuple[tuple[int, ...], int, str]:
@@ -79,7 +79,7 @@ def _seconds(name: str, shape: tuple[int, ...], steps: int, tile: str) -> float 
         except ValueError:
             return None
     tiling = parse(tile)
-    run = Run(program=name, shape=shape, steps=steps, tiling=tile, seconds=1.0, joules=1.0)
+    run = FitRun(program=name, shape=shape, steps=steps, tiling=tile, seconds=1.0, joules=1.0)
     used = run_usage(run, machine)
     rows, columns = (steps, shape[0]) if name == "jacobi1d" else shape
     high, wide = math.ceil(rows / tiling.time), math.ceil(columns / tiling.space[0])

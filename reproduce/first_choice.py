@@ -17,8 +17,8 @@ import numpy as np
 
 import measured
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.gpu.fit import FASTEST, Points, calibrate
-from tilewright.costs.gpu.terms import Constants
+from tilewright.costs.gpu.fit import FASTEST, LogPoints, calibrate
+from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.gpu.threads import evaluate
 from tilewright.costs.hardware import hardware
 from tilewright.runtime.formats.logs import TuningLog, read_stencilbench
@@ -27,7 +27,7 @@ from tilewright.verbs.predict import as_machine
 from tilewright.verbs.validate import Validation, case_of, ordered, validate
 
 MACHINE = "v100"
-ESTIMATES = Constants(
+ESTIMATES = GpuConstants(
     latency=1.0, row_cycles=33.0, copy_cycles=80.0, guarded_copy_cycles=135.0, guarded_copy_slots=45.0,
     dram_share=0.95, l2_share=0.75, boundary=1.2, global_access=1.5, global_row_cycles=400.0, fetch_cycles=3.0,
     plain_slots=11.0, guarded_slots=17.0, segment_words=36.0, overlap=1.8, tile_cycles=280.0, copy_slots=10.0,
@@ -35,7 +35,7 @@ ESTIMATES = Constants(
 )  # fmt: skip
 """What the constants were before the fit: of the hardware's documents, or of known order."""
 _FIXED = ("spill_slots", "base_registers", "even_registers", "guarded_registers", "code_slots")
-FREE = {name: 0.3 for name in Constants.__slots__ if name not in _FIXED}
+FREE = {name: 0.3 for name in GpuConstants.__slots__ if name not in _FIXED}
 """The fitted constants, each with its prior spread: tight, since there are many of them and only seven stencils."""
 FACTORS = 0.1
 """Prior spread of a stencil's own factor: small, so that the constants explain the times of unseen stencils, too."""
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     every, others = fits(stencils)
     lines = ["Constants fitted to all seven stencils: " + listed(every), ""]
     lines += ["No point of the stencil itself measured:", "", head("constants")]
-    for name, constants in (("estimates", [ESTIMATES] * 7), ("shipped", [Constants()] * 7), ("others", others)):
+    for name, constants in (("estimates", [ESTIMATES] * 7), ("shipped", [GpuConstants()] * 7), ("others", others)):
         found = [scored(one, known) for one, known in zip(stencils, constants, strict=True)]
         lines.append(row(name, found))
     lines += ["", "By stencil, constants from the others:", "", head("stencil")]
@@ -65,38 +65,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measured.write_verdict(chosen.output, "\n".join(lines))
 
 
-def whole(log: TuningLog) -> Points:
+def whole(log: TuningLog) -> LogPoints:
     """Return a log's points as the model takes them."""
-    return Points(
+    return LogPoints(
         case=case_of(log, as_machine(MACHINE)), seconds=np.array([point.seconds for point in log.measured], dtype=float)
     )
 
 
-def fits(stencils: Sequence[Points]) -> tuple[Constants, list[Constants]]:
+def fits(stencils: Sequence[LogPoints]) -> tuple[GpuConstants, list[GpuConstants]]:
     """Fit the constants to all stencils, and for each of them to the others."""
     gpu, few = hardware(as_machine(MACHINE)), [thinned(each) for each in stencils]
 
-    def fitted(among: Sequence[Points]) -> Constants:
+    def fitted(among: Sequence[LogPoints]) -> GpuConstants:
         return calibrate(among, gpu, ESTIMATES, free=FREE, fastest=FASTEST, factors=FACTORS).constants
 
     return fitted(few), [fitted([each for each in few if each is not one]) for one in few]
 
 
-def thinned(points: Points) -> Points:
+def thinned(points: LogPoints) -> LogPoints:
     """Return the fastest points and even steps through the others."""
     order = np.argsort(points.seconds, kind="stable")
     half = min(_POINTS // 2, len(order))
     rest = order[half:]
     index: Ints = np.concatenate([order[:half], rest[:: max(1, len(rest) // half)]])
-    return Points(case=points.case.take(index), seconds=points.seconds[index])
+    return LogPoints(case=points.case.take(index), seconds=points.seconds[index])
 
 
-def predicted(points: Points, constants: Constants) -> Floats:
+def predicted(points: LogPoints, constants: GpuConstants) -> Floats:
     """Return the predicted seconds."""
     return evaluate(points.case, hardware(as_machine(MACHINE)), constants).seconds
 
 
-def scored(points: Points, constants: Constants) -> Scores:
+def scored(points: LogPoints, constants: GpuConstants) -> Scores:
     """Score a stencil, no factor of its own fitted."""
     return scores(predicted(points, constants), points.seconds)
 
@@ -125,7 +125,7 @@ def by_name(found: Validation) -> Mapping[str, object]:
     return {one.name: one.to_dict() for one in found.stencils}
 
 
-def listed(known: Constants) -> str:
+def listed(known: GpuConstants) -> str:
     """Return the fitted constants in three digits."""
     return ", ".join(f"{name}={getattr(known, name):.3g}" for name in FREE)
 

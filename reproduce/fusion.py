@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.costs.pipelines.gpu import Blocks, card, evaluate
+from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
@@ -37,7 +37,7 @@ RADII = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
 
 def basic_seconds(problem: PipelineProblem, fusion: fusions.Fusion, machine: str) -> float:
     """Return the predicted time with the basic block, or infinity where it does not fit."""
-    columns = Blocks(**{k: np.array([v]) for k, v in zip(("ty", "tx", "ny", "nx"), BASIC, strict=True)})
+    columns = BlockShapes(**{k: np.array([v]) for k, v in zip(("ty", "tx", "ny", "nx"), BASIC, strict=True)})
     gpu = card(load(machine))
     return float(sum(evaluate(problem, group, columns, gpu).seconds[0] for group in fusion))
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.costs.pipelines.separable import Form
+from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.report.codesign_plots import draw_needs
-from tilewright.tuning.codesign.design import Options
+from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs.codesign.codesign import Codesign, codesign
 from tilewright.verbs.codesign.workload import IN_2D, IN_3D, NAMED
 
@@ -28,7 +28,7 @@ PUBLISHED = {
 BETWEEN = (425.0, 450.0)
 FORMS = {
     "exact": {},
-    "published": {"form": Form(model="published")},
+    "published": {"form": SeparableForm(model="published")},
     "exact, bandwidth per SM": {"scope": "per_sm", "grid": "coarse"},
 }
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, form in FORMS.items():
         if chosen.quick and name != "exact":
             continue
-        options = Options(**{"grid": grid, **form})
+        options = DesignOptions(**{"grid": grid, **form})
         result = codesign("all", area=BETWEEN, options=options)
         found = result.insight("sensitivity")
         rows += [(name, *_row(row)) for row in found]

@@ -168,7 +168,7 @@ def _device_code(
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(device: "gpu.Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.Program":
+def _loaded(device: "gpu.Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.DeviceKernels":
     from tilewright.runtime.devices import gpu
 
     return gpu.load(device, artifact, schedule)

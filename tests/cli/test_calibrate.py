@@ -9,7 +9,7 @@ from tilewright.runtime.calibration import cpu as calibrate
 @pytest.fixture(autouse=True)
 def little(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
-    monkeypatch.setattr(calibrate, "QUICK", calibrate.Protocol(instances=4, samples=2, stream_bytes=2**20))
+    monkeypatch.setattr(calibrate, "QUICK", calibrate.CpuProtocol(instances=4, samples=2, stream_bytes=2**20))
     monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
 
 

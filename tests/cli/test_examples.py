@@ -64,7 +64,7 @@ def brought(monkeypatch, tmp_path):
     """The folder of somebody who reads the help."""
     for name in ("STORE", "CACHE"):
         monkeypatch.setenv(f"TILEWRIGHT_{name}", str(tmp_path / name.lower()))
-    monkeypatch.setattr(calibrate, "QUICK", calibrate.Protocol(instances=4, samples=2, stream_bytes=2**20))
+    monkeypatch.setattr(calibrate, "QUICK", calibrate.CpuProtocol(instances=4, samples=2, stream_bytes=2**20))
     monkeypatch.setattr(calibrate, "_stream_bytes", lambda machine, threads, protocol: protocol.stream_bytes)
     Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save(tmp_path / "photo.png")
     np.save(tmp_path / "v.npy", np.full((40, 160), 2500.0))

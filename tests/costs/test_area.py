@@ -39,7 +39,7 @@ def test_coefficients_are_those_of_the_thesis():
 @pytest.mark.parametrize("name", ["gtx980", "titanx", "gtx750"])
 def test_the_maxwell_presets_share_them(name):
     own = area.coefficients(load(name))
-    for coefficient in area.Coefficients.names():
+    for coefficient in area.AreaCoefficients.names():
         assert getattr(own, coefficient) == getattr(BY, coefficient)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.costs.coefficients import Coefficients, coefficients
+from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.costs.tables import alignment, orthogonal
@@ -56,7 +56,7 @@ def usual():
     return predictions(HOST)
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(Coefficients)])
+@pytest.mark.parametrize("name", [each.name for each in fields(CpuCoefficients)])
 def test_every_coefficient_of_a_machine_moves_its_predictions(name, usual):
     change = predictions(moved(HOST, name, 2.0 if name in EITHER_WAY else 1.2)) / usual - 1.0
     assert np.abs(change).max() > 1e-4

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy import fit as energy_fit
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
@@ -103,7 +103,7 @@ def test_the_general_rule(name, dtype):
 def test_the_arrays_and_the_single_tiling_agree():
     problem = make_problem(program("heat2d"), (2048, 2048), 64)
     setting = make_setting(problem, K20C)
-    many = Sizes(time=np.array([4, 8]), space=(np.array([16, 8]), np.array([32, 64])), k=np.array([0, 0]))
+    many = TileSizes(time=np.array([4, 8]), space=(np.array([16, 8]), np.array([32, 64])), k=np.array([0, 0]))
     for model in time_model.MODELS:
         result = time_model.evaluate("hybrid", many, setting, model)
         for index, text in enumerate(("hybrid:t=4,s=16x32", "hybrid:t=8,s=8x64")):
@@ -114,7 +114,7 @@ def test_the_arrays_and_the_single_tiling_agree():
 
 def test_a_tile_that_does_not_fit_has_no_energy():
     setting = make_setting(make_problem(program("heat2d"), (2048, 2048), 64), K20C)
-    huge = Sizes(time=np.array([64]), space=(np.array([512]), np.array([512])), k=np.array([0]))
+    huge = TileSizes(time=np.array([64]), space=(np.array([512]), np.array([512])), k=np.array([0]))
     assert np.isinf(time_model.evaluate("hybrid", huge, setting).joules[0])
 
 

@@ -5,14 +5,14 @@ import pytest
 
 import tilewright as tw
 from tilewright.costs import time as time_model
-from tilewright.costs.gpu.terms import Constants
+from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.host import host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report.study import Candidate
+from tilewright.report.study import StudiedTiling
 from tilewright.runtime.host import describe_cpu
 from tilewright.tuning.spaces import space
 from tilewright.verbs.tuning import study
@@ -48,7 +48,7 @@ def test_no_tiling_is_predicted_above_the_roof_of_the_arithmetic(name):
             runs = np.isfinite(result.seconds)
             assert (work / result.seconds[runs] <= roof.flops_per_second * ROUNDED).all(), (each, family)
             if setting.gpu is not None:  # every multiprocessor is charged its own share of the bandwidth
-                known = setting.gpu.dram_bandwidth * Constants().dram_share  # of the data sheet's, in thread blocks
+                known = setting.gpu.dram_bandwidth * GpuConstants().dram_share  # of the data sheet's, in thread blocks
                 most = known if family == "streaming" else roof.bytes_per_second
                 taken = result.dram_bytes[runs] / result.seconds[runs]
                 assert (taken <= most * ROUNDED).all(), (each, family)
@@ -64,9 +64,9 @@ def test_gradient2d_on_h200_streams_below_a_roof_that_knows_streaming():
 
 def test_points_above_a_roof_are_named():
     roof = Roofline(flops_per_second=1e9, bytes_per_second=1e9)
-    low = Candidate(tiling="none", predicted=2.0, measured=2.0, flops=1e9, dram_bytes=1e9)
-    beyond = Candidate(tiling="none", predicted=0.5, flops=4e8, dram_bytes=1e9)
-    faster = Candidate(tiling="none", predicted=2.0, measured=0.5, flops=1e9, dram_bytes=1e9)
+    low = StudiedTiling(tiling="none", predicted=2.0, measured=2.0, flops=1e9, dram_bytes=1e9)
+    beyond = StudiedTiling(tiling="none", predicted=0.5, flops=4e8, dram_bytes=1e9)
+    faster = StudiedTiling(tiling="none", predicted=2.0, measured=0.5, flops=1e9, dram_bytes=1e9)
     assert study.above(roof, [low]) == ()
     (memory,) = study.above(roof, [low, beyond])
     assert memory.startswith("1 of 2 predictions lie above the memory roof, by up to 100%")

@@ -9,7 +9,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies, strategy_work
 from tilewright.costs import time as model
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.cpu.levels import missed_inside
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
@@ -134,9 +134,9 @@ def test_no_family_is_faster_than_the_ideal_machine(machine, family, name, shape
 def test_turns_on_a_pipeline():
     def work(fronts, width, ramp):
         one = np.ones(1)
-        values = dict.fromkeys(strategy_work.Work.__slots__, one)
+        values = dict.fromkeys(strategy_work.StrategyWork.__slots__, one)
         values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
-        return strategy_work.Work(**values)
+        return strategy_work.StrategyWork(**values)
 
     four = np.array([4])
     assert strategies.rounds(work(10, 8.0, 0), four)[0] == 20
@@ -160,7 +160,7 @@ def test_sizes_that_no_tile_can_have(tiling, message):
 
 
 def test_arrays_carry_sub_tiles():
-    sizes = Sizes(time=np.array([1, 2]), space=(np.array([8, 16]),), k=np.array([0, 0]), sub=(np.array([4, 8]),))
+    sizes = TileSizes(time=np.array([1, 2]), space=(np.array([8, 16]),), k=np.array([0, 0]), sub=(np.array([4, 8]),))
     assert sizes.take(np.array([1])).sub[0].tolist() == [8]
 
 
@@ -182,9 +182,9 @@ def test_no_part_of_a_predicted_time_is_below_nothing():
 
 def test_turns_of_a_few_cores():
     def work(fronts, width, ramp, tiles):
-        values = dict.fromkeys(strategy_work.Work.__slots__, np.ones(1))
+        values = dict.fromkeys(strategy_work.StrategyWork.__slots__, np.ones(1))
         values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
-        return strategy_work.Work(**values | {"tiles": np.array([tiles])})
+        return strategy_work.StrategyWork(**values | {"tiles": np.array([tiles])})
 
     # Three fronts of which two are halves: the work of two.
     assert strategies.shared_rounds(work(3, 8.0, 0, 16.0), 2)[0] == 8

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.costs import time as model
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
@@ -145,7 +145,7 @@ def test_overhead_estimate_bounds_neither_way():
     ratio = (result.seconds - model.ideal_seconds(setting)) / model.overhead_estimate(sizes, setting)
     assert ratio.min() < 1
     assert ratio.max() > 100
-    wide = Sizes(time=sizes.time, space=(sizes.space[0], sizes.space[1] * 2), k=sizes.k)
+    wide = TileSizes(time=sizes.time, space=(sizes.space[0], sizes.space[1] * 2), k=sizes.k)
     assert (model.overhead_estimate(wide, setting) == model.overhead_estimate(sizes, setting)).all()
 
 

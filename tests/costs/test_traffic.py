@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Sizes, ceil_sum
+from tilewright.costs.arrays import TileSizes, ceil_sum
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
@@ -18,7 +18,7 @@ from tilewright.schedules.tiling import Tiling
 
 def sizes(time, *space, k=0):
     arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.int64).reshape(-1) for v in (time, *space, k)))
-    return Sizes(time=arrays[0], space=tuple(arrays[1:-1]), k=arrays[-1])
+    return TileSizes(time=arrays[0], space=tuple(arrays[1:-1]), k=arrays[-1])
 
 
 def setting(name, shape, steps=10):

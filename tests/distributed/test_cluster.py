@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import tilewright as tw
 from tilewright.cli.app import app
 from tilewright.costs.transfers.network import exchange
-from tilewright.distributed.blocks import Layout, halo
+from tilewright.distributed.blocks import Decomposition, halo
 from tilewright.distributed.windows import depths
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import make_problem
@@ -40,7 +40,7 @@ def test_an_exchange_is_counted_as_it_is_sent(seed):
         for wrap, n, pair, size in zip(wraps, topology, around, block, strict=True)
     ):
         pytest.skip("a window that holds copies of its own block")
-    layout = Layout(shape=shape, topology=topology)
+    layout = Decomposition(shape=shape, topology=topology)
     middle = int(np.ravel_multi_index([(each - 1) // 2 for each in topology], topology))
     found = halo(problem, layout, middle, steps)
     others = {owner: parts for owner, parts in found.parts.items() if owner != middle}

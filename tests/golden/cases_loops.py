@@ -9,12 +9,12 @@ from tilewright.codegen.loops.device import DeviceProgram
 from tilewright.codegen.loops.edges import split_edges
 from tilewright.codegen.loops.extents import extents_of
 from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.harness import Bound, emit_unit, region_text
+from tilewright.codegen.loops.harness import BoundVariable, emit_unit, region_text
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
@@ -53,7 +53,7 @@ _NUMBERS = {"M": 16, "N": 16, "K": 16, "n": 64, "T": 4}
 def _transformed(text: str) -> Stmt:
     stmt = parse_code(text, "a golden file")
     stmt = localise(inline_temporaries(stmt, {}), {})
-    setting = Setting(known={}, types=_TYPES)
+    setting = NestContext(known={}, types=_TYPES)
     return apply_transforms(
         stmt,
         setting,
@@ -72,7 +72,7 @@ def _nest(name: str, transforms: str, loops: str) -> Case:
 
 def _unit() -> str:
     extents = {"x": (64,), "y": (64,), "A": (16, 16), "r": ()}
-    bound = [Bound(ctype="double", name=name, extents=each) for name, each in extents.items()]
+    bound = [BoundVariable(ctype="double", name=name, extents=each) for name, each in extents.items()]
     stmt = _transformed(f"{{ {SCALED} for (i=0;i<=N-1;i++) r += A[i][i]; }}")
     return emit_unit(stmt, bound, numbers={"N": 16})
 
@@ -88,7 +88,7 @@ def _extents() -> str:
 def _openmp(device: str, loops: str, known: Mapping[str, int] | None = None) -> str:
     stmt = parse_code(loops, "a golden file")
     stmt = localise(inline_temporaries(stmt, {}), {})
-    made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, Setting(types=_TYPES, known=known or {}))
+    made, _ = on_cpu(stmt, {"kind": device, "unrollInner": 2}, NestContext(types=_TYPES, known=known or {}))
     return region_text(made)
 
 
@@ -96,7 +96,7 @@ def _device(loops: str, kind: str, arguments: Mapping[str, Any]) -> DeviceProgra
     stmt = parse_code(loops, "a golden file")
     stmt = localise(inline_temporaries(stmt, {}), {})
     known = {"kind": kind, "threadCount": 32, "blockCount": 14} if kind == "CUDA" else {"kind": kind}
-    setting = Setting(known=_NUMBERS, types=_TYPES)
+    setting = NestContext(known=_NUMBERS, types=_TYPES)
     return lower(stmt, {**known, **arguments}, setting, _EXTENTS)
 
 

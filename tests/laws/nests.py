@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.codegen.loops.apply import apply_transforms
-from tilewright.codegen.loops.harness import Bound, emit_unit
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.harness import BoundVariable, emit_unit
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
 from tilewright.programs.loops.scalars import inline_temporaries, localise
@@ -231,7 +231,7 @@ def unit(case: NestCase, name: str) -> str:
     """
     stmt = parse_code(case.text, "a law")
     stmt = localise(inline_temporaries(stmt, {}), {})
-    setting = Setting(known=NUMBERS, types=dict.fromkeys(RANKS, "double"))
+    setting = NestContext(known=NUMBERS, types=dict.fromkeys(RANKS, "double"))
     applied = apply_transforms(
         stmt,
         setting,
@@ -239,7 +239,7 @@ def unit(case: NestCase, name: str) -> str:
         lambda each: parse_code(f"v = {each};", "x").value,
         strict=False,
     )
-    bound = [Bound(ctype="double", name=each, extents=(EXTENT,) * rank) for each, rank in RANKS.items()]
+    bound = [BoundVariable(ctype="double", name=each, extents=(EXTENT,) * rank) for each, rank in RANKS.items()]
     return re.sub(r"\btw_run\b", name, emit_unit(applied.stmt, bound, numbers=NUMBERS, loose={}))
 
 

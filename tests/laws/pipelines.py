@@ -22,7 +22,7 @@ from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace
 from tilewright.programs.pipelines.problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
 from tilewright.programs.stencil.expression import Value, apply
-from tilewright.runtime.cpu import Function
+from tilewright.runtime.cpu import CompiledFunction
 from tilewright.runtime.pipelines.cpu import Step, execute
 from tilewright.runtime.toolchains.cpu import Toolchain
 from tilewright.schedules.pipelines import fusion as fusions
@@ -243,7 +243,7 @@ def wrong(
     problem = case.problem
     steps = []
     for group, tile in zip(groups, case.tiles, strict=True):
-        compiled = Function(function=functions[group.entry], parallel=True)
+        compiled = CompiledFunction(function=functions[group.entry], parallel=True)
         steps.append(Step(layout=group.layout, compiled=compiled, tile=tile))
     grids = dict(zip(problem.pipeline.inputs, case.arrays(), strict=True))
     before = {grid: array.copy() for grid, array in grids.items()}

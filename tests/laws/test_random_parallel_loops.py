@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from tilewright.codegen.loops import parallel as loop_parallel
-from tilewright.codegen.loops.harness import Bound, emit_unit
+from tilewright.codegen.loops.harness import BoundVariable, emit_unit
 from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.dependences import Nest
 from tilewright.programs.loops.nest import Binary, Loop, Num, Stmt, swap
@@ -111,7 +111,7 @@ def planned(text: str, *, device: bool) -> tuple[Stmt, ParallelLoops]:
     stmt = parse_code(text, "a law")
     stmt = localise(inline_temporaries(stmt, TYPES, {"s", "q"}), TYPES, {"s", "q"})
     known = {} if "W" in text else NUMBERS
-    plan = plan_parallel(stmt, Setting(known=known, types=TYPES, kept=frozenset({"s", "q"})), device=device)
+    plan = plan_parallel(stmt, NestContext(known=known, types=TYPES, kept=frozenset({"s", "q"})), device=device)
     new = plan.stmt
     for loop, _ in plan.loops:
         new = swap(new, loop, reversed_loop(loop))
@@ -119,8 +119,8 @@ def planned(text: str, *, device: bool) -> tuple[Stmt, ParallelLoops]:
 
 
 def unit(stmt: Stmt, name: str) -> str:
-    bound = [Bound(ctype=TYPES[each], name=each, extents=extents) for each, extents in ARRAYS.items()]
-    bound += [Bound(ctype="double", name=each) for each in ("s", "q")]
+    bound = [BoundVariable(ctype=TYPES[each], name=each, extents=extents) for each, extents in ARRAYS.items()]
+    bound += [BoundVariable(ctype="double", name=each) for each in ("s", "q")]
     return re.sub(r"\btw_run\b", name, emit_unit(stmt, bound, numbers=NUMBERS, loose={}))
 
 

@@ -32,7 +32,7 @@ from tilewright.codegen.gpu.micro import at_rest
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.codegen.matrices.dia import emit_dia
 from tilewright.codegen.matrices.gpu import emit_vectors_gpu
@@ -283,7 +283,7 @@ def loops_on_devices() -> Iterator[str]:
         def written(case=case, arguments=arguments) -> str:
             stmt = parse_code(case.text, "a nest")
             stmt = localise(inline_temporaries(stmt, {}), {})
-            setting = Setting(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
+            setting = NestContext(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
             shapes = {name: (str(nests.EXTENT),) * rank for name, rank in nests.RANKS.items()}
             made = lower(stmt, {"kind": "CUDA", "threadCount": 32, "blockCount": 14, **arguments}, setting, shapes)
             texts = [kernels_text(made, dialect) for dialect in (CUDA, OPENCL)]

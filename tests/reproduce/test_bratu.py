@@ -10,7 +10,7 @@ from bratu import Bratu
 from bratu_kernel import emit_bratu
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.sparse import choices, krylov
-from tilewright.sparse.choices import Choice
+from tilewright.sparse.choices import KernelChoice
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_residuals(shape, dtype):
         for vectors in (1, 2, 4):
             for stream in (False, True):
                 out = np.full(shape, np.nan, dtype)
-                choice = Choice(vectors=vectors, threads=threads, stream=stream)
+                choice = KernelChoice(vectors=vectors, threads=threads, stream=stream)
                 assert problem.function(u, out, choice) is out
                 assert np.abs(out - expected).max() <= bound
 

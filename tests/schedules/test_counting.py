@@ -16,7 +16,7 @@ from tilewright.schedules.pieces import Piece, clip, volume
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.schedules.tree import forms
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of, floor_div, least, most, value
-from tilewright.schedules.tree.forms import Ambiguous, Atom, Class, Kind, Later, Scope, number
+from tilewright.schedules.tree.forms import Ambiguous, Atom, AtomKind, Class, FormScope, Later, number
 from tilewright.schedules.tree.order import _Walk
 
 from .test_strategies import tiling_of
@@ -139,10 +139,10 @@ def test_bands_of_streams_that_differ_in_their_start_alone_are_counted_once(monk
 
 def of_atom(atom, v):
     """The value of an atom where its variable is v."""
-    if atom.kind is Kind.ITSELF:
+    if atom.kind is AtomKind.ITSELF:
         return v
     stairs, residue = divmod(atom.factor * v, atom.divisor)
-    return stairs if atom.kind is Kind.STAIRS else residue
+    return stairs if atom.kind is AtomKind.STAIRS else residue
 
 
 def test_a_class_of_residues_counts_its_numbers():
@@ -154,7 +154,7 @@ def test_a_class_of_residues_counts_its_numbers():
         piece = Class(low, low + rng.randint(0, 60), (k, c), (first, rng.randint(first, c - 1)))
         numbers = [v for v in range(piece.low, piece.high + 1) if piece.residues[0] <= k * v % c <= piece.residues[1]]
         assert piece.size == len(numbers)
-        for atom in (Atom(0), Atom(0, Kind.STAIRS, k, c), Atom(0, Kind.RESIDUE, k, c)):
+        for atom in (Atom(0), Atom(0, AtomKind.STAIRS, k, c), Atom(0, AtomKind.RESIDUE, k, c)):
             least_, most_ = piece.bounds(atom)
             assert all(least_ <= of_atom(atom, v) <= most_ for v in numbers)
             if most_ > least_:
@@ -177,7 +177,7 @@ def test_an_expression_is_a_form_on_every_class():
             ]
         )
         extent, last = rng.randint(5, 60), rng.randint(1, 40)
-        scope, pieces, seen = Scope(), [Class(0, last)], 0
+        scope, pieces, seen = FormScope(), [Class(0, last)], 0
         while pieces:
             scope.classes = [pieces.pop()]
             try:
@@ -197,7 +197,7 @@ def test_an_expression_is_a_form_on_every_class():
 
 def test_what_nobody_asks_for_cuts_nothing():
     names = {"v": Later(Name("w") % 2, {"w": forms.Form(0, {Atom(0): 1})})}
-    scope = Scope()
+    scope = FormScope()
     scope.classes = [Class(0, 9)]
     assert scope.value(STEPS + 1, {**names, "steps": number(3)}) == number(4)
     with pytest.raises(Ambiguous):

@@ -11,7 +11,7 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, emit_vectors, fuse, kernel, multiple
 from tilewright.sparse import choices, krylov, solve
-from tilewright.sparse.choices import Choice, assumed, variants
+from tilewright.sparse.choices import KernelChoice, assumed, variants
 from tilewright.sparse.solve import Iteration
 
 LENGTHS = (0, 1, 7, 63, 64, 65, 1000, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17)
@@ -39,7 +39,7 @@ def test_kernels_compute_what_numpy_computes(what, dtype):
         vectors = [rng.standard_normal(length + 3).astype(dtype)[shift : shift + length] for _ in what.vectors]
         scalars = rng.standard_normal(len(what.scalars)).tolist()
         for stream in (False, True):
-            check(what, vectors, scalars, Choice(vectors=2, threads=1 + number % 2, stream=stream))
+            check(what, vectors, scalars, KernelChoice(vectors=2, threads=1 + number % 2, stream=stream))
 
 
 def test_every_variant_is_right_and_sums_do_not_depend_on_threads():
@@ -48,7 +48,7 @@ def test_every_variant_is_right_and_sums_do_not_depend_on_threads():
     vectors = [rng.standard_normal(5 * BLOCK + 11) for _ in what.vectors]
     results = {}
     for registers, threads in itertools.product((1, 2, 4, 8), (1, 2, 3)):
-        choice = Choice(vectors=registers, threads=threads, stream=False)
+        choice = KernelChoice(vectors=registers, threads=threads, stream=False)
         check(what, vectors, (0.3,), choice)
         sums = krylov.apply(what, *(each.copy() for each in vectors), scalars=(0.3,), choice=choice)
         assert results.setdefault(registers, sums) == sums
@@ -64,7 +64,7 @@ def test_a_wrong_kernel_is_found(monkeypatch):
             CATALOGUE["axpy"],
             [rng.standard_normal(100) for _ in "xy"],
             (0.5,),
-            Choice(vectors=1, threads=1, stream=False),
+            KernelChoice(vectors=1, threads=1, stream=False),
         )
     krylov.compiled.cache_clear()
 
@@ -204,8 +204,8 @@ def test_records_that_make_no_sense_are_skipped(own_store):
 
 def test_what_is_assumed_without_tuning():
     what = CATALOGUE["waxpy"]
-    assert assumed(what, 100, 8, 4) == Choice(vectors=4, threads=1, stream=False)
-    assert assumed(what, 10**8, 8, 4) == Choice(vectors=4, threads=4, stream=True)
+    assert assumed(what, 100, 8, 4) == KernelChoice(vectors=4, threads=1, stream=False)
+    assert assumed(what, 10**8, 8, 4) == KernelChoice(vectors=4, threads=4, stream=True)
     assert not assumed(CATALOGUE["axpy"], 10**8, 8, 4).stream
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Stratum, effort_level, ranked, shortlist
 
@@ -15,7 +15,7 @@ from tilewright.tuning.shortlist import Stratum, effort_level, ranked, shortlist
 def stratum(family, heights, widths, cost, expected=None):
     """A grid of heights and widths; ``cost(t, s)`` is the predicted cost."""
     grid = [(t, s) for t in heights for s in widths]
-    sizes = Sizes(
+    sizes = TileSizes(
         time=np.array([t for t, _ in grid]),
         space=(np.array([s for _, s in grid]),),
         k=np.zeros(len(grid), dtype=np.int64),

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.tuning.supertune import feasible_sets, union
 
 CASE = {"shape": (1024, 1024), "steps": 64, "machine": "k20c"}
@@ -33,7 +33,7 @@ def test_sets_are_a_partition_and_their_least_is_the_least():
 def test_the_union_has_every_size_once():
     def sizes(*rows):
         columns = np.array(rows).T
-        return Sizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros(len(rows), dtype=int))
+        return TileSizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros(len(rows), dtype=int))
 
     merged = union([sizes((4, 1, 2), (2, 9, 9)), sizes((4, 1, 2), (2, 1, 9))])
     assert np.stack([merged.time, *merged.space], axis=1).tolist() == [[2, 1, 9], [2, 9, 9], [4, 1, 2]]

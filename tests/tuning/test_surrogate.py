@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Stratum
 from tilewright.tuning.spaces.space import tiling_at
-from tilewright.tuning.surrogate import Errors, Pool, Surrogate
+from tilewright.tuning.surrogate import CandidatePool, Errors, Surrogate
 
 from .test_shortlist import SPACE, stratum
 
@@ -110,7 +110,7 @@ def test_a_slow_family_loses_against_another():
 
 
 def test_a_pool_asks_for_tilings_and_is_told_of_them():
-    pool = Pool(SPACE)
+    pool = CandidatePool(SPACE)
     first = Tiling(family="hexagonal", time=20, space=(40,))
     assert [each.tiling for each in pool.ask(1)] == [first]
     pool.tell(first, 1.0)
@@ -123,7 +123,7 @@ def test_a_pool_asks_for_tilings_and_is_told_of_them():
 
 
 def test_thread_blocks_of_one_size_are_candidates_of_their_own():
-    sizes = Sizes(
+    sizes = TileSizes(
         time=np.array([4, 4, 4]),
         space=(np.array([64, 64, 64]), np.array([60, 60, 60])),
         k=np.zeros(3, dtype=int),
@@ -131,14 +131,14 @@ def test_thread_blocks_of_one_size_are_candidates_of_their_own():
     )
     cost = np.array([1.0, 1.1, 1.2])
     make = functools.partial(tiling_at, "streaming", sizes)
-    pool = Pool([Stratum(family="streaming", sizes=sizes, cost=cost, make=make, expected=cost)])
+    pool = CandidatePool([Stratum(family="streaming", sizes=sizes, cost=cost, make=make, expected=cost)])
     pool.tell(make(1), 5.0)
     assert [each.tiling for each in pool.ask(3)] == [make(0), make(2)]
 
 
 def test_a_pool_leaves_out_what_cannot_win():
     space = [stratum("hexagonal", [2, 4, 8], [8, 16], lambda t, s: t * s)]
-    asked = [each.predicted for each in Pool(space).ask(10)]
+    asked = [each.predicted for each in CandidatePool(space).ask(10)]
     assert sorted(asked) == [16.0, 32.0, 32.0, 64.0, 64.0]
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Sizes
-from tilewright.tuning.strategies import Space, best_by, compare
+from tilewright.costs.arrays import TileSizes
+from tilewright.tuning.strategies import MeasuredSpace, best_by, compare
 from tilewright.tuning.validation import TOPS, kendall, mean, near_best, random_tries, scores
 
 
@@ -71,8 +71,8 @@ def test_random_tries_by_simulation():
 def _space():
     time = np.array([4, 4, 8, 8, 16])
     base, width = np.array([1, 1, 2, 2, 8]), np.array([32, 32, 64, 64, 128])
-    return Space(
-        sizes=Sizes(time=time, space=(base, width), k=np.zeros(5, dtype=np.int64)),
+    return MeasuredSpace(
+        sizes=TileSizes(time=time, space=(base, width), k=np.zeros(5, dtype=np.int64)),
         threads=(np.array([1, 1, 2, 1, 1]), np.array([32, 16, 32, 64, 64])),
         predicted=np.array([1.0, 5.0, 1.05, 2.0, 3.0]),
         measured=np.array([4.0, 3.0, 2.0, 8.0, 1.0]),

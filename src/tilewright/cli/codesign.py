@@ -127,8 +127,8 @@ def codesign(
     """
     from tilewright.cli.jobs import codesign_output as files
     from tilewright.cli.jobs import codesign_parse as parse
-    from tilewright.costs.pipelines.separable import Form
-    from tilewright.tuning.codesign.design import Options
+    from tilewright.costs.pipelines.separable import SeparableForm
+    from tilewright.tuning.codesign.design import DesignOptions
     from tilewright.verbs.codesign import codesign as api
 
     between, weighted = parse.area_range(area), parse.weights(weights or [])
@@ -137,9 +137,10 @@ def codesign(
         result = files.load(tables).between(*between)
         result = result if weighted is None else result.reweighted(weighted)
     else:
-        options = Options(
-            form=Form(model=model, pitch=pitch, single=single), scope=scope, blocks_per_sm=blocks, metric=metric,
-            strategies=tuple(strategies.split(",")), grid=grid, block_threads=threads, thread_registers=registers,
+        options = DesignOptions(
+            form=SeparableForm(model=model, pitch=pitch, single=single), scope=scope, blocks_per_sm=blocks,
+            metric=metric, strategies=tuple(strategies.split(",")), grid=grid, block_threads=threads,
+            thread_registers=registers,
         )  # fmt: skip
         with _progress("solving") as report:
             result = api.codesign(

@@ -162,7 +162,7 @@ def _micro(
     from tilewright.verbs.energy import micro as api
 
     meter, backend, window = how
-    protocol = api.Protocol(window=window)
+    protocol = api.MeterProtocol(window=window)
     if meter is None and log is not None:
         if save is not None:
             raise typer.BadParameter("without a meter there are no constants for -o; give --meter, or leave it out")

@@ -83,7 +83,7 @@ def validate(
         output.note(result.left_out())
     if plots is not None:
         panels = [
-            report.Panel(
+            report.StencilPanel(
                 title=one.name,
                 predicted=one.scored[0],
                 measured=one.scored[1],

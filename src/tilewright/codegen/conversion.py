@@ -1,12 +1,12 @@
 """Numbers of one type as numbers of another: rounded as asked for; whole ones saturate, and NaN becomes 0."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, select
 
 _ROUND = {"nearest": ir.Operator.RINT, "floor": ir.Operator.FLOOR, "truncate": ir.Operator.TRUNC}
 
 
-def converted(b: Builder, value: Value, target: ir.Element, rounding: str) -> Value:
+def converted(b: Builder, value: BuilderValue, target: ir.Element, rounding: str) -> BuilderValue:
     """Convert a number.
 
     Args:
@@ -34,7 +34,7 @@ def converted(b: Builder, value: Value, target: ir.Element, rounding: str) -> Va
     return select(value.differs(value), b.value(ir.Real(0, target)), select(above, most, found))
 
 
-def _clamped(value: Value, source: ir.Element, target: ir.Element) -> Value:
+def _clamped(value: BuilderValue, source: ir.Element, target: ir.Element) -> BuilderValue:
     """A whole number, or the nearest bound of the target's type where the source's goes beyond it."""
     found = value
     for bound, beyond in zip(target.range, (value.__lt__, value.__gt__), strict=True):

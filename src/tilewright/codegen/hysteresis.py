@@ -1,7 +1,7 @@
 """Hysteresis: what is connected to a strong cell through weak ones; no stencil, since it reaches any distance."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least, most
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 
@@ -29,7 +29,7 @@ def emit_hysteresis(dtype: str) -> KernelSource[None]:
         edge[i] = 0
     top = b.mutable("top", 0)
 
-    def found(place: Value) -> None:
+    def found(place: BuilderValue) -> None:
         edge[place] = _EDGE
         stack[top] = place.to(_PLACE)
         b.set(top, top + 1)

@@ -50,7 +50,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coefficients:
+class AreaCoefficients:
     """The area model's coefficients, in mm^2 and mm^2 per kB; :data:`AREA_PARAMETERS` says what each is.
 
     The last three charge what the thesis leaves out: bandwidth other than ``stock_bandwidth`` (GB/s), and with a width
@@ -113,7 +113,7 @@ class Parts:
         return {field.name: float(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
 
-def coefficients(machine: Machine) -> Coefficients:
+def coefficients(machine: Machine) -> AreaCoefficients:
     """Return the coefficients of a machine file.
 
     Raises:
@@ -125,7 +125,7 @@ def coefficients(machine: Machine) -> Coefficients:
         )
     # The interface is part of the overhead that was measured, so more bandwidth is relative to the peak.
     peak = machine.peak_dram_bandwidth or machine.dram_bandwidth
-    return Coefficients(
+    return AreaCoefficients(
         stock_bandwidth=peak.value * 1e-9,
         stock_width=machine.vector_width.value,
         **{name: quantity.value for name, quantity in machine.area},
@@ -158,7 +158,7 @@ def chip(machine: Machine, *, whole_die: bool = False) -> Chip:
 
 
 def parts(
-    what: Chip, by: Coefficients, *, model: str = "exact", width_cost: bool = False, factor: float = 1.0
+    what: Chip, by: AreaCoefficients, *, model: str = "exact", width_cost: bool = False, factor: float = 1.0
 ) -> Parts:
     """Return the area of chips, per part.
 
@@ -278,7 +278,7 @@ MEMORIES = ("register", "shared", "l1", "l2")
 """What can be calibrated: per vector unit, per SM, per pair of SMs, and L2 per SM."""
 
 
-def calibrated(by: Coefficients, lines: Mapping[str, Line]) -> Coefficients:
+def calibrated(by: AreaCoefficients, lines: Mapping[str, Line]) -> AreaCoefficients:
     """Return coefficients with those of some memories replaced by fitted lines, keyed by :data:`MEMORIES`."""
     changed = {f"{name}_kb": line.slope for name, line in lines.items()}
     return dataclasses.replace(by, **changed, **{name: line.intercept for name, line in lines.items()})

@@ -12,7 +12,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class TileSizes:
     """Tile sizes of many tilings of one family.
 
     Attributes:
@@ -39,9 +39,9 @@ class Sizes:
             total = total * size
         return total
 
-    def take(self, index: Any) -> "Sizes":  # noqa: ANN401  (whatever NumPy indexes by)
+    def take(self, index: Any) -> "TileSizes":  # noqa: ANN401  (whatever NumPy indexes by)
         """Return the sizes at an index, a mask or a slice."""
-        return Sizes(
+        return TileSizes(
             time=self.time[index],
             space=tuple(size[index] for size in self.space),
             k=self.k[index],
@@ -51,10 +51,10 @@ class Sizes:
         )
 
     @staticmethod
-    def join(parts: "Sequence[Sizes]") -> "Sizes":
+    def join(parts: "Sequence[TileSizes]") -> "TileSizes":
         """Return the sizes of several parts, one after the other; at least one part, all with the same fields."""
         teams = [part.team for part in parts if part.team is not None]
-        return Sizes(
+        return TileSizes(
             time=np.concatenate([part.time for part in parts]),
             space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
             k=np.concatenate([part.k for part in parts]),

@@ -6,7 +6,7 @@ from tilewright.machines.machine import Machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coefficients:
+class CpuCoefficients:
     """What the CPU models read of a machine besides its speeds and sizes.
 
     Each attribute is the value of the machine's parameter of the same name, which
@@ -32,6 +32,6 @@ class Coefficients:
     uncalibrated_margin: float
 
 
-def coefficients(machine: Machine) -> Coefficients:
+def coefficients(machine: Machine) -> CpuCoefficients:
     """Return the coefficients of a machine; those of a GPU are estimates that no model of GPUs reads."""
-    return Coefficients(**{each.name: getattr(machine, each.name).value for each in fields(Coefficients)})
+    return CpuCoefficients(**{each.name: getattr(machine, each.name).value for each in fields(CpuCoefficients)})

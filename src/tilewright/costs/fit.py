@@ -13,8 +13,8 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Sizes
-from tilewright.costs.coefficients import Coefficients
+from tilewright.costs.arrays import Floats, TileSizes
+from tilewright.costs.coefficients import CpuCoefficients
 from tilewright.costs.cpu.streaming import both, hides
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
@@ -66,7 +66,7 @@ def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
     return Quantity(value=value, unit=unit, source="measured", note=note, low=low, high=high)
 
 
-def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
+def design(family: str, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what one instance takes per second of C_iter, of a row's start-up and of a box's.
 
     Read off the time model itself, with transfers and synchronisation switched off, on one core.
@@ -109,7 +109,7 @@ def design(family: str, sizes: Sizes, setting: Setting) -> Floats:
     return np.array([*parts, float(setting.steps * setting.stages * tiles[0])])
 
 
-def stream_design(sizes: Sizes, setting: Setting) -> Floats:
+def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
     """Return what an instance of streaming tiles takes per second of C_iter and of an advance's start-up, and besides.
 
     Args:
@@ -162,7 +162,7 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
     )
 
 
-def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficients: Coefficients) -> Fit:
+def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficients: CpuCoefficients) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
     An instance takes ``both(A C_iter, near, felt) + B start``. Lines that take longer than any arithmetic say nothing
@@ -195,7 +195,7 @@ def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficient
 
 
 def stream_constants(
-    programs: Sequence[tuple[Floats, Floats]], coefficients: Coefficients
+    programs: Sequence[tuple[Floats, Floats]], coefficients: CpuCoefficients
 ) -> tuple[Quantity, Quantity]:
     """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
 
@@ -239,13 +239,13 @@ def _candidates(factors: Floats, seconds: Floats, start: float, count: int) -> F
     return float(np.median(_left(factors, seconds, start) / factors[:, 0])) * np.geomspace(_LEAST, 1.0, count)
 
 
-def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, coefficients: Coefficients) -> Floats:
+def _misses(factors: Floats, seconds: Floats, start: float, tried: Floats, coefficients: CpuCoefficients) -> Floats:
     """Mean relative deviation for every C_iter that is tried; what is far off was disturbed, however far."""
     off = np.abs((_beside(factors, tried[:, None], coefficients) + start * factors[:, 1]) / seconds - 1.0)
     return np.asarray(np.minimum(off, _FAR).mean(axis=1))
 
 
-def _beside(factors: Floats, iteration_seconds: float | Floats, coefficients: Coefficients) -> Floats:
+def _beside(factors: Floats, iteration_seconds: float | Floats, coefficients: CpuCoefficients) -> Floats:
     """Seconds of arithmetic beside lines, per instance."""
     return both(factors[:, 0] * iteration_seconds, factors[:, 2], factors[:, 3], coefficients)
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.streaming.levels import Pipeline
+from tilewright.schedules.streaming.levels import LevelPipeline
 
 Row = tuple[str, int, int, int]
 """Where a row lies: passing or kept, the field, the slab and the row in it."""
@@ -46,7 +46,7 @@ class Uses:
 
 
 @functools.lru_cache(maxsize=256)
-def uses(program: Program, pipeline: Pipeline, rows: int) -> Uses:
+def uses(program: Program, pipeline: LevelPipeline, rows: int) -> Uses:
     """Walk through a tile in its steady state.
 
     Args:
@@ -90,7 +90,7 @@ def uses(program: Program, pipeline: Pipeline, rows: int) -> Uses:
 
 
 def _touched(
-    program: Program, pipeline: Pipeline, rows: int, advance: int, level: int, stage: int
+    program: Program, pipeline: LevelPipeline, rows: int, advance: int, level: int, stage: int
 ) -> tuple[frozenset[Row], frozenset[Row]]:
     """Rows that one stage of one level reads and writes in an advance."""
     turn = advance % 2
@@ -109,7 +109,7 @@ def _touched(
     return frozenset(read), frozenset(written)
 
 
-def _row(pipeline: Pipeline, rows: int, turn: int, field: int, version: int, position: int) -> Row:
+def _row(pipeline: LevelPipeline, rows: int, turn: int, field: int, version: int, position: int) -> Row:
     """Where a row of a version lies: 0 is the first of this advance, negative ones outlived the one before."""
     keep = pipeline.keep[field]
     passing = rows - keep

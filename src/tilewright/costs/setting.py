@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
-from tilewright.costs.coefficients import Coefficients, coefficients
-from tilewright.costs.energy.price import Energy, make_energy
+from tilewright.costs.coefficients import CpuCoefficients, coefficients
+from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
@@ -127,8 +127,8 @@ class Setting:
     advance_seconds: float
     line_ratio: float
     cpu: bool
-    coefficients: Coefficients
-    energy: Energy | None = None
+    coefficients: CpuCoefficients
+    energy: EnergyRule | None = None
     stream: TileGrowth | None = None
     reuse: Uses | None = None
     block: stream_block.BlockGrowth | None = None

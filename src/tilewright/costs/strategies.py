@@ -2,8 +2,8 @@
 
 The structure is that of the corrected time model (:mod:`tilewright.costs.hexagonal.exact`): a tile transfers its words,
 computes row by row, k tiles share an SM, and wavefronts follow each other; what a family brings is
-:class:`tilewright.costs.strategy_work.Work`, or nothing: then it is made of exact counts. On a CPU the quantities are
-those of :mod:`tilewright.costs.cpu.hexagonal`. None of this is printed.
+:class:`tilewright.costs.strategy_work.StrategyWork`, or nothing: then it is made of exact counts. On a CPU the
+quantities are those of :mod:`tilewright.costs.cpu.hexagonal`. None of this is printed.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu.hexagonal import vector_seconds
 from tilewright.costs.cpu.levels import (
@@ -24,7 +24,7 @@ from tilewright.costs.cpu.levels import (
 )
 from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting
-from tilewright.costs.strategy_work import Work, work_of
+from tilewright.costs.strategy_work import StrategyWork, work_of
 from tilewright.schedules.catalogue import names, traits
 
 COUNTED = tuple(name for name in names() if traits(name).candidates)
@@ -33,7 +33,7 @@ ON_GPUS = ("skewed", "diamond", "overlapped")
 FAMILIES = (*ON_GPUS, *COUNTED)
 
 
-def evaluate(family: str, sizes: Sizes, setting: Setting) -> Breakdown:
+def evaluate(family: str, sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the time model of one of :data:`FAMILIES`.
 
     Args:
@@ -48,7 +48,7 @@ def evaluate(family: str, sizes: Sizes, setting: Setting) -> Breakdown:
     return _on_cpu(work, sizes, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 
 
-def gpu_seconds(work: Work, setting: Setting) -> tuple[Floats, Floats]:
+def gpu_seconds(work: StrategyWork, setting: Setting) -> tuple[Floats, Floats]:
     """Return m' and c of a block on a GPU; each of shape (n,)."""
     words = (work.input_values + work.output_values) * setting.itemsize / WORD
     io_seconds = words * setting.word_seconds + 2 * setting.barrier_seconds
@@ -56,7 +56,7 @@ def gpu_seconds(work: Work, setting: Setting) -> tuple[Floats, Floats]:
     return io_seconds, compute
 
 
-def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
+def _on_gpu(work: StrategyWork, sizes: TileSizes, setting: Setting) -> Breakdown:
     scale = setting.itemsize / WORD
     read, written = work.input_values * scale, work.output_values * scale
     io_seconds, compute = gpu_seconds(work, setting)
@@ -70,7 +70,7 @@ def _on_gpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
     return _breakdown(work, setting, (read, written, shared, k), (io_seconds, compute, together, moved, sync, seconds))
 
 
-def _on_cpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
+def _on_cpu(work: StrategyWork, sizes: TileSizes, setting: Setting) -> Breakdown:
     """Partial blocks cost what they compute and move, so the work of all tiles is shared equally among them.
 
     Where tiles leave L2, every part of a line that starts anew waits for its first lines: until then nothing is fetched
@@ -121,7 +121,7 @@ def _on_cpu(work: Work, sizes: Sizes, setting: Setting) -> Breakdown:
 
 
 def _breakdown(
-    work: Work, setting: Setting, block: tuple[Floats, Floats, Ints, Ints], took: tuple[Floats, ...]
+    work: StrategyWork, setting: Setting, block: tuple[Floats, Floats, Ints, Ints], took: tuple[Floats, ...]
 ) -> Breakdown:
     io_seconds, compute, together, moved, sync, seconds = took
     return Breakdown(
@@ -142,17 +142,17 @@ def _breakdown(
     )
 
 
-def updates(family: str, sizes: Sizes, setting: Setting) -> Floats:
+def updates(family: str, sizes: TileSizes, setting: Setting) -> Floats:
     """Return the cell updates of all tiles, those that are computed more than once included; shape (n,)."""
     return 1.0 * setting.cells * setting.steps * work_of(family, sizes, setting).redundancy
 
 
-def shared_bytes(family: str, sizes: Sizes, setting: Setting) -> Floats:
+def shared_bytes(family: str, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what a block keeps on chip, in bytes; shape (n,)."""
     return work_of(family, sizes, setting).shared_values * setting.itemsize
 
 
-def rounds(work: Work, together: Ints) -> Floats:
+def rounds(work: StrategyWork, together: Ints) -> Floats:
     """Turns over all wavefronts if so many tiles run at a time: ceil(w / together) each, fewer on the ramps.
 
     While it fills, wavefronts have ``u w`` tiles, u running from 0 to 1; a wavefront takes a turn at least. A width
@@ -166,7 +166,7 @@ def rounds(work: Work, together: Ints) -> Floats:
     return np.asarray((work.wavefronts - ramps) * full + ramps * np.maximum(rising, np.minimum(1.0, full)))
 
 
-def shared_rounds(work: Work, cores: Ints | int) -> Floats:
+def shared_rounds(work: StrategyWork, cores: Ints | int) -> Floats:
     """Turns of a few cores, or teams of them, over all wavefronts; their number is one, or of shape (n,).
 
     As :func:`rounds`, but a width that is an average stands for whole numbers around it, which take

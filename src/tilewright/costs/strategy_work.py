@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class StrategyWork:
     """What the tiles of a family are; every array has shape (n,).
 
     Attributes:
@@ -66,7 +66,7 @@ class Work:
     steps_in_sequence: Ints
 
 
-def work_of(family: str, sizes: Sizes, setting: Setting) -> Work:
+def work_of(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Return what the tiles of a family are."""
     return _WORK[family](sizes, setting) if family in _WORK else counted(family, sizes, setting)
 
@@ -78,7 +78,7 @@ def _product(columns: list[Floats]) -> Floats:
     return total
 
 
-def skewed(sizes: Sizes, setting: Setting) -> Work:
+def skewed(sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Time skewing: parallelograms in every axis, wavefronts of equal ``lag * band + sum of the tile's numbers``."""
     rows = sizes.time * setting.stages
     steps = setting.steps * setting.stages
@@ -106,7 +106,7 @@ def skewed(sizes: Sizes, setting: Setting) -> Work:
     volume, around, kept = _product(side), _product(grown), _product(inner)
     read = setting.levels * (around + (rows - 1) * (around - volume)) + setting.constants * _product(hull)
     pieces = _pieces(sizes.space[-1] if not sizes.sub else sizes.sub[-1], counts[-1], setting)
-    return Work(
+    return StrategyWork(
         wavefronts=fronts,
         width=tiles / np.maximum(fronts - ramp, 1),
         ramp=ramp,
@@ -132,13 +132,13 @@ def _pieces(size: Ints, count: Ints, setting: Setting) -> Floats:
     return np.where(count <= 1, 1.0, np.minimum(1.0 * ceil_div(extent + 0 * size, size) + 0.5, extent / size + 1.0))
 
 
-def _breaks(sizes: Sizes, pieces: Floats) -> Floats:
+def _breaks(sizes: TileSizes, pieces: Floats) -> Floats:
     """Parts of a line that start anew in memory: every one where lines are cut, else one line of many in 3D."""
     apart = 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0
     return np.where(pieces > 1, pieces, apart)
 
 
-def diamond(sizes: Sizes, setting: Setting) -> Work:
+def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Diamonds on (time, axis 0), classic cuts on the other axes: hexagons that start with a single cell.
 
     One field brings in p + r H + 2 r - 1 values per cell of the other axes and hands on p + r (H - 2), with the pitch
@@ -173,7 +173,7 @@ def diamond(sizes: Sizes, setting: Setting) -> Work:
         tiles = np.maximum(2.0 * setting.steps * setting.stages / rows, 1e-9) * width
     else:
         width = 1.0 * np.maximum(*each)
-    return Work(
+    return StrategyWork(
         wavefronts=fronts[0] + fronts[1],
         width=width,
         ramp=np.zeros_like(rows),
@@ -193,7 +193,7 @@ def diamond(sizes: Sizes, setting: Setting) -> Work:
     )
 
 
-def overlapped(sizes: Sizes, setting: Setting) -> Work:
+def overlapped(sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Ghost zones: one wavefront per band, tiles that compute again what they need of their neighbours.
 
     With l steps left a tile computes its sizes and l times the reach on both sides; where one tile covers an axis
@@ -212,7 +212,7 @@ def overlapped(sizes: Sizes, setting: Setting) -> Work:
     loaded = _product([size + growth * levels for size, growth in zip(side, grown, strict=True)])
     width = _product([1.0 * number for number in counts])
     redundancy = points / np.maximum(own * levels * setting.stages, 1.0)
-    return Work(
+    return StrategyWork(
         wavefronts=bands,
         width=width,
         ramp=np.zeros_like(bands),
@@ -232,7 +232,7 @@ def overlapped(sizes: Sizes, setting: Setting) -> Work:
     )
 
 
-def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
+def counted(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Tiles of any family on a CPU, by its schedule tree: one after the other, not by arrays.
 
     A block is what the tree says of one that nothing cuts; tiles are counted by the bounds of the tree's loops, since
@@ -251,7 +251,7 @@ def counted(family: str, sizes: Sizes, setting: Setting) -> Work:
     fronts = np.maximum(column(1, "wavefronts").astype(np.int64), 1)
     tiles = np.maximum(column(1, "tiles"), 1.0)
     pieces = np.maximum(1.0, setting.shape[-1] / sizes.space[-1] + (sizes.space[-1] < setting.shape[-1]))
-    return Work(
+    return StrategyWork(
         wavefronts=fronts,
         width=tiles / fronts,
         ramp=np.zeros_like(rows),
@@ -294,4 +294,8 @@ def _series(side: list[Floats], grown: list[Floats], levels: Ints) -> Floats:
     return np.asarray(sum(part * each for part, each in zip(parts, sums, strict=False)))
 
 
-_WORK: dict[str, Callable[[Sizes, Setting], Work]] = {"skewed": skewed, "diamond": diamond, "overlapped": overlapped}
+_WORK: dict[str, Callable[[TileSizes, Setting], StrategyWork]] = {
+    "skewed": skewed,
+    "diamond": diamond,
+    "overlapped": overlapped,
+}

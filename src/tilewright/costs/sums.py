@@ -6,7 +6,7 @@ machines: what one machine adds to it is in its file.
 
 from dataclasses import dataclass
 
-from tilewright.schedules.bodies.sums import Work
+from tilewright.schedules.bodies.sums import SumWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ _SPARE = 4
 """Registers for inputs and products."""
 
 
-def cycles(work: Work, ports: Ports, results: int, weights: int) -> float:
+def cycles(work: SumWork, ports: Ports, results: int, weights: int) -> float:
     """Return the cycles that a sum takes for one vector of each of its results, where everything overlaps.
 
     Products, all arithmetic and loads each bound it: ``max(P / p, A / a, L / l)`` (Treibig and Hager, "Introducing a

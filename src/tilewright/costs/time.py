@@ -9,7 +9,7 @@ from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs import strategies
-from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.cpu import streaming, untiled
@@ -26,7 +26,7 @@ from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:  # models of GPUs are loaded where one is asked
     from tilewright.costs.gpu import threads as selector
-    from tilewright.costs.gpu.terms import Compiled
+    from tilewright.costs.gpu.terms import CompiledCounts
 
 MODELS = ("exact", "published")
 FAMILIES = ("none", "hexagonal", "hybrid", "streaming", *strategies.FAMILIES)
@@ -180,19 +180,19 @@ def thread_terms(
     return selector.evaluate(case, hardware(machine, setting.block_bytes), compiled=_compiled(resources))
 
 
-def _compiled(resources: Resources | None) -> "Compiled | None":
+def _compiled(resources: Resources | None) -> "CompiledCounts | None":
     if resources is None or resources.registers is None:
         return None
-    from tilewright.costs.gpu.terms import Compiled
+    from tilewright.costs.gpu.terms import CompiledCounts
 
-    return Compiled(
+    return CompiledCounts(
         registers=np.array([resources.registers], dtype=np.int64),
         spilled=np.array([(resources.spill_bytes or 0) / WORD]),
         shared_bytes=np.array([resources.shared_bytes or 0], dtype=np.int64),
     )
 
 
-def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") -> Breakdown:
+def evaluate(family: str, sizes: TileSizes, setting: Setting, model: str = "exact") -> Breakdown:
     """Evaluate the model for arrays of tile sizes.
 
     Args:
@@ -214,7 +214,7 @@ def evaluate(family: str, sizes: Sizes, setting: Setting, model: str = "exact") 
     return _with_energy(_timed(family, sizes, setting, model), family, sizes, setting, model)
 
 
-def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown:
+def _timed(family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
     if traits(family).untiled:
         return untiled.evaluate(setting)
     if traits(family).streams:
@@ -232,7 +232,7 @@ def _timed(family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown
     return cached.evaluate(sizes, setting) if setting.cpu else exact.evaluate(sizes, setting)
 
 
-def _with_energy(result: Breakdown, family: str, sizes: Sizes, setting: Setting, model: str) -> Breakdown:
+def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
     """Add the energy: updates of the exact problem, of the tiles where they overlap, of all whole tiles as printed."""
     rule = setting.energy
     if rule is None:
@@ -250,7 +250,7 @@ def _with_energy(result: Breakdown, family: str, sizes: Sizes, setting: Setting,
     return replace(result, updates=updates, energy_bytes=moved, joules=joules)
 
 
-def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
+def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
     """Return one tiling's sizes as arrays of shape (1,), checked against the problem.
 
     Raises:
@@ -276,7 +276,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> Sizes:
     if tiling.family in strategies.FAMILIES:
         strategies.check(tiling.family, tiling.space, tiling.time, setting)
     space = tiling.space or (1,) * rank
-    return Sizes(
+    return TileSizes(
         time=np.array([tiling.time], dtype=np.int64),
         space=tuple(np.array([size], dtype=np.int64) for size in space),
         k=np.array([tiling.k or 0], dtype=np.int64),
@@ -332,7 +332,7 @@ def ideal_seconds(setting: Setting, family: str = "") -> float:
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)
 
 
-def overhead_estimate(sizes: Sizes, setting: Setting) -> Floats:
+def overhead_estimate(sizes: TileSizes, setting: Setting) -> Floats:
     """Overhead over the ideal time after the thesis' equation 8.5: C_iter S_1 T / (t_S1 + t_T / 2).
 
     It drops the tiles in sequence and the quantisation of wavefronts, so it bounds neither way and is no selector.

@@ -6,31 +6,31 @@ for whole arrays (tested against it and by brute force).
 
 import numpy as np
 
-from tilewright.costs.arrays import Ints, Sizes, ceil_div
+from tilewright.costs.arrays import Ints, TileSizes, ceil_div
 from tilewright.costs.setting import Setting
 
 
-def height(sizes: Sizes, setting: Setting) -> Ints:
+def height(sizes: TileSizes, setting: Setting) -> Ints:
     """Rows of a tile: t_T logical steps."""
     return sizes.time * setting.stages
 
 
-def width(sizes: Sizes, setting: Setting) -> Ints:
+def width(sizes: TileSizes, setting: Setting) -> Ints:
     """Cells of the widest row, w_tile (equation 4, any slope)."""
     return sizes.space[0] + setting.slopes[0] * (height(sizes, setting) - 2)
 
 
-def pitch(sizes: Sizes, setting: Setting) -> Ints:
+def pitch(sizes: TileSizes, setting: Setting) -> Ints:
     """Distance of neighbouring tiles of a colour: w_tile + t_S (in place of the printed equation 5)."""
     return width(sizes, setting) + sizes.space[0]
 
 
-def face_points(sizes: Sizes, setting: Setting) -> Ints:
+def face_points(sizes: TileSizes, setting: Setting) -> Ints:
     """Cells of a hexagon over all its rows."""
     return height(sizes, setting) // 2 * pitch(sizes, setting)
 
 
-def wavefronts(sizes: Sizes, setting: Setting) -> tuple[Ints, Ints]:
+def wavefronts(sizes: TileSizes, setting: Setting) -> tuple[Ints, Ints]:
     """Number of wavefronts of colour 0 and of colour 1 (equation 3)."""
     rows, steps = height(sizes, setting), setting.steps * setting.stages
     if steps == 0:
@@ -38,7 +38,7 @@ def wavefronts(sizes: Sizes, setting: Setting) -> tuple[Ints, Ints]:
     return ceil_div(steps + rows // 2, rows), ceil_div(steps + 0 * rows, rows)
 
 
-def tiles_per_wavefront(sizes: Sizes, setting: Setting) -> tuple[Ints, Ints]:
+def tiles_per_wavefront(sizes: TileSizes, setting: Setting) -> tuple[Ints, Ints]:
     """Number of tiles of a wavefront of colour 0 and of colour 1 that meet the grid."""
     distance, base = pitch(sizes, setting), sizes.space[0]
     overhang = (width(sizes, setting) - base) // 2
@@ -50,12 +50,12 @@ def tiles_per_wavefront(sizes: Sizes, setting: Setting) -> tuple[Ints, Ints]:
     return counts[0], counts[1]
 
 
-def live_in(sizes: Sizes, setting: Setting) -> Ints:
+def live_in(sizes: TileSizes, setting: Setting) -> Ints:
     """Values that the flow dependences of one field bring into a hexagon: t_S + 2 r t_T (equation 7, any reach)."""
     return sizes.space[0] + 2 * setting.slopes[0] * height(sizes, setting)
 
 
-def live_out(sizes: Sizes, setting: Setting) -> Ints:
+def live_out(sizes: TileSizes, setting: Setting) -> Ints:
     """Values of a hexagon that other tiles read: t_S + 2 r (t_T - 1), where (7) prints t_S + 2 t_T.
 
     A base narrower than twice the reach makes the outer cells of the narrowest rows overlap; they count once.
@@ -66,7 +66,7 @@ def live_out(sizes: Sizes, setting: Setting) -> Ints:
     return base + 2 * reach * (rows - 1) - overlap
 
 
-def prism_tiles(sizes: Sizes, setting: Setting) -> Ints:
+def prism_tiles(sizes: TileSizes, setting: Setting) -> Ints:
     """Tiles in sequence per prism or slab: the product of the axes' ceilings (in place of equation 23)."""
     total = np.ones_like(sizes.time)
     for size, extent, slope in zip(sizes.space[1:], setting.shape[1:], setting.slopes[1:], strict=True):
@@ -74,7 +74,7 @@ def prism_tiles(sizes: Sizes, setting: Setting) -> Ints:
     return total
 
 
-def tile_words(sizes: Sizes, setting: Setting) -> tuple[Ints, Ints]:
+def tile_words(sizes: TileSizes, setting: Setting) -> tuple[Ints, Ints]:
     """Values that a tile reads from memory and writes to it (equations 13 and 24), over all fields.
 
     Every updated field and time level counts with the hexagon's live-in and live-out, which is exact for one field
@@ -85,7 +85,7 @@ def tile_words(sizes: Sizes, setting: Setting) -> tuple[Ints, Ints]:
     return read * sizes.inner, setting.levels * live_out(sizes, setting) * sizes.inner
 
 
-def shared_values(sizes: Sizes, setting: Setting) -> Ints:
+def shared_values(sizes: TileSizes, setting: Setting) -> Ints:
     """Values that a tile keeps on chip, M_tile: 2 (t_S + t_T) in 1D, 2 prod(t_Si + t_T + 1) else (equation 19).
 
     For any reach r, with r (t_T + 1) in place of t_T + 1, and for any number of copies in place of 2.

@@ -12,7 +12,7 @@ from tilewright.programs.stencil.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class WindowPart:
     """A box of one block that another block's window holds.
 
     Attributes:
@@ -39,7 +39,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Decomposition:
     """How a grid is dealt to ranks: in equal blocks, the first ones a cell larger where it does not divide, as PETSc's.
 
     Attributes:
@@ -93,10 +93,10 @@ class Halo:
     """
 
     window: Window
-    parts: dict[int, tuple[Part, ...]]
+    parts: dict[int, tuple[WindowPart, ...]]
 
 
-def halo(problem: Problem, layout: Layout, rank: int, steps: int) -> Halo:
+def halo(problem: Problem, layout: Decomposition, rank: int, steps: int) -> Halo:
     """Find what a rank needs for a number of steps.
 
     Args:
@@ -107,19 +107,19 @@ def halo(problem: Problem, layout: Layout, rank: int, steps: int) -> Halo:
     """
     found = window(problem, layout.block(rank), steps)
     axes = [_along(layout, axis, span) for axis, span in enumerate(found.span)]
-    parts: dict[int, list[Part]] = {}
+    parts: dict[int, list[WindowPart]] = {}
     for segments in itertools.product(*axes):
         owner = functools.reduce(lambda so_far, pair: so_far * pair[1] + pair[0], _places(segments, layout), 0)
-        part = Part(box=tuple(cells for _, cells, _ in segments), at=tuple(at for _, _, at in segments))
+        part = WindowPart(box=tuple(cells for _, cells, _ in segments), at=tuple(at for _, _, at in segments))
         parts.setdefault(owner, []).append(part)
     return Halo(window=found, parts={owner: tuple(each) for owner, each in sorted(parts.items())})
 
 
-def _places(segments: Sequence[tuple[int, Range, int]], layout: Layout) -> list[tuple[int, int]]:
+def _places(segments: Sequence[tuple[int, Range, int]], layout: Decomposition) -> list[tuple[int, int]]:
     return [(place, ranks) for (place, _, _), ranks in zip(segments, layout.topology, strict=True)]
 
 
-def _along(layout: Layout, axis: int, span: Range) -> list[tuple[int, Range, int]]:
+def _along(layout: Decomposition, axis: int, span: Range) -> list[tuple[int, Range, int]]:
     """Cut a window along one axis: whose cells, which ones, and where they begin in the window."""
     found = []
     for (low, high), at in pieces(span, layout.shape[axis]):

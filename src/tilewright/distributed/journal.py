@@ -13,7 +13,7 @@ _NAME = "journal.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class RunProgress:
     """Where a run is.
 
     Attributes:
@@ -27,7 +27,7 @@ class Progress:
     done: int
 
 
-def read(folder: Path) -> Progress | None:
+def read(folder: Path) -> RunProgress | None:
     """Return what a folder's journal says, or None if there is none.
 
     Raises:
@@ -42,7 +42,7 @@ def read(folder: Path) -> Progress | None:
         raise UsageError(f"the journal {str(path)!r} cannot be read", "delete its folder to begin again") from None
     try:
         data = json.loads(text)
-        found = Progress(run=str(data["run"]), steps=data["steps"], done=data["done"])
+        found = RunProgress(run=str(data["run"]), steps=data["steps"], done=data["done"])
         known = (
             data["version"] == _VERSION
             and isinstance(found.steps, int)
@@ -57,7 +57,7 @@ def read(folder: Path) -> Progress | None:
     return found
 
 
-def write(folder: Path, progress: Progress) -> None:
+def write(folder: Path, progress: RunProgress) -> None:
     """Write the journal, whole or not at all; it is on the disk when this returns."""
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:

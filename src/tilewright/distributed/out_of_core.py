@@ -33,7 +33,7 @@ _CHUNK_BYTES = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class OutOfCoreRun:
     """A run out of core.
 
     Attributes:
@@ -52,7 +52,7 @@ class Job:
     resume: bool = False
 
 
-def run(job: Job, machine: Machine, computer: Computer) -> None:
+def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> None:
     """Run a job.
 
     Args:
@@ -90,7 +90,7 @@ def run(job: Job, machine: Machine, computer: Computer) -> None:
         try:
             place.folder.mkdir(exist_ok=True)
             sets = _Sets(job, place, chosen, out, stack)
-            progress = past or journal.Progress(run=key, steps=chosen.steps, done=0)
+            progress = past or journal.RunProgress(run=key, steps=chosen.steps, done=0)
             journal.write(place.folder, progress)
             _passes(job, chosen, computer, sets, progress, place)
             _clear(place.folder)
@@ -102,7 +102,7 @@ def run(job: Job, machine: Machine, computer: Computer) -> None:
 
 
 def _passes(
-    job: Job, chosen: Passes, computer: Computer, sets: "_Sets", progress: journal.Progress, place: "_Place"
+    job: OutOfCoreRun, chosen: Passes, computer: Computer, sets: "_Sets", progress: journal.RunProgress, place: "_Place"
 ) -> None:
     if progress.done >= chosen.count:
         return
@@ -133,7 +133,7 @@ class _Place:
     chunks: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, job: Job) -> "_Place":
+    def of(cls, job: OutOfCoreRun) -> "_Place":
         first = job.targets[job.problem.program.updated[0]][0]
         path = disk.path_of(first, "out")
         zarr = disk.is_zarr(first) or path.suffix == ".zarr"
@@ -145,7 +145,7 @@ class _Place:
         return self.folder / (name + (".npy" if self.chunks is None else ".zarr"))
 
 
-def _chunks(job: Job) -> tuple[int, ...]:
+def _chunks(job: OutOfCoreRun) -> tuple[int, ...]:
     """Chunks of new zarr arrays: as those of the first array given that has any, else whole rows."""
     for levels in job.given.values():
         for rows in levels:
@@ -155,7 +155,7 @@ def _chunks(job: Job) -> tuple[int, ...]:
     return (max(1, min(job.problem.shape[0], _CHUNK_BYTES // row)), *job.problem.shape[1:])
 
 
-def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], RowArray]:
+def _existing(job: OutOfCoreRun, stack: ExitStack) -> dict[tuple[str, int], RowArray]:
     """Open the targets that are there already, by field and age.
 
     Raises:
@@ -194,7 +194,7 @@ def _existing(job: Job, stack: ExitStack) -> dict[tuple[str, int], RowArray]:
     return found
 
 
-def _transfer_bytes(job: Job, place: _Place, old: Mapping[tuple[str, int], RowArray]) -> int:
+def _transfer_bytes(job: OutOfCoreRun, place: _Place, old: Mapping[tuple[str, int], RowArray]) -> int:
     """Return the memory that one array that is read and one that is written take meanwhile."""
     dtype = job.problem.dtype
     read = max(each.transfer_bytes(dtype) for levels in job.given.values() for each in levels)
@@ -204,7 +204,7 @@ def _transfer_bytes(job: Job, place: _Place, old: Mapping[tuple[str, int], RowAr
 
 
 def _made(
-    job: Job, place: _Place, old: Mapping[tuple[str, int], RowArray], stack: ExitStack
+    job: OutOfCoreRun, place: _Place, old: Mapping[tuple[str, int], RowArray], stack: ExitStack
 ) -> dict[str, list[RowArray]]:
     """Make the targets that are not there yet, and return all of them."""
     out: dict[str, list[RowArray]] = {}
@@ -228,14 +228,14 @@ def _create(path: Path, problem: Problem, chunks: tuple[int, ...]) -> None:
         disk.create_npy(path, problem.shape, problem.dtype)
 
 
-def _key(job: Job, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
+def _key(job: OutOfCoreRun, out: Mapping[str, Sequence[RowArray]], computer: Computer) -> str:
     """Return a fingerprint of what is computed, from which files into which."""
     numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
     places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
     return fingerprint(job.problem, numbers, places)
 
 
-def _check_space(job: Job, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], RowArray]) -> None:
+def _check_space(job: OutOfCoreRun, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], RowArray]) -> None:
     """Refuse a run whose files do not fit on the disk, all copies counted, before any is made.
 
     Raises:
@@ -259,7 +259,7 @@ def _allocated(path: Path) -> int:
     return sum(each.stat().st_blocks * 512 for each in files)
 
 
-def _scratch(job: Job, chosen: Passes) -> Iterator[str]:
+def _scratch(job: OutOfCoreRun, chosen: Passes) -> Iterator[str]:
     """Names of the levels that are kept on disk beside the results."""
     for field, values in job.targets.items():
         count = job.problem.program.history(field)
@@ -273,7 +273,7 @@ class _Sets:
     """The two sets of arrays that passes write in turn; the last pass writes the results."""
 
     def __init__(
-        self, job: Job, place: _Place, chosen: Passes, out: Mapping[str, Sequence[RowArray]], stack: ExitStack
+        self, job: OutOfCoreRun, place: _Place, chosen: Passes, out: Mapping[str, Sequence[RowArray]], stack: ExitStack
     ) -> None:
         self._out = out
         made: dict[str, RowArray] = {}

@@ -17,7 +17,7 @@ from tilewright.base.errors import ArrayError, TilewrightError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.costs.transfers.network import Exchange, Exchanges, exchanges
 from tilewright.distributed import disk
-from tilewright.distributed.blocks import Halo, Layout, halo
+from tilewright.distributed.blocks import Decomposition, Halo, halo
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.windows import Box, check_cut
 from tilewright.machines.machine import Machine
@@ -69,7 +69,7 @@ class Array:
         self.shape = tuple(int(extent) for extent in shape)
         self.dtype = np.dtype(dtype)
         self.comm = comm
-        self.layout = Layout(shape=self.shape, topology=_topology(topology, len(self.shape), comm.Get_size()))
+        self.layout = Decomposition(shape=self.shape, topology=_topology(topology, len(self.shape), comm.Get_size()))
         self.local: npt.NDArray[Any] = np.zeros([high - low for low, high in self.box], self.dtype)
         """This rank's block; it may be written."""
         self.traffic: Traffic | None = None
@@ -240,7 +240,7 @@ def threads_per_rank(comm: Any, available: int) -> int:  # noqa: ANN401
 
 
 def choose(
-    problem: Problem, layout: Layout, machine: Machine, network: tuple[float, float], computer: Computer
+    problem: Problem, layout: Decomposition, machine: Machine, network: tuple[float, float], computer: Computer
 ) -> Exchanges:
     """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`.
 

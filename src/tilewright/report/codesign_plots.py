@@ -18,7 +18,7 @@ _MARKERS = ("*", "D", "s", "^", "v")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class DesignPanel:
     """One panel: the designs of one workload in a range of areas; arrays of shape (n,) unless said otherwise.
 
     Attributes:
@@ -40,7 +40,7 @@ class Panel:
     stock: tuple[tuple[str, float, float, float], ...]
 
 
-def draw_designs(panels: Sequence[Panel], path: Path) -> Path:
+def draw_designs(panels: Sequence[DesignPanel], path: Path) -> Path:
     """Draw performance against area, the Pareto set and the stock chips marked (figure C.3).
 
     Args:
@@ -67,7 +67,7 @@ def draw_designs(panels: Sequence[Panel], path: Path) -> Path:
     return _save(figure, path)
 
 
-def draw_shares(panels: Sequence[Panel], path: Path) -> Path:
+def draw_shares(panels: Sequence[DesignPanel], path: Path) -> Path:
     """Draw the shares of the area for shared memory and for vector units (figure C.4); as :func:`draw_designs`."""
     figure, axes = _figure(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
@@ -103,7 +103,7 @@ def draw_needs(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], p
     return _save(figure, path)
 
 
-def _scatter(axis: "Axes", panel: Panel, x: Floats, y: Floats) -> None:
+def _scatter(axis: "Axes", panel: DesignPanel, x: Floats, y: Floats) -> None:
     axis.plot(x, y, ".", color=_DOMINATED, markersize=2.5, linestyle="none", label=f"{len(x)} designs", rasterized=True)
     front = panel.pareto
     label = f"{len(front)} Pareto-optimal"

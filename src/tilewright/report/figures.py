@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_rate
-from tilewright.report.study import Candidate, Study
+from tilewright.report.study import StudiedTiling, Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +127,7 @@ def _speed(flops_per_second: float) -> str:
     return f"arithmetic of this program: {format_rate(flops_per_second, 'Flops')}"
 
 
-def _of(each: Candidate, kind: str) -> float | None:
+def _of(each: StudiedTiling, kind: str) -> float | None:
     if kind == "measured":
         return each.measured
     return each.predicted if each.known else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.report.figures import figures, tile
-from tilewright.report.study import Candidate, Choice, Study
+from tilewright.report.study import StudiedTiling, Study, TradeOff
 
 MOST_ROWS = 200
 """Candidates in the table of a page."""
@@ -109,7 +109,7 @@ def _small(text: str) -> str:
     return f'<p class="small">{html.escape(text)}.</p>\n' if text else ""
 
 
-def _ranked(candidates: Sequence[Candidate], most: int) -> str:
+def _ranked(candidates: Sequence[StudiedTiling], most: int) -> str:
     measured = any(each.measured is not None for each in candidates)
     times = (">measured", ">measured / predicted") if measured else ()
     columns = (">", "tiling", ">predicted", *times, ">off chip", ">joules", "outcome" if measured else "bound by")
@@ -130,11 +130,11 @@ def _ranked(candidates: Sequence[Candidate], most: int) -> str:
     return f"<h3>Candidates</h3>{_table(columns, rows)}{rest}"
 
 
-def _predicted(each: Candidate) -> str:
+def _predicted(each: StudiedTiling) -> str:
     return _with_range(each.predicted, each.interval) if each.known else "-"
 
 
-def _times(each: Candidate) -> tuple[str, str]:
+def _times(each: StudiedTiling) -> tuple[str, str]:
     if each.measured is None:
         return "-", "-"
     return _with_range(
@@ -148,12 +148,12 @@ def _with_range(seconds: float, ends: tuple[float, float] | None) -> str:
     return f"{shown[0]} ({shown[1]} to {shown[2]})" if ends and shown[1] != shown[2] else shown[0]
 
 
-def _outcome(each: Candidate) -> str:
+def _outcome(each: StudiedTiling) -> str:
     spread = "" if each.spread is None else f" (samples within {each.spread:.1%})"
     return f"{each.outcome or each.bound_by}{spread}"
 
 
-def _choices(many: Sequence[Choice]) -> str:
+def _choices(many: Sequence[TradeOff]) -> str:
     rows = [(each.tiling, format_seconds(each.seconds, keep=True), f"{each.joules:.4g}") for each in many[:MOST_ROWS]]
     return _table(("tiling", ">predicted", ">joules"), rows)
 

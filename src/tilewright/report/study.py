@@ -9,7 +9,7 @@ from tilewright.schedules.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class StudiedTiling:
     """One tiling of a study.
 
     Attributes:
@@ -55,7 +55,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class TradeOff:
     """A tiling with its two costs: a point of a Pareto set, or the best of a family.
 
     Attributes:
@@ -106,10 +106,10 @@ class Study:
 
     title: str
     facts: tuple[tuple[str, str], ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[StudiedTiling, ...]
     roof: Roofline | None = None
-    front: tuple[Choice, ...] = ()
-    families: tuple[Choice, ...] = ()
+    front: tuple[TradeOff, ...] = ()
+    families: tuple[TradeOff, ...] = ()
     used: tuple[Used, ...] = ()
     gains: tuple[tuple[str, float], ...] = ()
     plain: str = ""

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
 from tilewright.report.tables import table
-from tilewright.tuning.strategies import BAND, Space, Strategy
+from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy
 from tilewright.tuning.validation import TOPS, Scores, near_best
 
 SCORE_COLUMNS = (
@@ -22,7 +22,7 @@ SCORE_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class StencilPanel:
     """One stencil of a plot.
 
     Attributes:
@@ -36,7 +36,7 @@ class Panel:
     title: str
     predicted: Floats
     measured: Floats
-    space: Space | None
+    space: MeasuredSpace | None
     strategies: tuple[Strategy, ...]
 
 
@@ -76,7 +76,7 @@ def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
     return path
 
 
-def draw(panels: Sequence[Panel], folder: Path) -> tuple[Path, ...]:
+def draw(panels: Sequence[StencilPanel], folder: Path) -> tuple[Path, ...]:
     """Draw every figure into a folder.
 
     Args:
@@ -102,7 +102,7 @@ def draw(panels: Sequence[Panel], folder: Path) -> tuple[Path, ...]:
     return tuple(made)
 
 
-def _draw_accuracy(panels: Sequence[Panel], path: Path) -> Path:
+def _draw_accuracy(panels: Sequence[StencilPanel], path: Path) -> Path:
     """Figure 3: predicted against measured, the points near the best marked."""
     figure, axes = _grid(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
@@ -116,7 +116,7 @@ def _draw_accuracy(panels: Sequence[Panel], path: Path) -> Path:
     return _save(figure, path)
 
 
-def _draw_surface(panels: Sequence[Panel], path: Path) -> Path:
+def _draw_surface(panels: Sequence[StencilPanel], path: Path) -> Path:
     """Figure 4: the model's time over the height and the innermost size, the best of the other parameters."""
     figure, axes = _grid(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
@@ -136,7 +136,7 @@ def _draw_surface(panels: Sequence[Panel], path: Path) -> Path:
     return _save(figure, path)
 
 
-def _draw_band(panels: Sequence[Panel], path: Path) -> Path:
+def _draw_band(panels: Sequence[StencilPanel], path: Path) -> Path:
     """Figure 5: predicted and measured times of the points within 10 % of the minimum, best prediction first."""
     figure, axes = _grid(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
@@ -151,7 +151,7 @@ def _draw_band(panels: Sequence[Panel], path: Path) -> Path:
     return _save(figure, path)
 
 
-def _draw_strategies(panels: Sequence[Panel], path: Path) -> Path:
+def _draw_strategies(panels: Sequence[StencilPanel], path: Path) -> Path:
     """Figure 6: what every strategy reaches, as a share of the best measured speed."""
     figure, (axis,) = _grid(1, wide=True)
     names = [each.name for each in panels[0].strategies]

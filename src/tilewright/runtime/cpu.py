@@ -26,7 +26,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class CompiledFunction:
     """A compiled C function of pointers, four as a rule: ``(array, size, work, value)``; it keeps its library loaded.
 
     Attributes:
@@ -58,7 +58,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompiledKernel(Function):
+class CompiledKernel(CompiledFunction):
     """The function of a stencil's kernel.
 
     Attributes:
@@ -95,7 +95,7 @@ def compile_source(source: KernelSource[LayoutT], tools: Toolchain | None = None
         return replace(made, content=content or _compiled(made))
 
 
-def load(artifact: Artifact[Any]) -> tuple[Function, ...]:
+def load(artifact: Artifact[Any]) -> tuple[CompiledFunction, ...]:
     """Make the functions of compiled code callable.
 
     Args:
@@ -119,7 +119,7 @@ def load(artifact: Artifact[Any]) -> tuple[Function, ...]:
         function.argtypes = [ctypes.c_void_p] * (4 + kernel.tables)
         if artifact.parallel:
             function = forks.protect(library, function)
-        found.append(Function(function=function, parallel=artifact.parallel))
+        found.append(CompiledFunction(function=function, parallel=artifact.parallel))
     return tuple(found)
 
 
@@ -131,7 +131,7 @@ def load_stencils(artifact: Artifact[tuple[StencilLayout, ...]]) -> tuple[Compil
     )
 
 
-def functions(source: KernelSource[Any], tools: Toolchain | None = None) -> tuple[Function, ...]:
+def functions(source: KernelSource[Any], tools: Toolchain | None = None) -> tuple[CompiledFunction, ...]:
     """Compile a unit and load it, see :func:`compile_source` and :func:`load`."""
     return load(compile_source(source, tools))
 

@@ -120,7 +120,7 @@ class GpuKernel:
     """
 
     plan: Plan
-    program: "gpu.Program"
+    program: "gpu.DeviceKernels"
 
     @property
     def resources(self) -> Resources | None:

@@ -33,7 +33,7 @@ _LARGEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
+class RegionInput:
     """An input of a region.
 
     Attributes:
@@ -81,7 +81,7 @@ class _Bench:
     """The inputs of a region, and what its original body makes of them."""
 
     def __init__(
-        self, inputs: Sequence[Input], start: "list[npt.NDArray[Any]]", work: "list[npt.NDArray[Any]]"
+        self, inputs: Sequence[RegionInput], start: "list[npt.NDArray[Any]]", work: "list[npt.NDArray[Any]]"
     ) -> None:
         self.inputs = tuple(inputs)
         self.start = start
@@ -121,7 +121,7 @@ class _Bench:
 _bench: list[_Bench] = []
 
 
-def make_input(each: Input, rng: np.random.Generator, inputs: Sequence[Input]) -> npt.NDArray[Any]:
+def make_input(each: RegionInput, rng: np.random.Generator, inputs: Sequence[RegionInput]) -> npt.NDArray[Any]:
     """Return an input's first values as an array of at least one dimension."""
     shape = each.extents or (1,)
     dtype = np.dtype(each.dtype)
@@ -150,7 +150,7 @@ def distance(got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
 
 
 def wide_input(
-    each: Input, start: npt.NDArray[Any], rng: np.random.Generator, spread: tuple[float, float]
+    each: RegionInput, start: npt.NDArray[Any], rng: np.random.Generator, spread: tuple[float, float]
 ) -> npt.NDArray[Any]:
     """Return first values of an input from a wider range, or its own where elements are chosen by it.
 
@@ -181,7 +181,7 @@ class Originals:
 
 
 def prepare(
-    originals: Originals, inputs: Sequence[Input], seed: int, repeats: int, seconds: float
+    originals: Originals, inputs: Sequence[RegionInput], seed: int, repeats: int, seconds: float
 ) -> tuple[list[float], bool, bool]:
     """Run the file's own text and keep what it makes; in a worker.
 
@@ -231,7 +231,7 @@ def prepare(
     return samples, finite, len(_bench) > 1
 
 
-def tolerance(each: Input, got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
+def tolerance(each: RegionInput, got: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> float:
     """Return by how much a variant may differ: some thousand roundings of the largest element, and the noise."""
     if np.dtype(each.dtype).kind != "f":
         return 0.0

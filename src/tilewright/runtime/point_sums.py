@@ -34,7 +34,7 @@ def sums(terms: Sums, table: Array, start: Array, threads: int) -> Array:
 
 
 @functools.lru_cache(maxsize=2)
-def _function(dtype: str) -> cpu.Function | None:
+def _function(dtype: str) -> cpu.CompiledFunction | None:
     try:
         return cpu.functions(sums_source(dtype))[0]
     except ToolchainError:

@@ -24,7 +24,7 @@ _REPEATED = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class PointSource:
     """What is added to one cell of one field.
 
     Attributes:
@@ -50,7 +50,7 @@ class Forcing:
         steps: Steps in which anything changes or after which something is recorded, ascending, 0 left out.
     """
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[PointSource, ...] = ()
     receivers: PointData | None = None
     steps: tuple[int, ...] = ()
 

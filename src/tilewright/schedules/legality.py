@@ -8,7 +8,7 @@ from tilewright.programs.stencil.dependences import Dependence, analyse, distanc
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.nodes import Node, Wavefronts, nodes
-from tilewright.schedules.tree.precedence import Distance, Sizes, breaks
+from tilewright.schedules.tree.precedence import Distance, TreeSizes, breaks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def broken(problem: Problem, tree: Node) -> Dependence | None:
     for dependence in analysis.dependences:
         groups.setdefault((dependence.time, dependence.stage), []).append(dependence)
     for shape in shapes:
-        sizes = Sizes(shape=shape, steps=_ENDLESS, stages=len(analysis.stages))
+        sizes = TreeSizes(shape=shape, steps=_ENDLESS, stages=len(analysis.stages))
         for group in groups.values():
             found = _first(problem, tree, sizes, group)
             if found is not None:
@@ -115,7 +115,7 @@ def broken(problem: Problem, tree: Node) -> Dependence | None:
     return None
 
 
-def _first(problem: Problem, tree: Node, sizes: Sizes, several: list[Dependence]) -> Dependence | None:
+def _first(problem: Problem, tree: Node, sizes: TreeSizes, several: list[Dependence]) -> Dependence | None:
     """The first broken one of some dependences, of one time and stage, looked for where any of them may be."""
     if not breaks(tree, _hull(problem, several), sizes):
         return None

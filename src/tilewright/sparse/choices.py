@@ -22,7 +22,7 @@ REGISTERS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class KernelChoice:
     """How a kernel runs.
 
     Attributes:
@@ -36,20 +36,20 @@ class Choice:
     stream: bool
 
 
-def assumed(what: VectorKernel, length: int, itemsize: int, threads: int) -> Choice:
+def assumed(what: VectorKernel, length: int, itemsize: int, threads: int) -> KernelChoice:
     """Return what is reasonable without having measured: threads from 256 KiB on, past the caches beyond them."""
     moved = what.moved * length * itemsize
-    return Choice(
+    return KernelChoice(
         vectors=4,
         threads=threads if moved >= 2**18 else 1,
         stream=what.streams and moved > threads * describe_cpu().l2_bytes,
     )
 
 
-def variants(what: VectorKernel, threads: int) -> tuple[Choice, ...]:
+def variants(what: VectorKernel, threads: int) -> tuple[KernelChoice, ...]:
     """Return every way to run a kernel."""
     return tuple(
-        Choice(vectors=vectors, threads=count, stream=stream)
+        KernelChoice(vectors=vectors, threads=count, stream=stream)
         for count in dict.fromkeys((threads, 1))
         for vectors in REGISTERS
         for stream in ((False, True) if what.streams else (False,))
@@ -69,7 +69,7 @@ def key(what: Tuned, dtype: str, threads: int) -> str:
     return fingerprint(_VERSION, what, dtype, threads, cpu_features(), compiler_identity())
 
 
-def learned(what: Tuned, dtype: str, length: int, threads: int) -> Choice | None:
+def learned(what: Tuned, dtype: str, length: int, threads: int) -> KernelChoice | None:
     """Return what tuning found for this length or the nearest one, or None."""
     tuned = known().choices.get(key(what, dtype, threads))
     if not tuned or length < 1:
@@ -78,7 +78,7 @@ def learned(what: Tuned, dtype: str, length: int, threads: int) -> Choice | None
     return tuned[nearest] if abs(math.log2(nearest / length)) <= _NEAR else None
 
 
-def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -> None:
+def keep(what: Tuned, dtype: str, length: int, choice: KernelChoice, seconds: float) -> None:
     """Keep a choice for this and later processes."""
     place = store.directory()
     record = {
@@ -98,14 +98,14 @@ def keep(what: Tuned, dtype: str, length: int, choice: Choice, seconds: float) -
 class KeptChoices:
     """Every choice that was kept: by key, by length. Another object once one is added."""
 
-    choices: Mapping[str, Mapping[int, Choice]]
+    choices: Mapping[str, Mapping[int, KernelChoice]]
 
 
 @functools.cache
 def known() -> KeptChoices:
     """Return what tuning has found on this machine."""
     place = store.directory()
-    found: dict[str, dict[int, Choice]] = {}
+    found: dict[str, dict[int, KernelChoice]] = {}
     for record in store.read(place / _FILE) if place is not None else []:
         choice = _choice(record)
         if choice is not None:
@@ -113,10 +113,12 @@ def known() -> KeptChoices:
     return KeptChoices(found)
 
 
-def _choice(record: Mapping[str, Any]) -> Choice | None:
+def _choice(record: Mapping[str, Any]) -> KernelChoice | None:
     """Read a record; one that makes no sense is skipped."""
     try:
-        choice = Choice(vectors=record["vectors"], threads=thread_count(record["threads"]), stream=record["stream"])
+        choice = KernelChoice(
+            vectors=record["vectors"], threads=thread_count(record["threads"]), stream=record["stream"]
+        )
         sane = choice.vectors in REGISTERS and isinstance(choice.stream, bool) and record["length"] >= 1
     except (KeyError, TypeError, ValueError, UsageError):
         return None

@@ -19,14 +19,14 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
-from tilewright.sparse.choices import Choice, assumed, keep, known, learned, variants
+from tilewright.sparse.choices import KernelChoice, assumed, keep, known, learned, variants
 from tilewright.sparse.krylov_reference import reference
 from tilewright.sparse.matvec import DTYPES
 
 __all__ = [
-    "CATALOGUE", "Trial", "apply", "axpy", "axpy_norm", "aypx", "dot", "dot_norm", "fuse", "kernel", "maxpy",
+    "CATALOGUE", "KrylovTrial", "apply", "axpy", "axpy_norm", "aypx", "dot", "dot_norm", "fuse", "kernel", "maxpy",
     "multiple", "norm", "scale", "tune", "waxpy",
 ]  # fmt: skip
 
@@ -39,7 +39,7 @@ _SAMPLE = 20 * BLOCK + 77
 
 
 @functools.lru_cache(maxsize=256)
-def compiled(what: VectorKernel, dtype: str, vectors: int) -> Function:
+def compiled(what: VectorKernel, dtype: str, vectors: int) -> CompiledFunction:
     """Return a kernel, compiled.
 
     Raises:
@@ -106,7 +106,7 @@ class _Prepared:
                     names = self.what.vectors
                     raise ArrayError(f"vectors {names[i]!r} and {names[j]!r} of {self.what.name!r} overlap")
 
-    def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: Choice | None) -> tuple[float, ...]:
+    def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None) -> tuple[float, ...]:
         """Check the arguments and run."""
         starts = self.check(vectors, scalars)
         first = vectors[0]
@@ -123,7 +123,7 @@ class _Prepared:
         ready.function(self._pointers(*starts), ready.size, work, self._scalars(*scalars))
         return tuple(work[: self.sums])
 
-    def _prepared(self, dtype: np.dtype[Any], length: int, choice: Choice | None) -> "_Ready":
+    def _prepared(self, dtype: np.dtype[Any], length: int, choice: KernelChoice | None) -> "_Ready":
         """Compile a kernel for vectors of a length, to run as asked, as tuning found best, or else reasonably."""
         threads = thread_count()
         chosen = choice or learned(self.what, str(dtype), length, threads)
@@ -176,7 +176,7 @@ def _mistyped(what: VectorKernel, i: int, each: Array) -> ArrayError:
 
 
 def apply(
-    what: VectorKernel | str, *vectors: Array, scalars: Sequence[float] = (), choice: Choice | None = None
+    what: VectorKernel | str, *vectors: Array, scalars: Sequence[float] = (), choice: KernelChoice | None = None
 ) -> tuple[float, ...]:
     """Run a kernel: vectors that it assigns are changed in place.
 
@@ -298,7 +298,7 @@ _RANGES = {kind: (float(np.finfo(kind).tiny) / float(np.finfo(kind).eps), float(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class KrylovTrial:
     """What tuning measured.
 
     Attributes:
@@ -313,16 +313,16 @@ class Trial:
     kernel: str
     length: int
     dtype: str
-    choice: Choice
+    choice: KernelChoice
     seconds: float
-    measured: tuple[tuple[Choice, float], ...]
+    measured: tuple[tuple[KernelChoice, float], ...]
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
         return asdict(self)
 
 
-def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial:
+def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> KrylovTrial:
     """Measure every variant of a kernel on vectors of a length, check their results, and keep the fastest.
 
     Every variant is compared with NumPy on the vectors' first elements before it is measured, the winner on all.
@@ -357,7 +357,7 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Trial
     best = min(range(len(every)), key=lambda i: medians[i])
     _verify(what, vectors, scalars, every[best])
     keep(what, dtype, length, every[best], medians[best])
-    return Trial(
+    return KrylovTrial(
         kernel=what.name,
         length=length,
         dtype=dtype,
@@ -383,7 +383,7 @@ def interleaved(calls: Sequence[Callable[[], object]]) -> list[list[float]]:
     return samples
 
 
-def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: Choice) -> None:
+def _verify(what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice) -> None:
     """Compare one run on copies with NumPy."""
     copies = [each.copy() for each in vectors]
     sums = apply(what, *copies, scalars=scalars, choice=choice)

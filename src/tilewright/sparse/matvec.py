@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.codegen.matrices.dia import emit_dia
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.host import describe_cpu, thread_count
 from tilewright.schedules.bodies.unrolling import Unrolling
 from tilewright.tuning.spaces import unrolling as rules
@@ -27,7 +27,7 @@ def unrolling() -> Unrolling:
 
 
 @functools.lru_cache(maxsize=8)
-def kernel(dtype: str, how: Unrolling) -> Function:
+def kernel(dtype: str, how: Unrolling) -> CompiledFunction:
     """Return the compiled kernel.
 
     Raises:
@@ -36,7 +36,7 @@ def kernel(dtype: str, how: Unrolling) -> Function:
     return functions(emit_dia(dtype, how))[0]
 
 
-def threads_for(moved: int, asked: int | None, compiled: Function) -> int:
+def threads_for(moved: int, asked: int | None, compiled: CompiledFunction) -> int:
     """Return how many threads a call uses: what is asked for, or all where enough bytes move."""
     if not compiled.parallel:
         return 1

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.matrices.cg import emit_cg
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia
 from tilewright.sparse.krylov import axpy, dot
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 @functools.lru_cache(maxsize=4)
-def _kernel(dtype: str) -> Function:
+def _kernel(dtype: str) -> CompiledFunction:
     return functions(emit_cg(dtype, unrolling(), CG_BLOCK))[0]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import Setting, make_setting
@@ -17,7 +17,7 @@ from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.form_cost import arithmetic_ratio
-from tilewright.tuning.spaces.periodic import Blocks, plan_blocks
+from tilewright.tuning.spaces.periodic import PeriodicBlocks, plan_blocks
 
 _FEWEST_STEPS = 3
 """Steps from which a run on a CPU that nobody has calibrated is tiled in time: two steps save one pass over memory at
@@ -50,7 +50,7 @@ def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) ->
     return catalogue.complete(problem, best_tiling(problem, setting, "exact", expected))
 
 
-def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = None) -> Blocks | None:
+def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = None) -> PeriodicBlocks | None:
     """Return how a problem that wraps around its grid runs in time tiles, in blocks on an extended grid.
 
     Args:
@@ -114,7 +114,7 @@ def best_tiling(
     return chosen
 
 
-def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[Sizes, Breakdown]:
+def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[TileSizes, Breakdown]:
     """Return a family's space and its costs; without tiling, the space is one point."""
     if catalogue.traits(family).untiled:
         sizes = time_model.sizes_of(NONE, setting)

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
-from tilewright.costs.pipelines.gpu import BlockCosts, Blocks, Card, card, evaluate
+from tilewright.costs.pipelines.gpu import BlockCosts, BlockShapes, Card, card, evaluate
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.schedules.pipelines.fusion import Fusion, Group, groups, ideals, in_order, members
@@ -87,7 +87,7 @@ class Explored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class FusionCandidate:
     """A fusion with the best configuration of each group."""
 
     fusion: Fusion
@@ -99,11 +99,11 @@ class Candidate:
 class FusionSearch:
     """The best fusions, and how they were found."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[FusionCandidate, ...]
     explored: Explored
 
 
-def all_blocks(most_threads: int = MAX_BLOCK_THREADS) -> Blocks:
+def all_blocks(most_threads: int = MAX_BLOCK_THREADS) -> BlockShapes:
     """Return every configuration: T_y and T_x powers of two within a block's threads, N_y and N_x from 1."""
     powers = [2**k for k in range(most_threads.bit_length())]
     each = range(1, MAX_PER_THREAD + 1)
@@ -111,7 +111,7 @@ def all_blocks(most_threads: int = MAX_BLOCK_THREADS) -> Blocks:
         [(a, b, c, d) for a in powers for b in powers if a * b <= most_threads for c in each for d in each],
         dtype=np.int64,
     ).T
-    return Blocks(ty=columns[0], tx=columns[1], ny=columns[2], nx=columns[3])
+    return BlockShapes(ty=columns[0], tx=columns[1], ny=columns[2], nx=columns[3])
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ def best_choices(
     *,
     model: str = "exact",
     vendor: VendorFilter | None = VendorFilter(),
-) -> Candidate:
+) -> FusionCandidate:
     """Return one fusion with the best configuration of each group.
 
     Raises:
@@ -204,7 +204,7 @@ def best_choices(
         if found is None:
             raise UsageError(f"a group of this fusion fits no configuration on machine {machine.name!r}", "fuse less")
         chosen.append(found)
-    return Candidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))
+    return FusionCandidate(fusion=fusion, choices=tuple(chosen), seconds=sum(choice.seconds for choice in chosen))
 
 
 def _best_rows(
@@ -242,7 +242,7 @@ def best_rows(problem: PipelineProblem, group: Group, machine: Machine) -> RowCh
 
 
 def filtered(
-    costs: BlockCosts, blocks: Blocks, vendor: VendorFilter | None
+    costs: BlockCosts, blocks: BlockShapes, vendor: VendorFilter | None
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which configurations fit and follow the guidelines."""
     fits = costs.resident > 0
@@ -258,7 +258,7 @@ def filtered(
 def _best_block(
     problem: PipelineProblem,
     group: Group,
-    where: tuple[Blocks, Card],
+    where: tuple[BlockShapes, Card],
     model: str,
     vendor: VendorFilter | None,
     counts: _Counts,
@@ -275,7 +275,7 @@ def _best_block(
     return choice_at(costs, blocks, index)
 
 
-def choice_at(costs: BlockCosts, blocks: Blocks, index: int) -> BlockChoice:
+def choice_at(costs: BlockCosts, blocks: BlockShapes, index: int) -> BlockChoice:
     """Return one configuration with what it uses."""
     block = (int(blocks.ty[index]), int(blocks.tx[index]), int(blocks.ny[index]), int(blocks.nx[index]))
     return BlockChoice(
@@ -289,7 +289,7 @@ def choice_at(costs: BlockCosts, blocks: Blocks, index: int) -> BlockChoice:
     )
 
 
-def _rank(problem: PipelineProblem, best: dict[Group, Choice], top: int) -> tuple[Candidate, ...]:
+def _rank(problem: PipelineProblem, best: dict[Group, Choice], top: int) -> tuple[FusionCandidate, ...]:
     """Find the cheapest partitions: per ideal the ``top`` best ways to reach it, each partition once."""
     every = ideals(problem.pipeline)
     seconds = {_bits(group): choice.seconds for group, choice in best.items()}
@@ -309,7 +309,7 @@ def _rank(problem: PipelineProblem, best: dict[Group, Choice], top: int) -> tupl
     result = []
     for cost, parts in ranked:
         fusion = in_order(problem.pipeline, [members(bits) for bits in parts])
-        result.append(Candidate(fusion=fusion, choices=tuple(best[group] for group in fusion), seconds=cost))
+        result.append(FusionCandidate(fusion=fusion, choices=tuple(best[group] for group in fusion), seconds=cost))
     return tuple(result)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import strategies
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
@@ -68,7 +68,7 @@ def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
     return (*(candidate for _, candidate in found), Candidate(tiling=NONE, predicted=plain))
 
 
-def _within_threads(seconds: Floats, sizes: Sizes, machine: Machine) -> Floats:
+def _within_threads(seconds: Floats, sizes: TileSizes, machine: Machine) -> Floats:
     """Return the seconds, infinite where a block has more threads than it may."""
     if not sizes.threads:
         return seconds
@@ -76,7 +76,9 @@ def _within_threads(seconds: Floats, sizes: Sizes, machine: Machine) -> Floats:
     return np.where(count <= machine.block_threads, seconds, np.inf)
 
 
-def _best(problem: Problem, family: str, sizes: Sizes, seconds: Floats, most: float) -> list[tuple[float, Candidate]]:
+def _best(
+    problem: Problem, family: str, sizes: TileSizes, seconds: Floats, most: float
+) -> list[tuple[float, Candidate]]:
     """Return a family's best legal tilings that promise less than ``most``, by what they are compared by."""
     factor = 1.0 + TIES if family in strategies.FAMILIES else 1.0
     found = []

@@ -13,7 +13,7 @@ from typing import Protocol
 from tilewright.base.records import Measurement, Outcome
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
-from tilewright.tuning.surrogate import Pool
+from tilewright.tuning.surrogate import CandidatePool
 
 BATCH = 8
 """Candidates that are built together, before they are measured one after the other."""
@@ -65,7 +65,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class SearchResult:
     """What a search found.
 
     Attributes:
@@ -161,7 +161,7 @@ def search(
     recorded: Mapping[Tiling, Measurement] | None = None,
     watch: Watch | None = None,
     by_prediction: bool = False,
-) -> Choice:
+) -> SearchResult:
     """Try a shortlist, then what promises most after each measurement, then the best again in interleaved repeats.
 
     Args:
@@ -195,7 +195,7 @@ def search(
         confirmed = _confirm(state)
     except KeyboardInterrupt:
         interrupted = True
-    return Choice(
+    return SearchResult(
         winner=state.best(),
         trials=tuple(state.trials.values()),
         shortlist=first,
@@ -274,7 +274,7 @@ def _learn(state: _State, strata: Sequence[Stratum]) -> None:
     """Try what promises most after all that was measured, a few at a time, as long as candidates are left."""
     if not state.effort.refine:
         return
-    pool, told = Pool(strata), set[Tiling]()
+    pool, told = CandidatePool(strata), set[Tiling]()
     while not state.late and len(state.trials) < state.effort.candidates:
         for tiling in [tiling for tiling in state.trials if tiling not in told]:
             trial = state.trials[tiling]

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 
 _MERGE_POINTS = 2**20
 """Points that gather before those that cannot be selected any more are dropped."""
 
 
-def rank(cost: Floats, sizes: Sizes) -> Ints:
+def rank(cost: Floats, sizes: TileSizes) -> Ints:
     """Return the indices of the points, cheapest first; infinite and undefined costs are left out.
 
     Args:
@@ -29,7 +29,7 @@ def rank(cost: Floats, sizes: Sizes) -> Ints:
     return np.asarray(order[np.isfinite(cost[order])])
 
 
-def best(cost: Floats, sizes: Sizes) -> int | None:
+def best(cost: Floats, sizes: TileSizes) -> int | None:
     """Return the index of the cheapest point, the first that :func:`rank` would return, or None without any."""
     if not np.isfinite(cost).any():
         return None
@@ -37,7 +37,7 @@ def best(cost: Floats, sizes: Sizes) -> int | None:
     return int(ties[rank(cost[ties], sizes.take(ties))[0]])
 
 
-def select(cost: Floats, sizes: Sizes, *, within: float = 0.10, top: int | None = None) -> Ints:
+def select(cost: Floats, sizes: TileSizes, *, within: float = 0.10, top: int | None = None) -> Ints:
     """Return the points within a share of the cheapest one, cheapest first (time model, section 6.1).
 
     Args:
@@ -63,8 +63,12 @@ def select(cost: Floats, sizes: Sizes, *, within: float = 0.10, top: int | None 
 
 
 def select_pieces(
-    pieces: Iterable[Sizes], evaluate: Callable[[Sizes], Floats], *, within: float = 0.10, top: int | None = None
-) -> tuple[Sizes, Floats, int]:
+    pieces: Iterable[TileSizes],
+    evaluate: Callable[[TileSizes], Floats],
+    *,
+    within: float = 0.10,
+    top: int | None = None,
+) -> tuple[TileSizes, Floats, int]:
     """Select as :func:`select` does from a space that comes in pieces; only what may still be selected is kept.
 
     Args:
@@ -79,7 +83,7 @@ def select_pieces(
     Raises:
         UsageError: If ``within`` is negative, ``top`` is below 1, or there is no piece.
     """
-    kept: list[tuple[Sizes, Floats]] = []
+    kept: list[tuple[TileSizes, Floats]] = []
     seen = 0
     for piece in pieces:
         seen += len(piece.time)
@@ -91,8 +95,8 @@ def select_pieces(
     return (*_selected(kept, within, top), seen)
 
 
-def _selected(parts: list[tuple[Sizes, Floats]], within: float, top: int | None) -> tuple[Sizes, Floats]:
-    every = Sizes.join([part for part, _ in parts])
+def _selected(parts: list[tuple[TileSizes, Floats]], within: float, top: int | None) -> tuple[TileSizes, Floats]:
+    every = TileSizes.join([part for part, _ in parts])
     cost = np.concatenate([part for _, part in parts])
     index = select(cost, every, within=within, top=top)
     return every.take(index), cost[index]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.select import rank
@@ -75,7 +75,7 @@ class Stratum:
     """
 
     family: str
-    sizes: Sizes
+    sizes: TileSizes
     cost: Floats
     make: Callable[[int], Tiling]
     expected: Floats

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.tuning.validation import random_tries
 
 BAND = 0.10
@@ -23,7 +23,7 @@ RANDOM_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class MeasuredSpace:
     """Measured points with what the strategies need to know of them; arrays of shape (n,).
 
     Attributes:
@@ -36,7 +36,7 @@ class Space:
         limit: Bytes that a block may use.
     """
 
-    sizes: Sizes
+    sizes: TileSizes
     threads: tuple[Ints, ...]
     predicted: Floats
     measured: Floats
@@ -68,7 +68,7 @@ class Strategy:
     note: str = ""
 
 
-def compare(space: Space, seed: int = 0) -> tuple[Strategy, ...]:
+def compare(space: MeasuredSpace, seed: int = 0) -> tuple[Strategy, ...]:
     """Judge every strategy on measured points.
 
     Args:
@@ -120,20 +120,20 @@ def best_by(groups: Ints, measured: Floats) -> dict[int, tuple[float, int]]:
     }
 
 
-def _judge(space: Space, name: str, chosen: Ints, note: str = "") -> Strategy:
+def _judge(space: MeasuredSpace, name: str, chosen: Ints, note: str = "") -> Strategy:
     if len(chosen) == 0:
         return Strategy(name=name, fraction=0.0, tries=0, note="no measured point")
     fraction = float(space.measured.min() / space.measured[chosen].min())
     return Strategy(name=name, fraction=fraction, tries=len(chosen), note=note)
 
 
-def _default(space: Space) -> Ints:
+def _default(space: MeasuredSpace) -> Ints:
     sizes = np.stack([space.sizes.time, *space.sizes.space, space.threads[-1]], axis=1)
     distance = np.abs(np.log2(sizes / DEFAULT_SIZE)).sum(axis=1)
     return np.asarray(np.argsort(distance, kind="stable")[:1])
 
 
-def _baseline(space: Space, seed: int) -> Ints:
+def _baseline(space: MeasuredSpace, seed: int) -> Ints:
     """The paper's baseline: the 85 tiles of largest footprint that fit, ten thread shapes each."""
     tiles = space.tiles
     fits = space.footprint <= space.limit
@@ -146,7 +146,7 @@ def _baseline(space: Space, seed: int) -> Ints:
     return np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
 
 
-def _largest(space: Space, size: Ints, share: float) -> Ints:
+def _largest(space: MeasuredSpace, size: Ints, share: float) -> Ints:
     fits = np.flatnonzero(space.footprint <= share * space.limit)
     if len(fits) == 0:
         return fits

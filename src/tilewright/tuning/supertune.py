@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class FeasibleSet:
     wins: tuple[int, ...]
 
 
-def union(spaces: Sequence[Sizes]) -> Sizes:
+def union(spaces: Sequence[TileSizes]) -> TileSizes:
     """Return the sizes of several spaces, each once, in lexicographic order; k left open.
 
     Raises:
@@ -47,7 +47,7 @@ def union(spaces: Sequence[Sizes]) -> Sizes:
         raise UsageError("strategies are compared over at least one space, got none")
     rows = np.concatenate([np.stack([space.time, *space.space], axis=1) for space in spaces])
     distinct = np.unique(rows, axis=0)
-    return Sizes(
+    return TileSizes(
         time=distinct[:, 0].copy(),
         space=tuple(distinct[:, axis].copy() for axis in range(1, distinct.shape[1])),
         k=np.zeros(len(distinct), dtype=np.int64),

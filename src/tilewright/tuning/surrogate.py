@@ -129,7 +129,7 @@ class Surrogate:
         return np.asarray(self.errors.common**2 + same * (self.errors.family**2 + near))
 
 
-class Pool:
+class CandidatePool:
     """The candidates of a search space that may be asked for, with what is known of them.
 
     Args:

@@ -228,7 +228,7 @@ class _Steps:
 
 
 def _cpu(
-    chosen: Sequence[Program], protocol: runtime.Protocol, update: Update, say: Callable[[str], None]
+    chosen: Sequence[Program], protocol: runtime.CpuProtocol, update: Update, say: Callable[[str], None]
 ) -> tuple[Machine, dict[str, Fit]]:
     """Measure this machine's processor; return it with the fits of C_iter in tiles, by program.
 
@@ -277,7 +277,7 @@ def compiled(pairs: Sequence[tuple[Problem, Tiling]], tools: Toolchain) -> Artif
 def calibrate_gpu(
     chosen: Sequence[Program],
     device: Device,
-    protocol: devices.Protocol,
+    protocol: devices.GpuProtocol,
     target: Path | None,
     say: Callable[[str], None],
 ) -> Calibration:

@@ -20,7 +20,7 @@ _TABLE = "smith_waterman"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class ExplainedFamily:
     """A tiling family, with an example of it.
 
     Attributes:
@@ -80,12 +80,12 @@ class Family:
         return {**self.outline(), "counts": asdict(self.counts)}
 
 
-def families() -> tuple[Family, ...]:
+def families() -> tuple[ExplainedFamily, ...]:
     """Return every family with its default tiling of a simple stencil."""
     return tuple(family(name) for name in catalogue.names())
 
 
-def family(tile: str, program: ProgramLike = "") -> Family:
+def family(tile: str, program: ProgramLike = "") -> ExplainedFamily:
     """Return one family.
 
     Args:
@@ -109,7 +109,7 @@ def family(tile: str, program: ProgramLike = "") -> Family:
     chosen = as_program(program or (_TABLE if table else _PROGRAMS[rank]))
     problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if table else _STEPS)
     example = catalogue.legal(problem, tiling)
-    return Family(
+    return ExplainedFamily(
         name=known.NAME,
         ranks=known.RANKS,
         summary=known.SUMMARY,
@@ -118,7 +118,7 @@ def family(tile: str, program: ProgramLike = "") -> Family:
     )
 
 
-def draw(shown: Family, path: Path) -> None:
+def draw(shown: ExplainedFamily, path: Path) -> None:
     """Draw the tiles of a family's example to a picture file.
 
     Raises:

@@ -14,7 +14,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.workload import Workload
 
 if TYPE_CHECKING:
-    from tilewright.report.study import Candidate, Study
+    from tilewright.report.study import StudiedTiling, Study
 
 
 def _rate(billions_per_second: float, unit: str) -> str:
@@ -118,11 +118,11 @@ class Prediction:
             explanation=(str(self),),
         )  # fmt: skip
 
-    def candidate(self) -> "Candidate":
+    def candidate(self) -> "StudiedTiling":
         """Return it as a candidate of a page."""
-        from tilewright.report.study import Candidate
+        from tilewright.report.study import StudiedTiling
 
-        return Candidate(
+        return StudiedTiling(
             tiling=str(self.tiling),
             predicted=self.costs.seconds,
             interval=(self.interval.low, self.interval.high),

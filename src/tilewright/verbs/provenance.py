@@ -10,7 +10,7 @@ from tilewright.base.units import format_seconds
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
-from tilewright.report.study import Candidate
+from tilewright.report.study import StudiedTiling
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 
@@ -67,7 +67,7 @@ def pairs(made: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((names.get(key, key), texts[key]) for key in _KEYS if key in texts)
 
 
-def in_plain_words(problem: Problem, machine: Machine, chosen: Candidate, costs: Costs, others: int) -> str:
+def in_plain_words(problem: Problem, machine: Machine, chosen: StudiedTiling, costs: Costs, others: int) -> str:
     """Say in some sentences what was chosen, what it costs, and what of it was measured.
 
     Args:
@@ -98,20 +98,20 @@ def in_plain_words(problem: Problem, machine: Machine, chosen: Candidate, costs:
     return " ".join(sentences)
 
 
-def equals(candidates: tuple[Candidate, ...]) -> int:
+def equals(candidates: tuple[StudiedTiling, ...]) -> int:
     """Return how many candidates have about the time of the first."""
     first = candidates[0].predicted
     return sum(each.known and each.predicted <= (1 + _NOISE) * first for each in candidates[1:])
 
 
-def _range(chosen: Candidate) -> str:
+def _range(chosen: StudiedTiling) -> str:
     if chosen.interval is None:
         return ""
     low, high = (format_seconds(value, keep=True) for value in chosen.interval)
     return f" (four of five times from {low} to {high})"
 
 
-def _samples(chosen: Candidate) -> str:
+def _samples(chosen: StudiedTiling) -> str:
     if chosen.measured_range is None:
         return ""
     low, high = (format_seconds(value, keep=True) for value in chosen.measured_range)

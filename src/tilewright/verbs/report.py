@@ -11,7 +11,7 @@ from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import page
-from tilewright.report.study import Candidate, Study
+from tilewright.report.study import StudiedTiling, Study
 from tilewright.runtime.formats.logs import read_text
 from tilewright.schedules.catalogue import family
 from tilewright.schedules.tiling import parse
@@ -165,7 +165,7 @@ def _of_log(path: Path, known: FileDefaults) -> Study:
     if not found:
         raise UsageError(f"{str(path)!r} holds no measurement")
     many = [
-        Candidate(
+        StudiedTiling(
             tiling=str(tiling),
             predicted=math.nan,
             measured=one.median if one.seconds else None,
@@ -204,12 +204,12 @@ def _case(document: Mapping[str, Any], known: FileDefaults, where: str) -> Study
     return StudyCase(problem=problem, machine=as_machine(known.machine or machine), model=model)
 
 
-def _candidate(row: object, where: str) -> Candidate:
+def _candidate(row: object, where: str) -> StudiedTiling:
     if not isinstance(row, dict):
         raise UsageError(f"a candidate in {where} is a mapping, got {_short(row)}")
     inner = row.get("costs")
     costs: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
-    return Candidate(
+    return StudiedTiling(
         tiling=_tile(row, where),
         predicted=_number(row.get("predicted_seconds", costs.get("seconds")), where) or math.nan,
         measured=_number(row.get("measured_seconds"), where),
@@ -259,7 +259,7 @@ def _range(value: object, where: str) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _lines(document: Mapping[str, Any], candidates: Sequence[Candidate]) -> tuple[str, ...]:
+def _lines(document: Mapping[str, Any], candidates: Sequence[StudiedTiling]) -> tuple[str, ...]:
     """Say what a tuning did; a prediction says nothing more than its numbers."""
     if "evaluated" not in document:
         return ()

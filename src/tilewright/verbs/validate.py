@@ -12,10 +12,10 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
-from tilewright.costs.gpu.fit import FASTEST, Calibration, Points, calibrate, sample, scale_of
-from tilewright.costs.gpu.terms import Constants
+from tilewright.costs.gpu.fit import FASTEST, GpuFit, LogPoints, calibrate, sample, scale_of
+from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
@@ -23,7 +23,7 @@ from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.runtime.formats.tuner_files import read_tuner_file
-from tilewright.tuning.strategies import Space, Strategy, best_by, compare
+from tilewright.tuning.strategies import MeasuredSpace, Strategy, best_by, compare
 from tilewright.tuning.validation import TOPS, Scores, mean, scores
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -54,7 +54,7 @@ class StencilValidation:
     predicted: Floats
     measured: Floats
     used: Ints
-    space: Space | None = None
+    space: MeasuredSpace | None = None
     resident: Ints | None = None
     scale: float = 1.0
     strategies: tuple[Strategy, ...] = ()
@@ -92,7 +92,7 @@ class Validation:
     model: str
     stencils: tuple[StencilValidation, ...]
     overall: Scores
-    calibration: Calibration | None = None
+    calibration: GpuFit | None = None
     skipped: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
@@ -171,14 +171,14 @@ def validate(
         )
     gpu = hardware(where)
     used = [sample(selector.evaluate(case, gpu, off=off).seconds, points, _seed(case, seed)) for case in cases]
-    chosen = [Points(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
+    chosen = [LogPoints(case=c.take(u), seconds=s[u]) for c, s, u in zip(cases, measured, used, strict=True)]
     every = calibrate(chosen, gpu, fastest=FASTEST) if points else None
     results = []
     for number, (case, seconds) in enumerate(zip(cases, measured, strict=True)):
         fitted = every
         if held_out and points and len(cases) > 1:
             fitted = calibrate([one for i, one in enumerate(chosen) if i != number], gpu, fastest=FASTEST)
-        constants = fitted.constants if fitted else Constants()
+        constants = fitted.constants if fitted else GpuConstants()
         results.append(_scored(case, seconds, used[number], gpu, constants, off))
     return Validation(
         machine=where.name,
@@ -279,7 +279,7 @@ def case_of(log: TuningLog, machine: Machine) -> selector.TilingBatch:
         raise UsageError(
             f"tiles of {program.name!r} have an even height and {rank} sizes and threads, got {str(wrong[0])!r}"
         )
-    sizes = Sizes(
+    sizes = TileSizes(
         time=np.array([t.time for t in tilings], dtype=np.int64),
         space=tuple(np.array([t.space[axis] for t in tilings], dtype=np.int64) for axis in range(rank)),
         k=np.array([t.k or 0 for t in tilings], dtype=np.int64),
@@ -289,7 +289,7 @@ def case_of(log: TuningLog, machine: Machine) -> selector.TilingBatch:
 
 
 def _scored(
-    case: selector.TilingBatch, seconds: Floats, used: Ints, gpu: Hardware, constants: Constants, off: Sequence[str]
+    case: selector.TilingBatch, seconds: Floats, used: Ints, gpu: Hardware, constants: GpuConstants, off: Sequence[str]
 ) -> StencilValidation:
     terms = selector.evaluate(case, gpu, constants, off)
     scale = scale_of(terms.seconds[used], seconds[used]) if len(used) else 1.0
@@ -329,7 +329,7 @@ def _result(
 ) -> StencilValidation:
     rest = np.setdiff1d(np.arange(len(seconds)), used)
     part = case.take(rest)
-    space = Space(
+    space = MeasuredSpace(
         sizes=part.sizes,
         threads=part.threads,
         predicted=predicted[rest],

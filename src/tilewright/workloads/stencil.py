@@ -7,7 +7,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import tiles as energy_tiles
@@ -139,10 +139,10 @@ class StencilWorkload:
 
     def _band(
         self, family: str, metric: str, kept: tuple[float, int | None], *, coarse: bool
-    ) -> tuple[str, Sizes, Floats]:
+    ) -> tuple[str, TileSizes, Floats]:
         """Return what a family has within a share of its own best; no more is in memory as a whole."""
 
-        def cost(sizes: Sizes) -> Floats:
+        def cost(sizes: TileSizes) -> Floats:
             return choices.cost(time_model.evaluate(family, sizes, self.setting, self.model), metric)
 
         if tilings.traits(family).untiled:

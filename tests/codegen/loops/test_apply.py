@@ -5,7 +5,7 @@ from tests.codegen.guessed_types import scalar_types
 
 from tilewright.codegen.loops.apply import Applied, apply_transforms
 from tilewright.codegen.loops.c import code
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
 from tilewright.programs.loops.scalars import inline_temporaries, localise
@@ -20,7 +20,7 @@ def applied(text: str) -> Applied:
     types = scalar_types(stmt, {})
     return apply_transforms(
         localise(inline_temporaries(stmt, {}), types),
-        Setting(types=dict.fromkeys("xyzA", "double")),
+        NestContext(types=dict.fromkeys("xyzA", "double")),
         lambda each: formula(each).value({}),
         lambda each: parse_code(f"v = {each};", "x").value,
     )

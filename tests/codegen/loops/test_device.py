@@ -14,7 +14,7 @@ from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops.openmp import on_cpu
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
 from tilewright.programs.loops.scalars import inline_temporaries, localise
@@ -34,7 +34,10 @@ def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
     stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
     shapes = {"a": ("5",), "x": ("n",), "y": ("n",)}
     return lower(
-        stmt, {"kind": kind, "threadCount": 32, "blockCount": 14, **args}, Setting(types=scalar_types(stmt, {})), shapes
+        stmt,
+        {"kind": kind, "threadCount": 32, "blockCount": 14, **args},
+        NestContext(types=scalar_types(stmt, {})),
+        shapes,
     )
 
 
@@ -119,7 +122,7 @@ def test_shared_memory_takes_as_many_arrays_as_fit_beside_the_sums(ctype, sums):
     types = scalar_types(stmt, {**dict.fromkeys(names, ctype), "y": "double"})
     shapes = dict.fromkeys([*names, "y"], ("n",))
     args = {"kind": "CUDA", "threadCount": threads, "cacheBlocks": True}
-    (kernel,) = lower(stmt, args, Setting(types=types), shapes).kernels
+    (kernel,) = lower(stmt, args, NestContext(types=types), shapes).kernels
     each = threads * np.dtype(CODES[ctype]).itemsize
     assert len(kernel.cached) == min(len(names), (48 * 1024 - sums * 8 * threads) // each)
 
@@ -127,7 +130,7 @@ def test_shared_memory_takes_as_many_arrays_as_fit_beside_the_sums(ctype, sums):
 def applied(transform: str, text: str) -> Applied:
     return apply_transforms(
         parse_code(f"{transform} {text}", "x"),
-        Setting(types={"x": "double", "y": "double"}),
+        NestContext(types={"x": "double", "y": "double"}),
         lambda each: formula(each).value({}),
         lambda each: parse_code(f"v = {each};", "x").value,
         strict=True,
@@ -179,7 +182,7 @@ TWO = (
 
 def lowered(text: str) -> DeviceProgram:
     result = applied(text, "")
-    return lower(result.stmt, result.device, Setting(), {"a": ("5",), "x": ("n",), "y": ("n",)})
+    return lower(result.stmt, result.device, NestContext(), {"a": ("5",), "x": ("n",), "y": ("n",)})
 
 
 def test_every_transform_of_a_region_launches_its_own_kernel():
@@ -215,7 +218,7 @@ def test_what_is_the_whole_regions_cannot_differ_inside_it(argument):
 
 def test_threads_of_a_cpu_unroll_every_nest_as_its_own_transform_says():
     result = applied(TWO.replace("{0}", "").replace("{1}", ""), "")
-    stmt, _ = on_cpu(result.stmt, result.device, Setting())
+    stmt, _ = on_cpu(result.stmt, result.device, NestContext())
     text = code(stmt)
     assert text.index("GCC unroll 2") < text.index("a[j] * x[i]") < text.index("GCC unroll 4") < text.index("a[j] * y")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tilewright.codegen.loops.edges import has_edges, split_edges
-from tilewright.codegen.loops.harness import Bound, emit_unit
+from tilewright.codegen.loops.harness import BoundVariable, emit_unit
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.nest import Assign, If, Loop, statements
 
@@ -47,7 +47,7 @@ def test_edges_and_interior_compute_what_the_loop_says(name, tmp_path):
     new = split_edges(stmt)
     assert new != stmt
     extents = {"x": (12,), "y": (12,), "A": (12, 12), "B": (12, 12)}
-    bound = [Bound(ctype="double", name=each, extents=size) for each, size in extents.items()]
+    bound = [BoundVariable(ctype="double", name=each, extents=size) for each, size in extents.items()]
     units = {}
     for number, extent in enumerate(EXTENTS):
         for kind, body in (("plain", stmt), ("split", new)):

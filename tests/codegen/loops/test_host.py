@@ -20,7 +20,7 @@ from tilewright.codegen.loops.device import DeviceProgram
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import OPENCL, kernels_text
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
 from tilewright.programs.loops.nest import Stmt
@@ -124,7 +124,7 @@ def program_of(nest: Nest, prefix: str, args: dict[str, object]) -> DeviceProgra
     stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
     shapes = {name: ("9", "9") if name == "B" else extent(name) for name in nest.arrays}
     shapes |= {name: (count,) for name, count in nest.counts.items()}
-    return lower(stmt, args, Setting(types=types, kept=frozenset(nest.scalars)), shapes, prefix)
+    return lower(stmt, args, NestContext(types=types, kept=frozenset(nest.scalars)), shapes, prefix)
 
 
 def drawn(draw: random.Random, kind: str) -> dict[str, object]:
@@ -266,7 +266,7 @@ def test_transformed_loops_touch_only_what_the_loops_touch(tmp_path):
             stmt = parse_code(f"{transform} {nest.text}", "x")
             types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
             stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
-            setting = Setting(types=types, kept=frozenset(nest.scalars))
+            setting = NestContext(types=types, kept=frozenset(nest.scalars))
             read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
             cases.append((f"{name}: {transform}", nest, apply_transforms(stmt, setting, read, parse).stmt))
     assert run(tmp_path, "CUDA", cases) == ""
@@ -285,7 +285,7 @@ def test_kernels_with_launches_of_their_own_compute_what_the_loops_say(kind, tmp
         {"s": "double", "w": "double"},
     )
     stmt = parse_code(nest.text, "x")
-    setting = Setting(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}), kept=frozenset(nest.scalars))
+    setting = NestContext(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}), kept=frozenset(nest.scalars))
     read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
     result = apply_transforms(stmt, setting, read, parse)
     program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", ("n",)), "tw_two")

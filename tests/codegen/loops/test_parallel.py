@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.scalars import inline_temporaries, localise
 
@@ -15,7 +15,7 @@ KNOWN = {"n": 140, "m": 130}
 def planned(text: str, *, device: bool = False, known: dict[str, int] | None = None) -> ParallelLoops:
     stmt = parse_code(text, "a test")
     stmt = localise(inline_temporaries(stmt, TYPES), TYPES)
-    return plan_parallel(stmt, Setting(known=KNOWN if known is None else known, types=TYPES), device=device)
+    return plan_parallel(stmt, NestContext(known=KNOWN if known is None else known, types=TYPES), device=device)
 
 
 def parallel(plan: ParallelLoops) -> list[str]:

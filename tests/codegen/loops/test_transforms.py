@@ -12,10 +12,10 @@ from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loops.apply import NAMES, apply_transforms
 from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.gpu import lower
-from tilewright.codegen.loops.harness import Bound, emit_unit
+from tilewright.codegen.loops.harness import BoundVariable, emit_unit
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
 from tilewright.codegen.loops.openmp import on_cpu
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
 from tilewright.programs.loops.bounds import check_bounds
@@ -44,7 +44,7 @@ NUMBERS = {"M": 19, "N": 23, "K": 17, "T": 3}
 def transformed(text, strict=False, known=None):
     stmt = parse_code(text, "a test")
     stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
-    setting = Setting(known=known or {}, types=dict.fromkeys(SHAPES, "double"))
+    setting = NestContext(known=known or {}, types=dict.fromkeys(SHAPES, "double"))
     return apply_transforms(
         stmt,
         setting,
@@ -56,7 +56,7 @@ def transformed(text, strict=False, known=None):
 
 def run(stmt, names):
     """Compile and run a nest; return its arrays."""
-    bound = [Bound(ctype="double", name=name, extents=SHAPES[name]) for name in names]
+    bound = [BoundVariable(ctype="double", name=name, extents=SHAPES[name]) for name in names]
     text = emit_unit(stmt, bound, numbers=NUMBERS, loose={"s": "double"})
     data = runtime.build(("cc", "-O1", "-fopenmp", "-ffp-contract=off"), text)
     function = runtime._load(data)
@@ -140,7 +140,7 @@ def test_loops_over_tiles_of_tiles_go_outermost():
 
 def test_what_a_region_takes_from_the_heap_is_given_back():
     stmt = parse_code("double *t = (double *) malloc(N * sizeof(double)); for (i=0;i<N;i++) t[i] = x[i];", "x")
-    text = emit_unit(stmt, [Bound(ctype="double", name="x", extents=(23,))], numbers=NUMBERS)
+    text = emit_unit(stmt, [BoundVariable(ctype="double", name="x", extents=(23,))], numbers=NUMBERS)
     assert text.count("malloc(") == 1
     assert text.index("tw_end = tw_now();") < text.index("free(t);") < text.index("return tw_end")
 
@@ -215,8 +215,8 @@ def test_a_recurrence_is_refused_and_named():
         lower(*device("for (t=1;t<T;t++) a[t] = a[t-1] + 1;"))
     stmt = parse_code("for (t=0;t<T;t++) a[0] = a[0] * 2;", "x")
     with pytest.raises(IllegalTransformError, match="cannot run in parallel"):
-        on_cpu(stmt, {}, Setting(), strict=True)
-    same, notes = on_cpu(stmt, {}, Setting())
+        on_cpu(stmt, {}, NestContext(), strict=True)
+    same, notes = on_cpu(stmt, {}, NestContext())
     assert same == stmt
     assert "stays sequential" in notes[0]
 
@@ -263,7 +263,7 @@ def device(text, shapes=None, **args):
     stmt = parse_code(text, "x")
     stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
     types = scalar_types(stmt, {})
-    return stmt, {"kind": "CUDA", **args}, Setting(types=types), shapes or dict.fromkeys("aAxyb", ("n",))
+    return stmt, {"kind": "CUDA", **args}, NestContext(types=types), shapes or dict.fromkeys("aAxyb", ("n",))
 
 
 def test_kernels_of_both_dialects_say_the_same():
@@ -361,9 +361,9 @@ def test_scalars_come_back_from_a_unit():
     """What a variant leaves in a scalar is compared with what the original leaves, so it has to arrive."""
     stmt = parse_code("for (i=0;i<N;i++) { s += x[i]; m = i; }", "a test")
     bound = [
-        Bound(ctype="double", name="s"),
-        Bound(ctype="double", name="x", extents=(23,)),
-        Bound(ctype="int", name="m"),
+        BoundVariable(ctype="double", name="s"),
+        BoundVariable(ctype="double", name="x", extents=(23,)),
+        BoundVariable(ctype="int", name="m"),
     ]
     data = runtime.build(("cc",), emit_unit(stmt, bound, numbers=NUMBERS))
     s, m, x = ctypes.c_double(0.5), ctypes.c_int(-1), np.arange(23.0)

@@ -7,7 +7,7 @@ import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
-from tilewright.costs.pipelines.gpu import Blocks, card, evaluate
+from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
@@ -111,7 +111,7 @@ def test_the_model_counts_the_kernels_shared_memory(name):
     problem = make_pipeline_problem(program, (512, 512), "float32", "nearest")
     group = fusions.full(program)[0]
     block = (8, 32, 2, 1)
-    columns = Blocks(**{k: np.array([v]) for k, v in zip(("ty", "tx", "ny", "nx"), block, strict=True)})
+    columns = BlockShapes(**{k: np.array([v]) for k, v in zip(("ty", "tx", "ny", "nx"), block, strict=True)})
     counted = evaluate(problem, group, columns, card(load("h100"))).shared[0]
     assert emit_gpu_group(problem, group, "cuda", block).shared_bytes == counted
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.micro import OPERATIONS, WATTS, Window, benchmarks, solve
+from tilewright.costs.energy.micro import OPERATIONS, WATTS, MeterWindow, benchmarks, solve
 
 TRUTH = {
     "idle_watts": 20.0,
@@ -31,14 +31,16 @@ def windows(rounds, seed=None, noise=0.0):
     for number in range(rounds):
         for name, benchmark in WATTS.items():
             found.append(
-                Window(round=number, benchmark=benchmark, start=3.0, end=4.1, operations=0, joules=1.1 * TRUTH[name])
+                MeterWindow(
+                    round=number, benchmark=benchmark, start=3.0, end=4.1, operations=0, joules=1.1 * TRUTH[name]
+                )
             )
         for benchmark, (name, besides) in known.items():
             seconds = rng.uniform(1.0, 1.2)
             count = RATE.get(benchmark, 2e11) * seconds
             joules = TRUTH["static_watts"] * seconds + count * sum(TRUTH[each] for each in (name, *besides))
             found.append(
-                Window(round=number, benchmark=benchmark, start=0, end=seconds, operations=count, joules=joules)
+                MeterWindow(round=number, benchmark=benchmark, start=0, end=seconds, operations=count, joules=joules)
             )
     return [replace(each, joules=each.joules * (1 + noise * rng.standard_normal())) for each in found]  # fmt: skip
 
@@ -50,12 +52,14 @@ def test_a_gpu_adds_what_it_loads():
     for number in range(2):
         for name, benchmark in WATTS.items():
             found.append(
-                Window(round=number, benchmark=benchmark, start=0.0, end=3.0, operations=0, joules=3 * TRUTH[name])
+                MeterWindow(round=number, benchmark=benchmark, start=0.0, end=3.0, operations=0, joules=3 * TRUTH[name])
             )
         for name, (benchmark, _) in OPERATIONS["gpu"].items():
             each = truth[name] + (truth["add_joules"] if benchmark in {"shared_load", "l2", "memory"} else 0.0)
             joules = 3 * TRUTH["static_watts"] + 1e11 * each
-            found.append(Window(round=number, benchmark=benchmark, start=0.0, end=3.0, operations=1e11, joules=joules))
+            found.append(
+                MeterWindow(round=number, benchmark=benchmark, start=0.0, end=3.0, operations=1e11, joules=joules)
+            )
     solved = {each.name: each.value for each in solve(found, "gpu")}
     assert tuple(each.benchmark for each in found[: len(found) // 2]) == benchmarks("gpu")
     for name, value in truth.items():

@@ -8,10 +8,10 @@ import pytest
 
 from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.gpu.code import bank_conflicts, body, count, distinct_reads
-from tilewright.costs.gpu.fit import SPREADS, Points, calibrate, sample
-from tilewright.costs.gpu.terms import TERMS, Constants, Residency, residency, whole_fronts, whole_tiles
+from tilewright.costs.gpu.fit import SPREADS, LogPoints, calibrate, sample
+from tilewright.costs.gpu.terms import TERMS, GpuConstants, Residency, residency, whole_fronts, whole_tiles
 from tilewright.costs.gpu.threads import PARTS, evaluate, make_case
 from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import make_setting
@@ -29,7 +29,7 @@ def case_of(name, tiles, shape=None, steps=120, machine="v100", dtype="float32")
     grid = shape or ((4096, 4096), (256, 256, 256))[chosen.rank - 2]
     setting = make_setting(make_problem(chosen, grid, steps, dtype), load(machine))
     rank = chosen.rank
-    sizes = Sizes(
+    sizes = TileSizes(
         time=np.array([t for t, _, _ in tiles]),
         space=tuple(np.array([s[a] for _, s, _ in tiles]) for a in range(rank)),
         k=np.zeros(len(tiles), dtype=np.int64),
@@ -124,14 +124,14 @@ def test_resident_blocks_by_every_limit():
         (16, (8, 64), (3, 64)),  # registers
     ]
     case = case_of("j2d5pt", tiles)
-    here = residency(case.work, GPU, case.setting, Constants())
+    here = residency(case.work, GPU, case.setting, GpuConstants())
     assert isinstance(here, Residency)
     assert here.blocks[0] == GPU.max_blocks == 32
     assert here.blocks[1] == 1
     assert here.blocks[2] == 98304 // 48048 == 2
     limit = 65536 // (here.registers[3] * 192)
     assert here.blocks[3] == int(limit)
-    free = residency(case.work, GPU, case.setting, Constants(), ("registers",))
+    free = residency(case.work, GPU, case.setting, GpuConstants(), ("registers",))
     assert (free.blocks >= here.blocks).all()
 
 
@@ -196,7 +196,7 @@ def test_a_cpu_and_a_hexagonal_tile_are_refused():
     setting = make_setting(make_problem(program("jacobi1d"), (1000,), 10), load("v100"))
     one = np.array([4])
     with pytest.raises(UsageError, match="hybrid"):
-        make_case(program("jacobi1d"), Sizes(time=one, space=(one,), k=0 * one), (one,), setting)
+        make_case(program("jacobi1d"), TileSizes(time=one, space=(one,), k=0 * one), (one,), setting)
 
 
 def _many():
@@ -217,19 +217,19 @@ def test_a_sample_is_seeded_distinct_and_mostly_promising():
 
 
 def test_calibration_without_points_keeps_the_prior():
-    assert calibrate([], GPU).constants == Constants()
+    assert calibrate([], GPU).constants == GpuConstants()
 
 
 def test_calibration_finds_constants_that_made_the_times():
     case = _many()
-    truth = Constants(row_cycles=60.0, guarded_slots=24.0, dram_share=0.8)
+    truth = GpuConstants(row_cycles=60.0, guarded_slots=24.0, dram_share=0.8)
     times = evaluate(case, GPU, truth).seconds
-    found = calibrate([Points(case=case, seconds=times)], GPU).constants
+    found = calibrate([LogPoints(case=case, seconds=times)], GPU).constants
     before = np.log(evaluate(case, GPU).seconds / times).std()
     after = np.log(evaluate(case, GPU, found).seconds / times).std()
     assert after < 0.5 * before
-    assert found.row_cycles > Constants().row_cycles
-    assert found.dram_share < Constants().dram_share
+    assert found.row_cycles > GpuConstants().row_cycles
+    assert found.dram_share < GpuConstants().dram_share
 
 
 def test_fast_points_count_most_where_asked_to():
@@ -238,7 +238,7 @@ def test_fast_points_count_most_where_asked_to():
     times = np.where(plain <= np.quantile(plain, 0.1), 0.7 * plain, plain)
     errors = [
         abs(np.log(evaluate(case, GPU, found.constants).seconds * found.scales[0] / times)[plain.argmin()])
-        for found in (calibrate([Points(case=case, seconds=times)], GPU, fastest=power) for power in (0.0, 10.0))
+        for found in (calibrate([LogPoints(case=case, seconds=times)], GPU, fastest=power) for power in (0.0, 10.0))
     ]
     assert errors[1] < errors[0]
 
@@ -246,9 +246,9 @@ def test_fast_points_count_most_where_asked_to():
 def test_a_calibration_changes_what_it_may_only():
     case = _many()
     times = 1.3 * evaluate(case, GPU).seconds
-    found = calibrate([Points(case=case, seconds=times)], GPU, free={"issue": 0.3}).constants
-    assert found == dataclasses.replace(Constants(), issue=found.issue)
-    assert found.issue > Constants().issue
+    found = calibrate([LogPoints(case=case, seconds=times)], GPU, free={"issue": 0.3}).constants
+    assert found == dataclasses.replace(GpuConstants(), issue=found.issue)
+    assert found.issue > GpuConstants().issue
 
 
 def test_blocks_left_over_share_the_memory_among_themselves():
@@ -275,10 +275,10 @@ def test_instructions_beyond_the_cache_are_waited_for():
 def test_calibration_keeps_the_fixed_constants_and_the_shares_below_one():
     case = _many()
     times = evaluate(case, GPU).seconds * np.random.default_rng(1).lognormal(-0.5, 0.3, len(case.work.rows))
-    found = calibrate([Points(case=case, seconds=times)], GPU)
-    for name in (field.name for field in dataclasses.fields(Constants)):
+    found = calibrate([LogPoints(case=case, seconds=times)], GPU)
+    for name in (field.name for field in dataclasses.fields(GpuConstants)):
         if name not in SPREADS:
-            assert getattr(found.constants, name) == getattr(Constants(), name)
+            assert getattr(found.constants, name) == getattr(GpuConstants(), name)
     assert found.constants.dram_share <= 1.0
     assert found.points == len(times)
 

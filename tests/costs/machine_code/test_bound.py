@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.costs.machine_code.bound import Needs, Work, analyse, bound, resident_blocks
+from tilewright.costs.machine_code.bound import LaunchWork, Needs, analyse, bound, resident_blocks
 from tilewright.costs.machine_code.listing import read
 from tilewright.costs.machine_code.paths import steady
 from tilewright.costs.machine_code.tiles import round_updates, work
@@ -52,7 +52,7 @@ def test_bounds_of_a_multiprocessor(smooth):
 def test_a_bound_counts_geometry_waves_and_memory(smooth):
     h200 = load("h200")
     found = analyse(smooth, Needs(threads=64, registers=20, shared_bytes=528), 4, h200)
-    asked = Work(updates=4, useful=0.5, tiles=132 * 32 + 1, dram_bytes=0.1)
+    asked = LaunchWork(updates=4, useful=0.5, tiles=132 * 32 + 1, dram_bytes=0.1)
     limit = bound(found, asked, h200)
     assert limit.waves == pytest.approx(0.5, rel=1e-3)
     assert limit.binding == "latency"

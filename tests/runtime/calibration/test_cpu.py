@@ -21,7 +21,7 @@ from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules.tiling import NONE
 from tilewright.verbs.calibrate import Calibration
 
-TINY = calibrate.Protocol(instances=6, samples=3, stream_bytes=2**20, streams=6)
+TINY = calibrate.CpuProtocol(instances=6, samples=3, stream_bytes=2**20, streams=6)
 
 
 @pytest.fixture(autouse=True)

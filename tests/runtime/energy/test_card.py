@@ -134,7 +134,7 @@ def test_a_gpu_by_its_counter_gives_a_machine_file(card, tmp_path):
 
 def test_a_gpu_runs_under_an_outer_meter(card, tmp_path):
     log, trace = tmp_path / "windows.csv", tmp_path / "watts.csv"
-    how = api.Protocol(rounds=2, window=1.0)
+    how = api.MeterProtocol(rounds=2, window=1.0)
     assert api.log_windows(log=log, backend="cuda", how=how) == 2 * len(benchmarks("gpu"))
     rows = [
         (moment, 50.0 + number)

@@ -14,7 +14,7 @@ from tilewright.costs.energy.micro import benchmarks
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.energy import gpu as energy_gpu
-from tilewright.runtime.energy.gpu import GpuBench, Sizes
+from tilewright.runtime.energy.gpu import GpuBench, KernelSizes
 
 OPCODES = {
     "awake": ((0x021,), 32), "add": ((0x021,), 128), "multiply": ((0x020,), 128), "fma": ((0x023,), 128),
@@ -26,7 +26,7 @@ OPCODES = {
 LDG STG, BAR, and how many of them a turn does."""
 AROUND = {"add": 7, "int_add": 24, "divide": 2, "shared_load": 0}
 """What else of the kind a kernel may need, to begin and to end: the sum of eight registers, and addresses."""
-SIZES = Sizes(units=2, groups=3, shared_groups=2, l2_chunks=2, memory_chunks=7, call_seconds=0.0)
+SIZES = KernelSizes(units=2, groups=3, shared_groups=2, l2_chunks=2, memory_chunks=7, call_seconds=0.0)
 TURNS = 3
 
 

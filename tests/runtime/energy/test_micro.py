@@ -13,7 +13,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.energy.micro import benchmarks, solve
 from tilewright.machines.host import host_machine
 from tilewright.runtime.energy import micro as energy_micro
-from tilewright.runtime.energy.micro import Pace, Work
+from tilewright.runtime.energy.micro import MicroBenchmark, Pace
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchains.cpu import toolchain
 
@@ -53,7 +53,7 @@ class Bench:
                 watts = 15.0 if name == "idle" else self.watts
                 self.total += 0.03 * watts + JOULES.get(name, 0.0) * operations
 
-        return Work(call=call, operations=operations)
+        return MicroBenchmark(call=call, operations=operations)
 
     def clock(self):
         return self.now

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import RegisterBlock, Table
+from tilewright.codegen.passes.block_registers import OperandTable, RegisterBlock
 from tilewright.codegen.passes.write_sums import CANDIDATES as WRITERS
 from tilewright.costs.sums import MANY, cycles
 from tilewright.programs.stencil import weights
@@ -14,7 +14,7 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import columns, weighted_sum
 from tilewright.schedules.bodies import sums
 from tilewright.schedules.bodies.body import FORMS, Sum
-from tilewright.schedules.bodies.sums import Results, Work, work
+from tilewright.schedules.bodies.sums import Results, SumWork, work
 
 
 def rank_of(terms):
@@ -62,7 +62,7 @@ def written(terms, results, form):
     """The work that the statements of a form hold."""
     grid = Grid(results.axis)
     table = (
-        Table(start=ir.Var("w", ir.const_pointer(FLOAT)), load=grid.along)
+        OperandTable(start=ir.Var("w", ir.const_pointer(FLOAT)), load=grid.along)
         if len(next(iter(terms)).offset) > 2
         else None
     )
@@ -131,7 +131,7 @@ def test_the_work_of_a_form_is_what_its_statements_hold(name, planes, lines):
                 continue
             if form.form in {"winograd", "loop"} and rank == 3 and axis:
                 continue
-            expected = Work(**written(terms, results, form))
+            expected = SumWork(**written(terms, results, form))
             assert work(terms, results, form) == expected, (form, results)
 
 

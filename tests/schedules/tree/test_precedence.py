@@ -20,7 +20,7 @@ from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
 from tilewright.schedules.tree.forms import Atom, Class, Form
 from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Private, Range, Sequence
-from tilewright.schedules.tree.precedence import Distance, Sizes, breaks
+from tilewright.schedules.tree.precedence import Distance, TreeSizes, breaks
 from tilewright.schedules.tree.search import solution
 
 _SHAPES = {1: (44,), 2: (26, 14), 3: (8, 24, 9)}
@@ -131,14 +131,14 @@ def test_teams_meet_after_every_step(oracle):
     problem = make_problem(program("j3d7pt"), (6, 20, 6), 4)
     tree = catalogue.tree(problem, parse("wavefront-diamond:t=2,s=2x4x6,team=2"))
     near = Distance(time=1, offsets=((0, 0), (1, 1), (0, 0)))
-    assert not breaks(tree, near, Sizes(shape=problem.shape, steps=4, stages=1))
+    assert not breaks(tree, near, TreeSizes(shape=problem.shape, steps=4, stages=1))
     assert oracle(problem, parse("wavefront-diamond:t=2,s=2x4x6,team=2")) is None
 
 
 def test_children_of_a_sequence_follow_each_other():
     here, t = ((Whole(0), extent_of(0)),), Name("t")
     stages = [Compute(t, Whole(stage), here) for stage in (0, 1)]
-    sizes = Sizes(shape=(50,), steps=20, stages=2)
+    sizes = TreeSizes(shape=(50,), steps=20, stages=2)
     for order, wrong in ((stages, False), (stages[::-1], True)):
         tree = Loop(name="t", low=Whole(0), high=Name("steps"), child=Sequence(tuple(order)))
         assert breaks(tree, Distance(time=1, offsets=((-1, 1),), stage=1), sizes) == wrong
@@ -149,7 +149,7 @@ def test_concurrent_cells_hold_no_dependence_across():
     t, cell = Name("t"), Name("cell")
     inside = Loop(name="t", low=Whole(0), high=Name("steps"), child=Compute(t, Whole(0), ((cell, cell + 1),)))
     tree = Parallel((Range("cell", Whole(0), extent_of(0)),), inside)
-    sizes = Sizes(shape=(9,), steps=5, stages=1)
+    sizes = TreeSizes(shape=(9,), steps=5, stages=1)
     assert not breaks(tree, Distance(time=1, offsets=((0, 0),)), sizes)
     assert breaks(tree, Distance(time=1, offsets=((1, 1),)), sizes)
     assert not breaks(tree, Distance(time=5, offsets=((1, 1),)), sizes)
@@ -159,7 +159,7 @@ def test_concurrent_cells_hold_no_dependence_across():
 def test_memory_of_a_tile_is_not_looked_through():
     private = Private(buffers=(), origin=(), side=Whole(0), bands=Whole(1), child=Sequence(()))
     with pytest.raises(TypeError, match="computes in memory of its own"):
-        breaks(private, Distance(time=1, offsets=((0, 0),)), Sizes(shape=(9,), steps=5, stages=1))
+        breaks(private, Distance(time=1, offsets=((0, 0),)), TreeSizes(shape=(9,), steps=5, stages=1))
 
 
 def test_numbers_are_found_where_there_are_any():
@@ -207,7 +207,7 @@ def test_tables_run_along_anti_diagonals_where_the_tree_says_so(seed):
     rows, columns = (max(1, *(-offset[axis] for offset in offsets)) + rng.randint(0, 3) for axis in (0, 1))
     sub = rng.choice([part for part in range(1, columns + 1) if columns % part == 0])
     tiling = Tiling(family="orthogonal", time=rows, space=(columns,), sub=(sub,))
-    sizes = Sizes(shape=(50, 60), steps=1, stages=1)
+    sizes = TreeSizes(shape=(50, 60), steps=1, stages=1)
     distances = [Distance(time=0, offsets=tuple((o, o) for o in offset)) for offset in offsets]
     h = FieldBuilder("h")
     filled = stencil("filled", 2, {"h": sum((h.new[offset] for offset in offsets[1:]), h.new[offsets[0]])})
@@ -220,7 +220,7 @@ def test_time_tiles_of_recurrences_are_broken_in_the_tree_as_well():
     """Prisms cannot wait for a neighbour; nor can the code of any time tile, whose rows are vectors."""
     problem = make_problem(program("smith_waterman"), (40, 30), 3)
     sweep = [Distance(time=d.time, offsets=tuple((o, o) for o in d.offset)) for d in analyse(problem.program).sweep]
-    sizes = Sizes(shape=problem.shape, steps=3, stages=1)
+    sizes = TreeSizes(shape=problem.shape, steps=3, stages=1)
     plain = make_problem(program("j2d5pt"), problem.shape, 3)
     for text in ("hybrid:t=2,s=2x3", "diamond:t=2,s=4x4"):  # skewed tiles would keep it, computed cell by cell
         assert isinstance(catalogue.check(problem, parse(text)), Violation)

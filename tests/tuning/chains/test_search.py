@@ -15,7 +15,7 @@ from tilewright.programs.chains.chain import (
 )
 from tilewright.tuning.chains.pareto import pareto
 from tilewright.tuning.chains.search import (
-    Setting,
+    ChainSearch,
     best_trees,
     by_operations,
     by_operations_only,
@@ -54,7 +54,7 @@ def test_the_optimum_over_all_trees_is_the_brute_force_minimum(model, count):
             (by_words, lambda cost: cost[::-1]),
             (weighted(1.0, 30.0), lambda cost: cost[0] + 30 * cost[1]),
         ):
-            (found,) = best_trees(np.array([sizes]), Setting(model=model, memory=memory, price=price))
+            (found,) = best_trees(np.array([sizes]), ChainSearch(model=model, memory=memory, price=price))
             best = min(key(cost) for cost in costs.values())
             assert key((operations(sizes, found), words(sizes, found, model, memory))) == pytest.approx(best, rel=1e-12)
 
@@ -62,7 +62,7 @@ def test_the_optimum_over_all_trees_is_the_brute_force_minimum(model, count):
 @pytest.mark.parametrize("model", MODELS)
 def test_the_recurrence_over_a_given_tree_is_the_brute_force_minimum(model):
     rng = np.random.default_rng(5)
-    setting = Setting(model=model, memory=300, price=by_words)
+    setting = ChainSearch(model=model, memory=300, price=by_words)
     for tree in every_tree(0, 4):
         sizes = random_sizes(rng, 5)
         (found,) = fuse_trees([sizes], [tree], setting)
@@ -74,7 +74,7 @@ def test_the_recurrence_over_a_given_tree_is_the_brute_force_minimum(model):
 def test_many_chains_are_solved_as_one_by_one():
     rng = np.random.default_rng(8)
     sizes = rng.integers(1, 500, (30, 9))
-    setting = Setting(model="exact", memory=2000, price=by_words)
+    setting = ChainSearch(model="exact", memory=2000, price=by_words)
     together = best_trees(sizes, setting)
     assert together == [best_trees(row[None], setting)[0] for row in sizes]
 
@@ -83,7 +83,7 @@ def test_the_textbook_tree_is_numpys():
     from numpy.linalg import _linalg
 
     rng = np.random.default_rng(11)
-    setting = Setting(model="published", memory=1, price=by_operations_only, fuse=False)
+    setting = ChainSearch(model="published", memory=1, price=by_operations_only, fuse=False)
     for _ in range(50):
         sizes = random_sizes(rng, 8, 1, 40)
         arrays = [np.empty((a, b)) for a, b in itertools.pairwise(sizes)]
@@ -115,7 +115,7 @@ def test_tiles_fit_the_memory():
     rng = np.random.default_rng(2)
     sizes = random_sizes(rng, 9, 1, 700)
     for memory in (1, 50, 5000):
-        (tree,) = best_trees(np.array([sizes]), Setting(model="counts", memory=memory, price=by_words))
+        (tree,) = best_trees(np.array([sizes]), ChainSearch(model="counts", memory=memory, price=by_words))
         for node in nodes(with_tiles(sizes, tree, "counts", memory)):
             assert 1 <= node.tile[0] * node.tile[1] <= memory
             assert node.keep in {"R", "A1", "A2", "T"}
@@ -124,7 +124,7 @@ def test_tiles_fit_the_memory():
 def test_powers_are_computed_by_squaring():
     chain = make_chain((50,) * 9, operands=(0,) * 8)
     assert can_share(chain)
-    tree = shared_tree(chain, Setting(model="counts", memory=10_000, price=by_operations, fuse=False))
+    tree = shared_tree(chain, ChainSearch(model="counts", memory=10_000, price=by_operations, fuse=False))
     assert len(list(computed(chain, tree))) == 3  # A^2, A^4, A^8
     assert len(list(nodes(tree))) == 7
 
@@ -132,7 +132,7 @@ def test_powers_are_computed_by_squaring():
 def test_transposed_products_are_shared():
     sizes = (40, 30, 20, 30, 40, 30, 20)  # A B B' A' A B: (A B) (A B)' (A B)
     chain = make_chain(sizes, operands=(0, 1, 1, 0, 0, 1), transposed=(False, False, True, True, False, False))
-    tree = shared_tree(chain, Setting(model="counts", memory=4000, price=by_words, fuse=False))
+    tree = shared_tree(chain, ChainSearch(model="counts", memory=4000, price=by_words, fuse=False))
     done = [text(node, chain) for node in computed(chain, tree)]
     assert len(done) == len(set(done)) < len(list(nodes(tree)))
 

@@ -12,7 +12,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.tuning.codesign import insights
-from tilewright.tuning.codesign.design import Axes, Options, make_cases, reweighted, thesis_sizes
+from tilewright.tuning.codesign.design import Axes, DesignOptions, make_cases, reweighted, thesis_sizes
 from tilewright.tuning.codesign.designs import Exploration, best_of, designs_at, pareto_set
 from tilewright.tuning.codesign.insights import Stock
 from tilewright.tuning.codesign.solve import solve
@@ -22,7 +22,7 @@ from tilewright.tuning.pareto import pareto
 GTX980 = load("gtx980")
 BY = area_model.coefficients(GTX980)
 AXES = Axes(sm_count=(4, 8, 16), vector_width=(64, 128, 512), shared_kb=(12, 48, 96))
-OPTIONS = Options(grid="coarse")
+OPTIONS = DesignOptions(grid="coarse")
 WIDE = (0.0, 1e9)
 
 
@@ -62,7 +62,7 @@ def test_every_configuration_keeps_the_constraints(name, grid):
     """(C.10) to (C.14) and (C.16), and the level is the smallest M_SM that does."""
     (case,) = make_cases(program(name), sizes=[((64,) * program(name).rank, 16, 1.0)])
     shared = (12.0, 48.0, 480.0)
-    held = configurations(make_setting(case.problem, GTX980), shared, Options(grid=grid, blocks_per_sm=2))
+    held = configurations(make_setting(case.problem, GTX980), shared, DesignOptions(grid=grid, blocks_per_sm=2))
     tiles, footprint = held.tiles.take(held.tile), held.shared_bytes[held.tile]
     bytes_of = np.array([int(kb * 1024) for kb in shared])
     assert (footprint * 2 <= bytes_of[held.level]).all()
@@ -238,13 +238,16 @@ def test_designs_say_what_their_area_goes_to(explored):
         (lambda: Axes(sm_count=(4, 2)), "the axis sm_count needs different positive values in increasing order"),
         (lambda: Axes(shared_kb=(0,)), "the axis shared_kb needs different positive values"),
         (lambda: Axes(vector_width=(1.5,)), "the axis vector_width needs whole numbers"),
-        (lambda: Options(metric="speed"), "the metric of codesign is one of time, energy, edp, per_area, got 'speed'"),
-        (lambda: Options(strategies=()), "codesign needs a tiling strategy"),
         (
-            lambda: Options(strategies=("diamond?",)),
+            lambda: DesignOptions(metric="speed"),
+            "the metric of codesign is one of time, energy, edp, per_area, got 'speed'",
+        ),
+        (lambda: DesignOptions(strategies=()), "codesign needs a tiling strategy"),
+        (
+            lambda: DesignOptions(strategies=("diamond?",)),
             "the tiling strategy is one of tiled, none, skewed, diamond, overlapped, best, got 'diamond\\?'",
         ),
-        (lambda: Options(blocks_per_sm=0), "blocks_per_sm is a whole number of at least 1, got 0"),
+        (lambda: DesignOptions(blocks_per_sm=0), "blocks_per_sm is a whole number of at least 1, got 0"),
         (lambda: make_cases(program("heat2d"), weight=-1), "a weight of 'heat2d' is a number of at least 0, got -1"),
         (lambda: make_cases(program("heat2d"), sizes=[]), "the stencil 'heat2d' of the workload has no sizes"),
         (lambda: make_cases(program("heat2d"), sizes=[((9, 9), 1, 1.0)]), "with 1 steps cannot be tiled in time"),

@@ -8,11 +8,11 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
 from tilewright.costs import time as model
-from tilewright.costs.pipelines.separable import Form
+from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
-from tilewright.tuning.codesign.design import STRATEGIES, Axes, Options, expand, make_cases
+from tilewright.tuning.codesign.design import STRATEGIES, Axes, DesignOptions, expand, make_cases
 from tilewright.tuning.codesign.designs import tiling_of
 from tilewright.tuning.codesign.energy import energy_of, value
 from tilewright.tuning.codesign.families import others_of
@@ -37,7 +37,7 @@ def _setting(problem, sms, width, shared_kb):
 def test_the_best_tile_of_every_family_is_found_on_every_design(name, metric):
     known = program(name)
     for family in strategies.ON_GPUS:
-        options = Options(grid="coarse", strategies=(family,), metric=metric)
+        options = DesignOptions(grid="coarse", strategies=(family,), metric=metric)
         cases = make_cases(known, sizes=SIZES[known.rank], strategies=(family,))
         energy = None if metric == "time" else energy_of(K20C, np.full(AXES.shape, 300.0), 400.0)
         (solution,) = solve(cases, AXES, GTX980, options, energy)
@@ -73,9 +73,9 @@ def test_all_strategies_are_the_least_of_each():
     sizes = SIZES[2]
     alone = {}
     for name in STRATEGIES:
-        options = Options(grid="coarse", strategies=(name,))
+        options = DesignOptions(grid="coarse", strategies=(name,))
         (alone[name],) = solve(make_cases(program("heat2d"), sizes=sizes, strategies=(name,)), AXES, GTX980, options)
-    options = Options(grid="coarse", strategies=("best",))
+    options = DesignOptions(grid="coarse", strategies=("best",))
     (every,) = solve(make_cases(program("heat2d"), sizes=sizes, strategies=("best",)), AXES, GTX980, options)
     least = np.min([one.seconds for one in alone.values()], axis=0)
     assert np.array_equal(every.seconds, least)
@@ -89,14 +89,14 @@ def test_all_strategies_are_the_least_of_each():
 
 def test_a_stencil_may_name_its_own_strategies():
     cases = make_cases(program("heat2d"), sizes=SIZES[2], own=("overlapped",))
-    (solution,) = solve(cases, AXES, GTX980, Options(grid="coarse"))
+    (solution,) = solve(cases, AXES, GTX980, DesignOptions(grid="coarse"))
     assert {tiling_of(solution, index).family for index in range(AXES.size)} == {"overlapped"}
 
 
 def test_what_cannot_be_asked_for_is_one_sentence():
     assert expand(("none", "tiled")) == ("tiled", "none")
     with pytest.raises(UsageError, match="tiled, none, skewed, diamond, overlapped, best, got 'hexagons'"):
-        Options(strategies=("hexagons",))
-    options = Options(strategies=("skewed",), form=Form(model="published"))
+        DesignOptions(strategies=("hexagons",))
+    options = DesignOptions(strategies=("skewed",), form=SeparableForm(model="published"))
     with pytest.raises(UsageError, match="no equations are printed for skewed tiles"):
         solve(make_cases(program("heat2d"), sizes=SIZES[2], strategies=("skewed",)), AXES, GTX980, options)

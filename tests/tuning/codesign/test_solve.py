@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from tests.sampling import covering, some
 
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.pipelines.separable import Form
+from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.tuning.codesign import tiles as codesign_tiles
-from tilewright.tuning.codesign.design import Axes, Options, make_cases
+from tilewright.tuning.codesign.design import Axes, DesignOptions, make_cases
 from tilewright.tuning.codesign.designs import tiling_of
-from tilewright.tuning.codesign.energy import Energy
+from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.solve import solve
 
 GTX980 = load("gtx980")
@@ -66,7 +66,7 @@ def small_grid(monkeypatch):
         axes = [[2, 4, 6, 8, 12, 20, 32], *([[1, 2, 3, 8, 17, 40]] * (rank > 1)), *([[1, 4, 9]] * (rank > 2))]
         axes.append([32, 64, 96, 256])
         grids = [np.array(g).ravel() for g in np.meshgrid(*axes, indexing="ij")]
-        sizes = Sizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
+        sizes = TileSizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
         return sizes.take(sizes.space[0] >= setting.slopes[0])
 
     monkeypatch.setattr(codesign_tiles, "_grid", grid)
@@ -101,8 +101,8 @@ def test_the_time_equals_brute_force(seed):
     """Random problems, hardware and forms: every design's time is that of the best of all its tiles, bit for bit."""
     random = np.random.default_rng(seed)
     case, axes = _random_case(random), _random_axes(random)
-    options = Options(
-        form=Form(model=str(random.choice(["exact", "published"]))),
+    options = DesignOptions(
+        form=SeparableForm(model=str(random.choice(["exact", "published"]))),
         blocks_per_sm=int(random.integers(1, 4)),
         most_tiles=int(random.integers(1, 9)),
         scope=random.choice([None, "per_sm"]),
@@ -144,10 +144,10 @@ def test_the_time_equals_brute_force(seed):
 def test_other_metrics_equal_brute_force(seed, metric):
     random = np.random.default_rng(1000 + seed)
     case, axes = _random_case(random), _random_axes(random)
-    options = Options(metric=metric, most_tiles=6, strategies=("tiled", "none") if seed % 2 else ("tiled",))
+    options = DesignOptions(metric=metric, most_tiles=6, strategies=("tiled", "none") if seed % 2 else ("tiled",))
     watts = random.uniform(1.0, 300.0, size=axes.shape)
     word = Quantity(value=float(random.uniform(1e-10, 1e-7)), unit="J", source="estimated")
-    energy = Energy(watts=watts, known=dataclasses.replace(constants(load("k20c")), global_word_joules=word))
+    energy = DesignEnergy(watts=watts, known=dataclasses.replace(constants(load("k20c")), global_word_joules=word))
     (solution,) = solve([case], axes, GTX980, options, energy)
     every = _every_tile(case, options, 6)
     for position in np.ndindex(axes.shape):
@@ -178,7 +178,7 @@ def test_the_forms_are_what_they_say(model, pitch, single):
     """An independent scalar rendering of every form, over the whole small grid."""
     (case,) = make_cases(program("heat2d"), sizes=[((3000, 2500), 120, 1.0)])
     axes = Axes(sm_count=(6,), vector_width=(96,), shared_kb=(40,))
-    options = Options(form=Form(model=model, pitch=pitch, single=single), most_tiles=5)
+    options = DesignOptions(form=SeparableForm(model=model, pitch=pitch, single=single), most_tiles=5)
     (solution,) = solve([case], axes, GTX980, options)
     least = np.inf
     every = _every_tile(case, options, 5)
@@ -224,7 +224,7 @@ def test_the_forms_are_what_they_say(model, pitch, single):
 def test_registers_bound_the_tiles_per_sm():
     (case,) = make_cases(program("heat2d"), sizes=[((3000, 2500), 120, 1.0)])
     axes = Axes(sm_count=(8,), vector_width=(32, 128), shared_kb=(96,), register_kb=(0.5, 1, 8))
-    options = Options(block_threads=256, thread_registers=32, most_tiles=8)
+    options = DesignOptions(block_threads=256, thread_registers=32, most_tiles=8)
     (solution,) = solve([case], axes, GTX980, options)
     every = _every_tile(case, options, 8)
     for o, registers in enumerate(axes.register_kb):
@@ -244,5 +244,5 @@ def test_more_hardware_is_never_slower_where_it_must_not_be(seed):
     random = np.random.default_rng(seed)
     (case,) = make_cases(program("jacobi2d"), sizes=[((512, 512), 64, 1.0)])
     axes = dataclasses.replace(_random_axes(random), bandwidth=(1.0,))
-    (solution,) = solve([case], axes, GTX980, Options(grid="coarse"))
+    (solution,) = solve([case], axes, GTX980, DesignOptions(grid="coarse"))
     assert (np.diff(solution.seconds, axis=3)[np.isfinite(solution.seconds[..., :-1])] <= 0).all()

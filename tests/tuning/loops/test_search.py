@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.base.records import Measurement, Outcome
 from tilewright.tuning.loops.algorithms import ALGORITHMS
-from tilewright.tuning.loops.search import Budget, Deadline, Space, search_loops
+from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
 
 
 class Clock:
@@ -34,7 +34,7 @@ class Slow:
         return Measurement(seconds=(1.0 + 0.001 * (90 - point["a"] - point["b"]),))
 
 
-SPACE = Space(names=("a", "b"), values=(tuple(range(40)), tuple(range(50))))
+SPACE = ParameterSpace(names=("a", "b"), values=(tuple(range(40)), tuple(range(50))))
 
 
 @pytest.mark.parametrize("works", [True, False])

@@ -9,7 +9,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
@@ -68,7 +68,7 @@ def test_ten_million_points_in_bounded_memory():
 
 
 def evaluator(place: Setting):
-    def cost(sizes: Sizes):
+    def cost(sizes: TileSizes):
         return time_model.evaluate("hybrid", sizes, place).seconds
 
     return cost

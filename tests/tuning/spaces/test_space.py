@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
@@ -136,7 +136,7 @@ def test_possible_sizes_are_those_that_the_tilings_accept(family):
     problem, place = make_problem(program("j2d9pt"), (200, 200), 9), setting("j2d9pt", (200, 200), 9)
     grids = np.meshgrid(np.arange(1, 9), np.arange(1, 40, 3), np.array([32, 64]), indexing="ij")
     time, first, last = (grid.ravel() for grid in grids)
-    sizes = Sizes(time=time, space=(first, last), k=np.zeros_like(time))
+    sizes = TileSizes(time=time, space=(first, last), k=np.zeros_like(time))
     for index, possible in enumerate(space.possible(family, sizes, place)):
         try:
             legal = isinstance(tilings.check(problem, space.tiling_at(family, sizes, index)), Legal)
@@ -147,7 +147,7 @@ def test_possible_sizes_are_those_that_the_tilings_accept(family):
 
 def many(*rows):
     columns = [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
-    return Sizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))
+    return TileSizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))
 
 
 def test_rank_breaks_ties_by_size_and_drops_what_does_not_fit():

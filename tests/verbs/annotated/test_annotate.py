@@ -20,7 +20,7 @@ from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.devices import oclgrind as oclgrind_runtime
 from tilewright.runtime.warn import forget_warnings
 from tilewright.tuning.loops.algorithms import ALGORITHMS
-from tilewright.tuning.loops.search import Budget, Space, search_loops
+from tilewright.tuning.loops.search import Budget, ParameterSpace, search_loops
 from tilewright.verbs.annotated import gpu as annotate_gpu
 from tilewright.verbs.annotated.annotate import annotate
 
@@ -296,7 +296,7 @@ class Bowl:
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_searches_find_the_bottom_of_a_bowl(name):
-    space = Space(
+    space = ParameterSpace(
         names=("a", "b", "c"),
         values=(tuple(range(12)), tuple(range(9)), tuple(range(7))),
         # DIRECT judges a box by its middle, which a constraint may exclude.
@@ -317,7 +317,7 @@ def test_failures_do_not_stop_a_search():
                 return Measurement(outcome=Outcome.CRASH, detail="it crashed")
             return super().again(point)
 
-    space = Space(names=("a",), values=(tuple(range(8)),))
+    space = ParameterSpace(names=("a",), values=(tuple(range(8)),))
     choice = search_loops(space, "Exhaustive", Budget(runs=8, seconds=300), Half({"a": 3}))
     assert choice.winner.values["a"] in {2, 4}
     assert choice.finished

@@ -19,7 +19,7 @@ from tilewright.runtime.loops import make_input
 from tilewright.verbs.annotated.annotate import annotate
 from tilewright.verbs.annotated.case import Case, input_sizes, make_case, prepared
 from tilewright.verbs.annotated.gpu import DeviceVariant, device_variant
-from tilewright.verbs.annotated.options import Options
+from tilewright.verbs.annotated.options import AnnotatedOptions
 from tilewright.verbs.annotated.result import space_of
 
 FOLDER = Path(__file__).with_name("literature")
@@ -88,7 +88,7 @@ def variants(case: Case) -> list[DeviceVariant]:
     space = space_of(case.site.spec, case.numbers)
     points = [[0] * len(space.values), [len(each) - 1 - n % 2 * (len(each) > 1) for n, each in enumerate(space.values)]]
     codes = [prepared(loop, case) for loop in case.site.loops]
-    return [device_variant(case, codes, space.at(tuple(point)), Options(backend="cuda")) for point in points]
+    return [device_variant(case, codes, space.at(tuple(point)), AnnotatedOptions(backend="cuda")) for point in points]
 
 
 def outputs(folder: Path, unit: str, case: Case, seed: int, *, device: bool) -> list[np.ndarray]:

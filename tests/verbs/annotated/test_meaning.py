@@ -210,10 +210,10 @@ def test_the_reference_is_the_files_own_text(tmp_path, monkeypatch):
 def test_inputs_are_wide_and_scalars_start_anywhere():
     """What a variant forgets only shows where inputs differ from what is usual."""
     inputs = [
-        runtime.Input(name="x", dtype="float64", extents=(40,), wide=True),
-        runtime.Input(name="s", dtype="float64", init=0, wide=True),
-        runtime.Input(name="k", dtype="int32", init=0, wide=True),
-        runtime.Input(name="n", dtype="int32", init=40),
+        runtime.RegionInput(name="x", dtype="float64", extents=(40,), wide=True),
+        runtime.RegionInput(name="s", dtype="float64", init=0, wide=True),
+        runtime.RegionInput(name="k", dtype="int32", init=0, wide=True),
+        runtime.RegionInput(name="n", dtype="int32", init=40),
     ]
     head = (
         "#include <stdlib.h>\ndouble tw_run(void **p) {{ double *x = p[0], *s = p[1]; int *k = p[2], n = *(int *)p[3];"
@@ -242,7 +242,7 @@ def test_roots_are_compared_on_positive_numbers():
     text = "#include <math.h>\ndouble tw_run(void **p) { double *x = p[0]; x[0] = sqrt(x[0]); return 0.0; }"
     data = runtime.build(("cc", "-O1"), text)
     originals = runtime.Originals(timed=data, reference=data, second=data, initial=None)
-    inputs = [runtime.Input(name="x", dtype="float64", extents=(20,), wide=True)]
+    inputs = [runtime.RegionInput(name="x", dtype="float64", extents=(20,), wide=True)]
     for seed in range(5):
         assert runtime.prepare(originals, inputs, seed, 1, 60.0)[1] is True
 

@@ -60,15 +60,22 @@ def test_the_true_example():
 def test_the_average_savings_of_table_d1():
     """Sizes that are multiples of 8 in [320, 1024]: within the sampling error of 1,000 chains per length."""
     from tilewright.programs.chains.chain import unfused
-    from tilewright.tuning.chains.search import Setting, best_trees, by_operations_only, by_words, fuse_trees, words_of
+    from tilewright.tuning.chains.search import (
+        ChainSearch,
+        best_trees,
+        by_operations_only,
+        by_words,
+        fuse_trees,
+        words_of,
+    )
 
     rng = np.random.default_rng(0)
     for count, memory, average in ((3, 65536, 6.58), (8, 65536, 9.57), (3, 98304, 10.30), (8, 98304, 13.21)):
         sizes = 8 * rng.integers(40, 129, (1000, count + 1))
-        textbook = Setting(model="published", memory=memory, price=by_operations_only, fuse=False)
+        textbook = ChainSearch(model="published", memory=memory, price=by_operations_only, fuse=False)
         trees = best_trees(sizes, textbook)
         rows = sizes.tolist()
-        fused = fuse_trees(rows, trees, Setting(model="published", memory=memory, price=by_words))
+        fused = fuse_trees(rows, trees, ChainSearch(model="published", memory=memory, price=by_words))
         savings = [
             1
             - sum(words_of(row, list(nodes(f)), "published", memory))

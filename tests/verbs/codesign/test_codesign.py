@@ -10,7 +10,7 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.cli.jobs import codesign_output as files
 from tilewright.cli.jobs.codesign_parse import area_range, axes, values_of
-from tilewright.tuning.codesign.design import Axes, Options
+from tilewright.tuning.codesign.design import Axes, DesignOptions
 from tilewright.verbs.codesign import area as area_api
 from tilewright.verbs.codesign.codesign import INSIGHTS, codesign
 from tilewright.verbs.codesign.workload import load_workload
@@ -38,7 +38,7 @@ def workload(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def solved(workload):
-    return codesign(str(workload), axes=AXES, area=(0.0, 500.0), options=Options(grid="coarse"))
+    return codesign(str(workload), axes=AXES, area=(0.0, 500.0), options=DesignOptions(grid="coarse"))
 
 
 def _run(*arguments):
@@ -147,7 +147,7 @@ def test_the_stock_chip_costs_what_predict_says(workload):
     from tilewright.verbs.predict import predict
 
     stock = Axes(sm_count=(16,), vector_width=(128,), shared_kb=(96,))
-    one = codesign(str(workload), axes=stock, area=(0.0, 500.0), options=Options(grid="coarse"))
+    one = codesign(str(workload), axes=stock, area=(0.0, 500.0), options=DesignOptions(grid="coarse"))
     for row in one.tilings(one.best):
         said = predict(
             row["program"], shape=tuple(row["shape"]), steps=row["steps"], machine="gtx980", tiling=row["tiling"]
@@ -196,14 +196,14 @@ def test_files_are_written(solved, tmp_path):
 
 def test_the_energy_metrics(workload):
     common = {"axes": AXES, "area": (0.0, 500.0), "energy": "k20c"}
-    time = codesign(str(workload), axes=AXES, area=(0.0, 500.0), options=Options(grid="coarse"))
-    energy = codesign(str(workload), options=Options(grid="coarse", metric="energy"), **common)
-    edp = codesign(str(workload), options=Options(grid="coarse", metric="edp"), **common)
+    time = codesign(str(workload), axes=AXES, area=(0.0, 500.0), options=DesignOptions(grid="coarse"))
+    energy = codesign(str(workload), options=DesignOptions(grid="coarse", metric="energy"), **common)
+    edp = codesign(str(workload), options=DesignOptions(grid="coarse", metric="edp"), **common)
     assert energy.best.joules <= edp.best.joules
     assert time.best.seconds <= edp.best.seconds
     assert (energy.exploration.score().seconds >= time.exploration.score().seconds).all()
     with pytest.raises(UsageError, match="the energies of gtx980 are not known: it has no static_watts"):
-        codesign(str(workload), options=Options(metric="energy"))
+        codesign(str(workload), options=DesignOptions(metric="energy"))
 
 
 def test_the_commands(workload, tmp_path):

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
-from tilewright.verbs.energy.fit import Run, fit_energy, read_runs, run_usage, with_fit, write_runs
+from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
 from tilewright.verbs.sweep import VARIED
 from tilewright.verbs.tuning.supertune import supertune
@@ -124,7 +124,7 @@ def runs():
             ("jacobi2d", (4096, 4096), 256, f"hybrid:t={min(t, 32)},s={s % 29 + 1}x{32 * sub}"),
         )[number % 3]
         seconds = float(10 ** random.uniform(-2, 0))
-        run = Run(program=name, shape=shape, steps=steps, tiling=tile, seconds=seconds, joules=1.0)
+        run = FitRun(program=name, shape=shape, steps=steps, tiling=tile, seconds=seconds, joules=1.0)
         joules = price(run_usage(run, load("k20c")), constants(load("k20c-regression"))).joules
         found.append(replace(run, joules=joules * float(np.exp(random.normal(0.0, 0.02)))))
     return tuple(found)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.energy.micro import Window, benchmarks
+from tilewright.costs.energy.micro import MeterWindow, benchmarks
 from tilewright.machines.files import parse
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.runtime.energy import micro as runtime
@@ -37,7 +37,7 @@ def recorded(tmp_path):
         for name in BENCHMARKS:
             start = now + 0.5
             count = COUNT if name not in {"idle", "awake"} else 0.0
-            windows.append(Window(round=number, benchmark=name, start=start, end=start + 1.5, operations=count))
+            windows.append(MeterWindow(round=number, benchmark=name, start=start, end=start + 1.5, operations=count))
             moments = np.arange(start - 0.2, start + 1.7, 0.02)
             seconds += moments.tolist()
             watts += (WATTS[name] * (1 + 0.01 * rng.standard_normal(len(moments)))).tolist()
@@ -81,7 +81,10 @@ class Meter:
         self.now, self.total, self.closed = 5.0, 0.0, False
 
     def works(self, *_):
-        return {name: runtime.Work(call=functools.partial(self._call, name), operations=1e9) for name in BENCHMARKS}
+        return {
+            name: runtime.MicroBenchmark(call=functools.partial(self._call, name), operations=1e9)
+            for name in BENCHMARKS
+        }
 
     def _call(self, name):
         self.now += 0.1
@@ -105,7 +108,7 @@ def meter(monkeypatch):
 
 def test_a_counter_gives_the_constants_and_keeps_its_windows(meter, tmp_path):
     log = tmp_path / "windows.csv"
-    found = api.micro_energy(CPU, log=log, how=api.Protocol(rounds=3, cool=0.0))
+    found = api.micro_energy(CPU, log=log, how=api.MeterProtocol(rounds=3, cool=0.0))
     assert meter.closed
     assert found.machine.name == "host-metered"
     assert found.machine.static_watts.value == pytest.approx(40.0)
@@ -116,18 +119,18 @@ def test_a_counter_gives_the_constants_and_keeps_its_windows(meter, tmp_path):
 
 def test_windows_are_logged_for_an_outer_meter(meter, tmp_path):
     log = tmp_path / "windows.csv"
-    assert api.log_windows(CPU, log=log, how=api.Protocol(rounds=2, cool=0.0)) == 2 * len(BENCHMARKS)
+    assert api.log_windows(CPU, log=log, how=api.MeterProtocol(rounds=2, cool=0.0)) == 2 * len(BENCHMARKS)
     assert [each.benchmark for each in api.read_windows(log)] == [*BENCHMARKS] * 2
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"how": api.Protocol(window=0.5)}, "a window lasts 1 to 3600 s, got 0.5 s"),
-        ({"how": api.Protocol(window=0.0)}, "a window lasts 1 to 3600 s, got 0 s"),
-        ({"how": api.Protocol(window=float("nan"))}, "a window lasts 1 to 3600 s, got nan s"),
-        ({"how": api.Protocol(rounds=1)}, "an uncertainty needs 2 to 30 rounds of windows, got 1"),
-        ({"how": api.Protocol(cool=-1.0)}, "cooling down takes 0 to 3600 s"),
+        ({"how": api.MeterProtocol(window=0.5)}, "a window lasts 1 to 3600 s, got 0.5 s"),
+        ({"how": api.MeterProtocol(window=0.0)}, "a window lasts 1 to 3600 s, got 0 s"),
+        ({"how": api.MeterProtocol(window=float("nan"))}, "a window lasts 1 to 3600 s, got nan s"),
+        ({"how": api.MeterProtocol(rounds=1)}, "an uncertainty needs 2 to 30 rounds of windows, got 1"),
+        ({"how": api.MeterProtocol(cool=-1.0)}, "cooling down takes 0 to 3600 s"),
         ({"meter": "nvml"}, "nvml meters a GPU, and this processor runs"),
         ({"meter": "rapl", "backend": "cuda"}, "rapl meters this processor, and a GPU runs"),
         ({"meter": "nvml:first", "backend": "cuda", "machine": "k20c"}, "a card is a number, got 'first'"),
@@ -156,7 +159,7 @@ def test_traces_too_coarse_and_windows_too_short_are_refused(recorded, tmp_path)
     coarse.write_text("\n".join([rows[0], *rows[1::48], rows[-1]]) + "\n")
     with pytest.raises(UsageError, match=r"has only \d samples of the trace, not 4"):
         api.micro_energy(CPU, meter=str(coarse), log=log)
-    short = [Window(round=0, benchmark="idle", start=1.7e9 + 1, end=1.7e9 + 1.5, operations=0.0)]
+    short = [MeterWindow(round=0, benchmark="idle", start=1.7e9 + 1, end=1.7e9 + 1.5, operations=0.0)]
     api.write_windows(short, log)
     with pytest.raises(UsageError, match=r"a window lasts at least 1 s, 'idle' ran 0\.5 s"):
         api.micro_energy(CPU, meter=str(trace), log=log)

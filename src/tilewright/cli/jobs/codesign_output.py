@@ -15,17 +15,17 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
-from tilewright.costs.pipelines.separable import Form
+from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report.codesign_plots import Panel, draw_designs, draw_shares
-from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, expand
+from tilewright.report.codesign_plots import DesignPanel, draw_designs, draw_shares
+from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, expand
 from tilewright.tuning.codesign.designs import Exploration, pareto_set
 from tilewright.tuning.codesign.families import others_of
 from tilewright.tuning.codesign.insights import shares
 from tilewright.tuning.codesign.search import NOTHING
-from tilewright.tuning.codesign.solve import Choices, Solution
+from tilewright.tuning.codesign.solve import Choices, DesignSolution
 from tilewright.tuning.codesign.tiles import configurations
 from tilewright.verbs.codesign.codesign import Codesign, solve_stock
 from tilewright.verbs.codesign.workload import IN_2D, IN_3D
@@ -45,7 +45,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def panels(result: Codesign) -> tuple[Panel, ...]:
+def panels(result: Codesign) -> tuple[DesignPanel, ...]:
     """Return one panel per number of dimensions in the workload, as figures C.3 and C.4 have them."""
     names = list(dict.fromkeys(case.program for case in result.exploration.cases))
     ranks = {case.program: case.problem.program.rank for case in result.exploration.cases}
@@ -64,7 +64,7 @@ def _title(rank: int, names: tuple[str, ...]) -> str:
     return f"{rank}D stencils" if names in {IN_2D, IN_3D} else ", ".join(names)
 
 
-def _panel(result: Codesign, weights: Mapping[str, float], title: str) -> Panel:
+def _panel(result: Codesign, weights: Mapping[str, float], title: str) -> DesignPanel:
     one = result.reweighted(weights)
     areas = one.exploration.parts().total
     score = one.exploration.score(weights, areas)
@@ -76,7 +76,7 @@ def _panel(result: Codesign, weights: Mapping[str, float], title: str) -> Panel:
     for chip in one.stock:
         without = float(chip.exploration.parts().total[0])
         stock.append((chip.name, chip.area, without, float(chip.exploration.score(weights).gflops[0])))
-    return Panel(
+    return DesignPanel(
         title=title,
         area=areas[chosen],
         gflops=score.gflops[chosen],
@@ -123,7 +123,7 @@ def _row(row: Mapping[str, object]) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _points(drawn: tuple[Panel, ...]) -> "list[tuple[object, ...]]":
+def _points(drawn: tuple[DesignPanel, ...]) -> "list[tuple[object, ...]]":
     rows: list[tuple[object, ...]] = []
     for panel in drawn:
         optimal = np.isin(np.arange(len(panel.area)), panel.pareto)
@@ -222,7 +222,7 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
         raise UsageError(f"the tables are of version {meta['version']!r}, this one reads {_VERSION}", "solve again")
     axes = Axes(**{name: tuple(values) for name, values in dict(meta["axes"]).items()})
     held = dict(meta["options"])
-    options = Options(**{**held, "form": Form(**held["form"]), "strategies": tuple(held["strategies"])})
+    options = DesignOptions(**{**held, "form": SeparableForm(**held["form"]), "strategies": tuple(held["strategies"])})
     base = as_machine(str(meta["machine"]))
     cases = tuple(
         WeightedProblem(
@@ -242,7 +242,7 @@ def _restored(meta: Any, seconds: Floats, choice: Choices) -> Codesign:  # noqa:
         for case in cases
     }
     solutions = tuple(
-        Solution(
+        DesignSolution(
             seconds=s,
             joules=None,
             choice=c,

@@ -17,7 +17,7 @@ from tilewright.codegen.sites import RowPointers, Site, extent, inside, or_const
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import box_sum, boxes
-from tilewright.schedules.bodies.body import Block
+from tilewright.schedules.bodies.body import RowBlock
 from tilewright.schedules.bodies.sums import Near, nears
 
 _PLACE, _INTO, _DONE, _STRIDE = ir.Var("place"), ir.Var("into"), ir.Var("done"), ir.Var("stride")
@@ -83,7 +83,7 @@ def _find_box(
 
 
 def sum_function(
-    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: Block, *, keeps: bool
+    name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: RowBlock, *, keeps: bool
 ) -> ir.Function:
     """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
-from tilewright.codegen.boxes.vectors import Group, sum_functions, target_row
+from tilewright.codegen.boxes.vectors import RowGroup, sum_functions, target_row
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.passes.split_ends import (
@@ -303,7 +303,7 @@ class _Box:
         site, statement = self.site, self.statement
         rows = row_pointers(site, statement, places, block)
         carried = shuffle_neighbours.carried(statement, rows, self.code.of(block)) if self.together else ()
-        group = Group(site=site, statement=statement, rows=rows, carried=carried, block=block)
+        group = RowGroup(site=site, statement=statement, rows=rows, carried=carried, block=block)
         ends: list[ir.Stmt] = []
         for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
             low, high = (row[0], START) if low_side else (STOP, row[1])

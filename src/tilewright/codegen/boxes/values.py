@@ -10,14 +10,14 @@ from tilewright.codegen.sites import RowPointers, Site, place_name
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Apart, apart
-from tilewright.schedules.bodies.body import Block
+from tilewright.schedules.bodies.body import RowBlock
 
 
 def row_values(
     site: Site,
     statement: Statement,
     rows: RowPointers,
-    block: Block,
+    block: RowBlock,
     place: ir.Var,
     load: Callable[[Read, ir.Var], ir.Expr] | None = None,
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:

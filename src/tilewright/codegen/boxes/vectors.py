@@ -12,7 +12,7 @@ from tilewright.codegen.sites import RowPointers, Site, extent, literal, places_
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.bodies.body import Block
+from tilewright.schedules.bodies.body import RowBlock
 
 _COPIED = 48
 """Cells of a copied end of a row: three vectors."""
@@ -90,7 +90,7 @@ def sum_functions(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RowGroup:
     """Neighbouring rows that are computed together, and what they read of which vectors are put together."""
 
     site: Site
@@ -100,7 +100,7 @@ class Group:
     block: int
 
     @property
-    def code(self) -> Block:
+    def code(self) -> RowBlock:
         """How these rows are written."""
         return self.site.code(self.statement).of(self.block)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, select
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 
@@ -59,11 +59,11 @@ def energy_source(dialect: str) -> KernelSource[None]:
     return KernelSource(text=print_gpu(functions, dialect), dialect=dialect, kernels=kernels, layout=None)
 
 
-Step = Callable[[Value, Value, Value, list[Value]], Value]
+Step = Callable[[BuilderValue, BuilderValue, BuilderValue, list[BuilderValue]], BuilderValue]
 """The next value of a register, from it, the next register, a known number and all of those."""
 
 
-def _fma(own: Value, _following: Value, number: Value, known: list[Value]) -> Value:
+def _fma(own: BuilderValue, _following: BuilderValue, number: BuilderValue, known: list[BuilderValue]) -> BuilderValue:
     return own * number + known[3]
 
 
@@ -106,25 +106,25 @@ class _Kernel:
         other.get(self.name, self.arithmetic)()
         return self.b.function()
 
-    def turn(self) -> AbstractContextManager[Value]:
+    def turn(self) -> AbstractContextManager[BuilderValue]:
         """The loop over turns, as it stands."""
         return self.b.loop("turn", 0, self.turns, unroll=1)
 
-    def known(self, kind: ir.Element) -> list[Value]:
+    def known(self, kind: ir.Element) -> list[BuilderValue]:
         """Numbers that the compiler does not know."""
         return [self.b.let(f"c{n}", self.source[n].to(kind)) for n in range(_KNOWN)]
 
-    def chains(self, kind: ir.Element, *, zero: bool = False) -> list[Value]:
+    def chains(self, kind: ir.Element, *, zero: bool = False) -> list[BuilderValue]:
         """Registers that change: they start from numbers that the compiler does not know, or from 0."""
         first = [0.0 if zero else self.source[_KNOWN + n].to(kind) for n in range(_CHAINS)]
         return [self.b.mutable(f"k{n}", value, kind) for n, value in enumerate(first)]
 
     @property
-    def cell(self) -> Value:
+    def cell(self) -> BuilderValue:
         """The thread's cell of the target."""
         return self.b.group * THREADS + self.b.thread
 
-    def keep(self, chains: list[Value]) -> None:
+    def keep(self, chains: list[BuilderValue]) -> None:
         """Store what came out, so that nothing can be left out."""
         total = chains[0]
         for each in chains[1:]:
@@ -151,21 +151,21 @@ class _Kernel:
                     self.b.set(own, steps[number % 2](own, following, put, known))
         self.keep(chains)
 
-    def loads(self, chains: list[Value], at: Value) -> None:
+    def loads(self, chains: list[BuilderValue], at: BuilderValue) -> None:
         for n in range(ACCESSES):
             own = chains[n % _CHAINS]
             self.b.set(own, own + at[n * THREADS])
 
     @staticmethod
-    def stores(chains: list[Value], at: Value) -> None:
+    def stores(chains: list[BuilderValue], at: BuilderValue) -> None:
         for n in range(ACCESSES):
             at[n * THREADS] = chains[n % _CHAINS]
 
-    def slot(self, chip: Value, turn: Value) -> Value:
+    def slot(self, chip: BuilderValue, turn: BuilderValue) -> BuilderValue:
         """Where a turn's accesses to the chip start: one of two places."""
         return self.b.let("at", chip + (turn % 2 * THREADS + self.b.thread))
 
-    def chip(self) -> Value:
+    def chip(self) -> BuilderValue:
         return self.b.array("chip", ir.shared_pointer(_FLOAT), CHIP_BYTES // _FLOAT.bytes)
 
     def shared_load(self) -> None:
@@ -185,7 +185,7 @@ class _Kernel:
         kept = chip[self.turns % ACCESSES * THREADS + b.thread]
         self.target[self.cell] = select(self.turns > 0, kept, 0.0)
 
-    def wide(self, value: Value) -> Value:
+    def wide(self, value: BuilderValue) -> BuilderValue:
         return self.b.value(ir.wide(value.node))
 
     def load(self) -> None:

@@ -118,7 +118,7 @@ def _still(function: ir.Function) -> ir.Function:
     Before: ``for i … { chip[i] = u[i]; } v[j] = x;``. After: ``if (moving) { for i … { chip[i] = u[i]; } }
     if (moving) { v[j] = x; }``, with ``moving`` a new parameter.
     """
-    last = [var.name.startswith("c_") or _space(var) is ir.Space.SHARED for var in function.params]
+    last = [var.name.startswith("c_") or _space(var) is ir.AddressSpace.SHARED for var in function.params]
     place = last.index(True) if True in last else len(last)  # after the numbers, before scalars and shared memory
     params = (*function.params[:place], MOVING, *function.params[place:])
     return replace(ir.map_function(function, stmt=_quiet), params=params)
@@ -126,7 +126,7 @@ def _still(function: ir.Function) -> ir.Function:
 
 def _quiet(node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """Put what touches memory under the condition; whole loops that do nothing else."""
-    if isinstance(node, ir.Store) and (_space(node.base) is ir.Space.GLOBAL or _loads(node.value)):
+    if isinstance(node, ir.Store) and (_space(node.base) is ir.AddressSpace.GLOBAL or _loads(node.value)):
         return (ir.If(MOVING, (node,)),)
     if isinstance(node, ir.For | ir.Scope):
         moves = [part for part in node.body if not isinstance(part, ir.Let)]
@@ -136,11 +136,11 @@ def _quiet(node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     return (node,)
 
 
-def _space(address: ir.Expr) -> ir.Space | None:
+def _space(address: ir.Expr) -> ir.AddressSpace | None:
     """The memory that something points into, if it is a pointer."""
     kind = ir.type_of(address)
     return kind.space if isinstance(kind, ir.Pointer) else None
 
 
 def _loads(value: ir.Expr) -> bool:
-    return any(isinstance(part, ir.Load) and _space(part.base) is ir.Space.GLOBAL for part in ir.walk(value))
+    return any(isinstance(part, ir.Load) and _space(part.base) is ir.AddressSpace.GLOBAL for part in ir.walk(value))

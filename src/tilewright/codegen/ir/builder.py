@@ -9,8 +9,8 @@ Like the ``ir_builder`` of TVM's TensorIR: ::
         y[i] = a * x[i] + y[i]
     function = b.function()
 
-A :class:`Value` is an expression that knows its builder: ``x[i]`` loads, ``x[i] = v`` stores, and numbers beside it are
-of its type. What a loop over the host's data unrolls, such as the diagonals of a pass, is a loop in Python.
+A :class:`BuilderValue` is an expression that knows its builder: ``x[i]`` loads, ``x[i] = v`` stores, and numbers beside
+it are of its type. What a loop over the host's data unrolls, such as the diagonals of a pass, is a loop in Python.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ from tilewright.codegen.ir.types import BOOL, INDEX, Bool, Element, Index, Mask,
 Number = bool | int | float
 
 
-class Value:
+class BuilderValue:
     """An expression, with operators.
 
     Attributes:
@@ -71,114 +71,114 @@ class Value:
         """The expression's type."""
         return type_of(self.node)
 
-    def _of(self, node: Expr) -> "Value":
-        return Value(node, self.builder)
+    def _of(self, node: Expr) -> "BuilderValue":
+        return BuilderValue(node, self.builder)
 
-    def _beside(self, other: "Value | Number") -> Expr:
-        return other.node if isinstance(other, Value) else number(other, self.type)
+    def _beside(self, other: "BuilderValue | Number") -> Expr:
+        return other.node if isinstance(other, BuilderValue) else number(other, self.type)
 
-    def __add__(self, other: "Value | Number") -> "Value":
+    def __add__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the sum; of a pointer, the place so many values behind it."""
         return self._of(build.add(self.node, self._beside(other)))
 
-    def __radd__(self, other: Number) -> "Value":
+    def __radd__(self, other: Number) -> "BuilderValue":
         """Return the sum."""
         return self._of(build.add(self._beside(other), self.node))
 
-    def __sub__(self, other: "Value | Number") -> "Value":
+    def __sub__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the difference."""
         return self._of(build.sub(self.node, self._beside(other)))
 
-    def __rsub__(self, other: Number) -> "Value":
+    def __rsub__(self, other: Number) -> "BuilderValue":
         """Return the difference."""
         return self._of(build.op(Operator.SUB, self._beside(other), self.node))
 
-    def __mul__(self, other: "Value | Number") -> "Value":
+    def __mul__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the product."""
         return self._of(build.mul(self.node, self._beside(other)))
 
-    def __rmul__(self, other: Number) -> "Value":
+    def __rmul__(self, other: Number) -> "BuilderValue":
         """Return the product."""
         return self._of(build.mul(self._beside(other), self.node))
 
-    def __truediv__(self, other: "Value | Number") -> "Value":
+    def __truediv__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the quotient; of whole numbers rounded towards zero."""
         return self._of(build.div(self.node, self._beside(other)))
 
-    def __mod__(self, other: "Value | Number") -> "Value":
+    def __mod__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the remainder of a quotient that is rounded towards zero."""
         return self._of(build.mod(self.node, self._beside(other)))
 
-    def __lshift__(self, other: "Value | Number") -> "Value":
+    def __lshift__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the whole number with its bits moved up."""
         return self._of(build.op(Operator.SHL, self.node, self._beside(other)))
 
-    def __rshift__(self, other: "Value | Number") -> "Value":
+    def __rshift__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the whole number with its bits moved down."""
         return self._of(build.op(Operator.SHR, self.node, self._beside(other)))
 
-    def __neg__(self) -> "Value":
+    def __neg__(self) -> "BuilderValue":
         """Return the negative."""
         return self._of(build.op(Operator.NEG, self.node))
 
-    def __lt__(self, other: "Value | Number") -> "Value":
+    def __lt__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the condition."""
         return self._of(build.lt(self.node, self._beside(other)))
 
-    def __le__(self, other: "Value | Number") -> "Value":
+    def __le__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the condition."""
         return self._of(build.le(self.node, self._beside(other)))
 
-    def __gt__(self, other: "Value | Number") -> "Value":
+    def __gt__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the condition."""
         return self._of(build.gt(self.node, self._beside(other)))
 
-    def __ge__(self, other: "Value | Number") -> "Value":
+    def __ge__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return the condition."""
         return self._of(build.ge(self.node, self._beside(other)))
 
-    def equals(self, other: "Value | Number") -> "Value":
+    def equals(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return whether two values are the same."""
         return self._of(build.eq(self.node, self._beside(other)))
 
-    def differs(self, other: "Value | Number") -> "Value":
+    def differs(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return whether two values are not the same."""
         return self._of(build.ne(self.node, self._beside(other)))
 
-    def __and__(self, other: "Value | Number") -> "Value":
+    def __and__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return whether both conditions hold; of indices, the bits that both have."""
         return self._of(build.op(Operator.AND, self.node, self._beside(other)))
 
-    def __or__(self, other: "Value | Number") -> "Value":
+    def __or__(self, other: "BuilderValue | Number") -> "BuilderValue":
         """Return whether a condition holds; of indices, the bits that one has."""
         return self._of(build.op(Operator.OR, self.node, self._beside(other)))
 
-    def __getitem__(self, index: "Value | int") -> "Value":
+    def __getitem__(self, index: "BuilderValue | int") -> "BuilderValue":
         """Return the value that lies so many behind where the pointer points."""
         return self._of(Load(self.node, self._place(index), self._pointee()))
 
-    def __setitem__(self, index: "Value | int", value: "Value | Number") -> None:
+    def __setitem__(self, index: "BuilderValue | int", value: "BuilderValue | Number") -> None:
         """Store a value, or a vector of values from there on."""
         kind = self._pointee()
-        if isinstance(value, Value) and isinstance(value.type, Vector):
+        if isinstance(value, BuilderValue) and isinstance(value.type, Vector):
             kind = value.type
         self.builder.emit(Store(self.node, self._place(index), operand(value, kind), kind))
 
-    def vector(self, index: "Value | int" = 0) -> "Value":
+    def vector(self, index: "BuilderValue | int" = 0) -> "BuilderValue":
         """Return the vector of values from there on, at any alignment."""
         kind = self._pointee()
         if not isinstance(kind, Element):
             raise TypeError(f"vectors hold numbers, not a {kind}")
         return self._of(Load(self.node, self._place(index), Vector(kind)))
 
-    def lane(self, index: "Value | int") -> "Value":
+    def lane(self, index: "BuilderValue | int") -> "BuilderValue":
         """Return one number of a vector."""
         kind = self.type
         if not isinstance(kind, Vector):
             raise TypeError(f"a {kind} has no lanes")
         return self._of(Op(Operator.LANE, (self.node, self._place(index)), kind.element))
 
-    def to(self, kind: Type) -> "Value":
+    def to(self, kind: Type) -> "BuilderValue":
         """Return the same number in another type; a pointer, or a vector's bits, as that of another type."""
         if kind == self.type:
             return self
@@ -187,12 +187,12 @@ class Value:
         same_bits = isinstance(kind, Pointer | Vector)
         return self._of(Op(Operator.REINTERPRET if same_bits else Operator.CONVERT, (self.node,), kind))
 
-    def apply(self, operator: Operator, kind: Type, *others: "Value | Number") -> "Value":
+    def apply(self, operator: Operator, kind: Type, *others: "BuilderValue | Number") -> "BuilderValue":
         """Return an operation, that works in a type, on this value and others."""
         return self._of(Op(operator, (self.node, *map(self._beside, others)), kind))
 
-    def _place(self, index: "Value | int") -> Expr:
-        return index.node if isinstance(index, Value) else Int(index)
+    def _place(self, index: "BuilderValue | int") -> Expr:
+        return index.node if isinstance(index, BuilderValue) else Int(index)
 
     def _pointee(self) -> Type:
         kind = self.type
@@ -214,41 +214,41 @@ def number(value: Number, kind: Type) -> Expr:
     return Real(bool(value), BOOL) if isinstance(kind, Bool) else Int(int(value))
 
 
-def operand(value: Value | Number, kind: Type) -> Expr:
+def operand(value: BuilderValue | Number, kind: Type) -> Expr:
     """Return a value as an expression, and a number as a literal of a type."""
-    return value.node if isinstance(value, Value) else number(value, kind)
+    return value.node if isinstance(value, BuilderValue) else number(value, kind)
 
 
-def _both(a: Value | Number, b: Value | Number) -> tuple[Expr, Expr, Value]:
-    known = a if isinstance(a, Value) else b
-    if not isinstance(known, Value):
+def _both(a: BuilderValue | Number, b: BuilderValue | Number) -> tuple[Expr, Expr, BuilderValue]:
+    known = a if isinstance(a, BuilderValue) else b
+    if not isinstance(known, BuilderValue):
         raise TypeError(f"{a} and {b} are known now")
     return operand(a, known.type), operand(b, known.type), known
 
 
-def _extremum(a: Value | Number, b: Value | Number, index: Operator, real: Operator) -> Value:
+def _extremum(a: BuilderValue | Number, b: BuilderValue | Number, index: Operator, real: Operator) -> BuilderValue:
     first, second, known = _both(a, b)
     which = index if isinstance(known.type, Index) else real
-    return Value(first if first == second else build.op(which, first, second), known.builder)
+    return BuilderValue(first if first == second else build.op(which, first, second), known.builder)
 
 
-def least(a: Value | Number, b: Value | Number) -> Value:
+def least(a: BuilderValue | Number, b: BuilderValue | Number) -> BuilderValue:
     """Return the smaller of two indices or numbers."""
     return _extremum(a, b, Operator.MIN, Operator.MINIMUM)
 
 
-def most(a: Value | Number, b: Value | Number) -> Value:
+def most(a: BuilderValue | Number, b: BuilderValue | Number) -> BuilderValue:
     """Return the larger of two indices or numbers."""
     return _extremum(a, b, Operator.MAX, Operator.MAXIMUM)
 
 
-def select(condition: Value, a: Value | Number, b: Value | Number) -> Value:
+def select(condition: BuilderValue, a: BuilderValue | Number, b: BuilderValue | Number) -> BuilderValue:
     """Return the first value where a condition holds, else the second; of vectors, for each number."""
     first, second, known = _both(a, b)
     kind = known.type
     if isinstance(condition.type, Mask):
-        return Value(Op(Operator.WHERE, (condition.node, first, second), kind), known.builder)
-    return Value(build.select(condition.node, first, second), known.builder)
+        return BuilderValue(Op(Operator.WHERE, (condition.node, first, second), kind), known.builder)
+    return BuilderValue(build.select(condition.node, first, second), known.builder)
 
 
 class Builder:
@@ -285,14 +285,14 @@ class Builder:
 
     # Names
 
-    def value(self, node: Expr) -> Value:
+    def value(self, node: Expr) -> BuilderValue:
         """Return an expression as a value of this function."""
-        return Value(node, self)
+        return BuilderValue(node, self)
 
-    def param(self, name: str, kind: Type) -> Value:
+    def param(self, name: str, kind: Type) -> BuilderValue:
         """Add a parameter."""
         self._params.append(self._new(name, kind))
-        return Value(self._params[-1], self)
+        return BuilderValue(self._params[-1], self)
 
     def _new(self, name: str, kind: Type) -> Var:
         """A name that nothing has which is known here: a value would else stand where its name means another one."""
@@ -301,75 +301,75 @@ class Builder:
         self._names[-1].add(name)
         return Var(name, kind)
 
-    def let(self, name: str, value: Value | Number, kind: Type | None = None) -> Value:
+    def let(self, name: str, value: BuilderValue | Number, kind: Type | None = None) -> BuilderValue:
         """Give a value a name, and a type if not its own."""
         var, node = self._named(name, value, kind)
         self.emit(Let(var, node))
-        return Value(var, self)
+        return BuilderValue(var, self)
 
-    def mutable(self, name: str, value: Value | Number, kind: Type | None = None) -> Value:
+    def mutable(self, name: str, value: BuilderValue | Number, kind: Type | None = None) -> BuilderValue:
         """Give a value a name that :meth:`set` may change."""
         var, node = self._named(name, value, kind)
         self.emit(Mutable(var, node))
-        return Value(var, self)
+        return BuilderValue(var, self)
 
-    def _named(self, name: str, value: Value | Number, kind: Type | None) -> tuple[Var, Expr]:
-        own = kind or (value.type if isinstance(value, Value) else INDEX)
+    def _named(self, name: str, value: BuilderValue | Number, kind: Type | None) -> tuple[Var, Expr]:
+        own = kind or (value.type if isinstance(value, BuilderValue) else INDEX)
         node = operand(value, own)
         if isinstance(own, Vector) and type_of(node) == own.element:
             node = build.splat(node, own)
         return self._new(name, own), node
 
-    def set(self, var: Value, value: Value | Number) -> None:
+    def set(self, var: BuilderValue, value: BuilderValue | Number) -> None:
         """Change a mutable name."""
         if not isinstance(var.node, Var):
             raise TypeError(f"{var.node} is no name")
         self.emit(Assign(var.node, operand(value, var.type)))
 
-    def array(self, name: str, kind: Pointer, length: int) -> Value:
+    def array(self, name: str, kind: Pointer, length: int) -> BuilderValue:
         """Declare memory for so many values."""
         var = self._new(name, kind)
         self.emit(Array(var, length))
-        return Value(var, self)
+        return BuilderValue(var, self)
 
-    def numbers(self, name: str, kind: Pointer, values: Sequence[float]) -> Value:
+    def numbers(self, name: str, kind: Pointer, values: Sequence[float]) -> BuilderValue:
         """Declare memory that holds known numbers."""
         var = self._new(name, kind)
         self.emit(ConstArray(var, tuple(values)))
-        return Value(var, self)
+        return BuilderValue(var, self)
 
-    def lanes(self, of: Element) -> Value:
+    def lanes(self, of: Element) -> BuilderValue:
         """How many numbers a vector register holds (CPU)."""
-        return Value(Lanes(of), self)
+        return BuilderValue(Lanes(of), self)
 
-    def splat(self, value: Value | Number, kind: Vector) -> Value:
+    def splat(self, value: BuilderValue | Number, kind: Vector) -> BuilderValue:
         """Return a vector of one number."""
-        return Value(build.splat(operand(value, kind), kind), self)
+        return BuilderValue(build.splat(operand(value, kind), kind), self)
 
     @property
-    def thread(self) -> Value:
+    def thread(self) -> BuilderValue:
         """The thread's number in its team (CPU) or group (GPU)."""
-        return Value(build.THREAD, self)
+        return BuilderValue(build.THREAD, self)
 
     @property
-    def vector_bytes(self) -> Value:
+    def vector_bytes(self) -> BuilderValue:
         """Bytes of a vector register (CPU)."""
-        return Value(build.VECTOR_BYTES, self)
+        return BuilderValue(build.VECTOR_BYTES, self)
 
     @property
-    def threads(self) -> Value:
+    def threads(self) -> BuilderValue:
         """How many threads the team has (CPU)."""
-        return Value(build.THREADS, self)
+        return BuilderValue(build.THREADS, self)
 
     @property
-    def group(self) -> Value:
+    def group(self) -> BuilderValue:
         """The number of the thread's group (GPU)."""
-        return Value(build.GROUP, self)
+        return BuilderValue(build.GROUP, self)
 
     @property
-    def groups(self) -> Value:
+    def groups(self) -> BuilderValue:
         """How many groups there are (GPU)."""
-        return Value(build.GROUPS, self)
+        return BuilderValue(build.GROUPS, self)
 
     # Statements
 
@@ -385,15 +385,15 @@ class Builder:
         """Let threads meet."""
         self.emit(Barrier(memory=memory))
 
-    def call(self, function: Function, *args: Value | Number) -> Value:
+    def call(self, function: Function, *args: BuilderValue | Number) -> BuilderValue:
         """Call a function; where it returns nothing, as a statement."""
         nodes = tuple(operand(arg, param.type) for arg, param in zip(args, function.params, strict=True))
         call = Call(function.name, nodes, function.result_type)
         if function.result_type is None:
             self.emit(call)
-        return Value(call, self)
+        return BuilderValue(call, self)
 
-    def intrinsic(self, name: str, of: Element, *args: Value | Number) -> None:
+    def intrinsic(self, name: str, of: Element, *args: BuilderValue | Number) -> None:
         """Call a function of the dialect for what it does."""
         self.emit(Intrinsic(name, tuple(operand(arg, INDEX) for arg in args), of))
 
@@ -412,19 +412,19 @@ class Builder:
     def loop(  # noqa: PLR0913  (what a loop is)
         self,
         name: str,
-        low: Value | int,
-        high: Value | int,
-        step: Value | int = 1,
+        low: BuilderValue | int,
+        high: BuilderValue | int,
+        step: BuilderValue | int = 1,
         *,
         kind: Index = INDEX,
         share: str = "",
         unroll: int = 0,
         independent: bool = False,
-    ) -> Iterator[Value]:
+    ) -> Iterator[BuilderValue]:
         """Count from ``low`` to below ``high``; see :class:`~tilewright.codegen.ir.nodes.For`."""
         with self._inside() as body:
             var = self._new(name, kind)
-            yield Value(var, self)
+            yield BuilderValue(var, self)
         bounds = [operand(each, kind) for each in (low, high, step)]
         self.emit(
             For(
@@ -440,14 +440,14 @@ class Builder:
         )
 
     @contextmanager
-    def loop_while(self, condition: Value) -> Iterator[None]:
+    def loop_while(self, condition: BuilderValue) -> Iterator[None]:
         """Repeat while a condition holds."""
         with self._inside() as body:
             yield
         self.emit(While(condition.node, tuple(body)))
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def when(self, condition: BuilderValue) -> Iterator[None]:
         """Do something where a condition holds."""
         with self._inside() as body:
             yield
@@ -471,15 +471,15 @@ class Builder:
         self.emit(Scope(tuple(body)))
 
     @contextmanager
-    def parallel(self, threads: Value) -> Iterator[None]:
+    def parallel(self, threads: BuilderValue) -> Iterator[None]:
         """Let every thread of a team do the same (CPU)."""
         with self._inside() as body:
             yield
         self.emit(Parallel(threads.node, tuple(body)))
 
-    def function(self, result: Value | Number | None = None, kind: Type | None = None) -> Function:
+    def function(self, result: BuilderValue | Number | None = None, kind: Type | None = None) -> Function:
         """Return the function, with what it returns."""
-        given = result.type if kind is None and isinstance(result, Value) else kind
+        given = result.type if kind is None and isinstance(result, BuilderValue) else kind
         node = None if result is None or given is None else operand(result, given)
         return replace(
             self._function,

@@ -38,7 +38,7 @@ class Kind(StrEnum):
     COMPLEX = "complex"
 
 
-class Space(StrEnum):
+class AddressSpace(StrEnum):
     """Which memory a pointer points into; on CPUs there is one."""
 
     GLOBAL = "global"
@@ -168,12 +168,12 @@ class Pointer:
 
     to: "Type"
     const: bool = False
-    space: Space = Space.GLOBAL
+    space: AddressSpace = AddressSpace.GLOBAL
 
     def __str__(self) -> str:
         """Return its name."""
         words = ["const"] if self.const else []
-        words += [] if self.space is Space.GLOBAL else [str(self.space)]
+        words += [] if self.space is AddressSpace.GLOBAL else [str(self.space)]
         return " ".join([*words, "pointer to", str(self.to)])
 
 
@@ -240,12 +240,12 @@ def const_pointer(to: Type) -> Pointer:
 
 def shared_pointer(to: Type) -> Pointer:
     """Return the type of pointers into memory that the threads of a group share."""
-    return Pointer(to, space=Space.SHARED)
+    return Pointer(to, space=AddressSpace.SHARED)
 
 
 def private_pointer(to: Type) -> Pointer:
     """Return the type of pointers into a thread's own memory."""
-    return Pointer(to, space=Space.PRIVATE)
+    return Pointer(to, space=AddressSpace.PRIVATE)
 
 
 def vector(of: Element) -> Vector:

@@ -51,12 +51,12 @@ from tilewright.codegen.ir.types import (
     ELEMENTS,
     INDEX,
     WIDE,
+    AddressSpace,
     Bool,
     Element,
     Index,
     Mask,
     Pointer,
-    Space,
     Type,
     Vector,
 )
@@ -195,11 +195,11 @@ class _Checker:
             raise self.fail(f"memory is named by a pointer, not by a {kind}")
         if node.length < 1:
             raise self.fail(f"it holds {node.length} values")
-        if self.gpu and kind.space is Space.GLOBAL:
+        if self.gpu and kind.space is AddressSpace.GLOBAL:
             raise self.fail("a kernel declares shared memory or a thread's own")
-        if not self.gpu and kind.space is Space.SHARED:
+        if not self.gpu and kind.space is AddressSpace.SHARED:
             raise self.fail("CPU units have no shared memory")
-        if kind.space is Space.SHARED and (depth or self.function.kind != "kernel"):
+        if kind.space is AddressSpace.SHARED and (depth or self.function.kind != "kernel"):
             raise self.fail("shared memory is declared at the top of a kernel")
         self.bind(node.var, scope)
 

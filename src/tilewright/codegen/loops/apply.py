@@ -14,7 +14,7 @@ from tilewright.codegen.loops.modules import POLYSYN, Modules
 from tilewright.codegen.loops.parallel import clauses, free
 from tilewright.codegen.loops.scalars import array_copy, bound_replace, scalar_replace
 from tilewright.codegen.loops.transforms import (
-    Setting,
+    NestContext,
     add_pragma,
     asserts,
     innermost,
@@ -24,7 +24,7 @@ from tilewright.codegen.loops.transforms import (
     tile,
 )
 from tilewright.codegen.loops.unroll import unroll_jam
-from tilewright.programs.loops.dependences import Dependence, analyse
+from tilewright.programs.loops.dependences import LoopDependence, analyse
 from tilewright.programs.loops.nest import Expr, Item, Loop, Stmt, Transform, map_statements, outermost, swap
 
 Evaluate = Callable[[str], Any]
@@ -114,7 +114,7 @@ class Applied:
 class _Applier:
     """The transforms of one nest at one point of the space."""
 
-    setting: Setting
+    setting: NestContext
     evaluate: Evaluate
     parse: Callable[[str], Expr]
     strict: bool
@@ -320,7 +320,7 @@ class _Applier:
         bad = analyse(loop, self.setting.known, self.setting.overlap).carried(loop)
         return "GCC ivdep" if self._true(f"running iterations of the loop over {loop.index!r} together", bad) else None
 
-    def _true(self, what: str, dependence: Dependence | None) -> bool:
+    def _true(self, what: str, dependence: LoopDependence | None) -> bool:
         """Whether no dependence forbids something; otherwise that is noted, or refused."""
         try:
             refuse(what, dependence)
@@ -388,7 +388,7 @@ class _Applier:
 
 def apply_transforms(
     stmt: Stmt,
-    setting: Setting,
+    setting: NestContext,
     evaluate: Evaluate,
     parse: Callable[[str], Expr],
     *,

@@ -24,7 +24,7 @@ _SHARED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class LaunchShape:
     """How kernels are launched.
 
     Attributes:
@@ -58,7 +58,7 @@ class Launch:
     device: int
 
 
-def launch_of(args: Mapping[str, Any]) -> Launch:
+def launch_of(args: Mapping[str, Any]) -> LaunchShape:
     """Return how a transform wants its kernels launched; at most 16 streams, as the devices of its time had.
 
     Raises:
@@ -92,7 +92,7 @@ def launch_of(args: Mapping[str, Any]) -> Launch:
     vector = args.get("vecHint") or 0
     if vector not in {0, 1, 2, 3, 4, 8, 16}:
         raise UsageError(f"vecHint is 0, 2, 3, 4, 8 or 16, got {vector}")
-    return Launch(
+    return LaunchShape(
         threads=threads,
         blocks=blocks,
         streams=streams,
@@ -109,7 +109,7 @@ def launch_of(args: Mapping[str, Any]) -> Launch:
     )
 
 
-def joint(launches: Sequence[Launch]) -> Launch:
+def joint(launches: Sequence[LaunchShape]) -> LaunchShape:
     """Return the launch whose values for the whole region, such as its flags, are those of all.
 
     Raises:
@@ -128,7 +128,7 @@ def joint(launches: Sequence[Launch]) -> Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class LoopKernel:
     """A parallel loop as a kernel.
 
     Attributes:
@@ -144,7 +144,7 @@ class Kernel:
     """
 
     name: str
-    launch: Launch
+    launch: LaunchShape
     loop: Loop | None
     body: Stmt
     arrays: tuple[str, ...]
@@ -155,10 +155,10 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class KernelRun:
     """A step of the host: run a kernel."""
 
-    kernel: Kernel
+    kernel: LoopKernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ class Branch:
     other: "tuple[Step, ...]" = ()
 
 
-Step = Run | Host | Repeat | Branch
+Step = KernelRun | Host | Repeat | Branch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ class DeviceProgram:
     """
 
     steps: tuple[Step, ...]
-    launch: Launch
+    launch: LaunchShape
     arrays: tuple[tuple[str, str], ...]
     written: frozenset[str]
     extents: Mapping[str, str]
@@ -214,7 +214,7 @@ class DeviceProgram:
     streams: "Streams | None" = None
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def kernels(self) -> tuple[LoopKernel, ...]:
         """The kernels in order."""
         return tuple(kernels_of(self.steps))
 
@@ -230,11 +230,11 @@ class Streams:
     halos: tuple[tuple[str, int, int], ...]
 
 
-def kernels_of(steps: Sequence[Step]) -> list[Kernel]:
+def kernels_of(steps: Sequence[Step]) -> list[LoopKernel]:
     """The kernels of all steps, in order."""
-    found: list[Kernel] = []
+    found: list[LoopKernel] = []
     for step in steps:
-        if isinstance(step, Run):
+        if isinstance(step, KernelRun):
             found.append(step.kernel)
         elif isinstance(step, Repeat):
             found += kernels_of(step.steps)

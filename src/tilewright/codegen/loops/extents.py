@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.programs.loops.accesses import Site
+from tilewright.programs.loops.accesses import AssignmentSite
 from tilewright.programs.loops.affine import affine, domain
 from tilewright.programs.loops.nest import (
     Assign,
@@ -156,7 +156,7 @@ class _Reach:
         index, loops = self._closed(self.mention.index), tuple(self._closed_loop(each) for each in self.mention.loops)
         tests = tuple(self._closed(each) for each in self.mention.tests)
         nothing = Assign(Name("tw_none"), "=", _ZERO)
-        site = Site(number=0, loops=loops, positions=(), tests=tests, accesses=(), statement=nothing)
+        site = AssignmentSite(number=0, loops=loops, positions=(), tests=tests, accesses=(), statement=nothing)
         where, exact = domain(site, "v", {}, self.changed)
         form = _linear(index, [loop.index for loop in loops], self.changed) if exact else None
         if form is None:

@@ -17,10 +17,10 @@ from tilewright.codegen.loops.device import (
     Branch,
     DeviceProgram,
     Host,
-    Kernel,
-    Launch,
+    KernelRun,
+    LaunchShape,
+    LoopKernel,
     Repeat,
-    Run,
     Step,
     Streams,
     joint,
@@ -30,8 +30,8 @@ from tilewright.codegen.loops.device import (
 from tilewright.codegen.loops.openmp import asked_of
 from tilewright.codegen.loops.parallel import plan_parallel
 from tilewright.codegen.loops.scalars import shifted
-from tilewright.codegen.loops.transforms import Setting
-from tilewright.programs.loops.dependences import Dependence
+from tilewright.codegen.loops.transforms import NestContext
+from tilewright.programs.loops.dependences import LoopDependence
 from tilewright.programs.loops.nest import (
     Assign,
     Block,
@@ -74,12 +74,12 @@ class _Lowering:
         count: Kernels so far.
     """
 
-    setting: Setting
+    setting: NestContext
     shapes: Mapping[str, tuple[str, ...]]
     prefix: str
     away: frozenset[str]
     reduced: Mapping[int, tuple[Reduction, ...]]
-    sequential: Mapping[str, Dependence]
+    sequential: Mapping[str, LoopDependence]
     notes: list[str] = field(default_factory=list)
     types: dict[str, str] = field(default_factory=dict)
     count: int = 0
@@ -114,7 +114,7 @@ class _Lowering:
             return [Branch(test=stmt.test, then=then, other=other)]
         if isinstance(stmt, Assign) and isinstance(stmt.target, Name):
             return self._fetched(stmt, local, asked)
-        return [Run(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
+        return [KernelRun(kernel=self._kernel(None, stmt, (), local, launch_of(asked)))]
 
     def _touches(self, stmt: Stmt) -> bool:
         return bool(_used_arrays(stmt))
@@ -130,14 +130,14 @@ class _Lowering:
         if bounds & self.away or (found is None and bounds):
             raise IllegalTransformError(f"the bounds of the loop over {loop.index!r} are on the device")
         if found is not None:
-            return [Run(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
+            return [KernelRun(kernel=self._kernel(loop, loop.body, found, local, launch_of(asked)))]
         if not any(id(node) in self.reduced for node in statements(loop.body)):
             if not self.reduced:
                 raise IllegalTransformError(
                     f"the loop over {loop.index!r} cannot run in parallel, nor can one inside it: {bad}"
                 )
             self.notes.append(f"the loop over {loop.index!r} runs in one thread: {bad}")
-            return [Run(kernel=self._kernel(None, loop, (), local, launch_of(asked)))]
+            return [KernelRun(kernel=self._kernel(None, loop, (), local, launch_of(asked)))]
         self.notes.append(f"the loop over {loop.index!r} stays on the host: {bad}")
         steps = self.steps(loop.body, {**local, loop.index: loop.ctype or "int"}, asked)
         return [Repeat(loop=loop, steps=tuple(steps))]
@@ -154,11 +154,11 @@ class _Lowering:
         once = Loop(index="tw_once", first=Num("0"), last=Num("0"), body=Assign(stmt.target, "+=", term))
         kernel = self._kernel(once, once.body, (Reduction(name, "+"),), local, launch_of(asked))
         first: list[Step] = [Host(stmt=Assign(stmt.target, "=", Num("0")))] if stmt.op == "=" else []
-        return [*first, Run(kernel=kernel)]
+        return [*first, KernelRun(kernel=kernel)]
 
     def _kernel(
-        self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: Launch
-    ) -> Kernel:
+        self, loop: Loop | None, body: Stmt, found: Sequence[Reduction], local: Mapping[str, str], launch: LaunchShape
+    ) -> LoopKernel:
         whole: Stmt = body if loop is None else loop
         self.count += 1
         used = _used_arrays(whole)
@@ -176,7 +176,7 @@ class _Lowering:
         scalars = tuple((name, types.get(name, "int")) for name in sorted(free))
         self.types |= {each.name: types.get(each.name, "double") for each in found}
         cached = self._cacheable(loop, body, found, launch) if loop is not None and launch.cache else ()
-        return Kernel(
+        return LoopKernel(
             name=f"{self.prefix}_kernel{self.count}",
             launch=launch,
             loop=loop,
@@ -192,7 +192,7 @@ class _Lowering:
         return bytes_of(self.setting.types.get(name, "double"))
 
     def _cacheable(
-        self, loop: Loop, body: Stmt, sums: Sequence[Reduction], launch: Launch
+        self, loop: Loop, body: Stmt, sums: Sequence[Reduction], launch: LaunchShape
     ) -> tuple[tuple[str, int, int], ...]:
         """Return arrays that every iteration reads at its counter plus literals only, and nobody writes.
 
@@ -255,7 +255,7 @@ def _scalars(stmt: Stmt) -> set[str]:
 def lower(
     stmt: Stmt,
     args: Mapping[str, Any],
-    setting: Setting,
+    setting: NestContext,
     shapes: Mapping[str, tuple[str, ...]],
     prefix: str = "tw",
 ) -> DeviceProgram:
@@ -295,7 +295,7 @@ def lower(
         notes=plan.notes,
     )
     steps = lowering.steps(stmt, {}, args)
-    if not any(isinstance(step, Run | Repeat | Branch) for step in steps):
+    if not any(isinstance(step, KernelRun | Repeat | Branch) for step in steps):
         raise IllegalTransformError("the region has no loop that runs on a device")
     notes = list(lowering.notes)
     most = max((each["streamCount"] for each in (*asked, args) if isinstance(each.get("streamCount"), int)), default=1)
@@ -322,7 +322,7 @@ def lower(
 
 def _streams(steps: Sequence[Step]) -> tuple[Streams | None, str]:
     """Return how a region is cut for streams, or why it is not."""
-    runs = [step for step in steps if isinstance(step, Run)]
+    runs = [step for step in steps if isinstance(step, KernelRun)]
     if len(runs) != 1 or any(isinstance(step, Repeat | Branch) for step in steps) or runs[0].kernel.loop is None:
         return None, "it has several kernels"
     kernel = runs[0].kernel

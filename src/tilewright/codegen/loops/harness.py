@@ -65,7 +65,7 @@ _CLOCK = """static double tw_now(void) {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class BoundVariable:
     """A variable that is bound from outside.
 
     Attributes:
@@ -83,7 +83,7 @@ class Bound:
 
 def emit_unit(
     body: Stmt,
-    bound: Sequence[Bound],
+    bound: Sequence[BoundVariable],
     *,
     numbers: Mapping[str, int | float] | None = None,
     loose: Mapping[str, str] | None = None,
@@ -108,7 +108,7 @@ def emit_unit(
 
 
 def emit_reference(
-    text: str, bound: Sequence[Bound], *, numbers: Mapping[str, int | float], loose: Mapping[str, str]
+    text: str, bound: Sequence[BoundVariable], *, numbers: Mapping[str, int | float], loose: Mapping[str, str]
 ) -> str:
     """Print a unit with ``double tw_run(void **)`` that runs code as the file has it.
 
@@ -130,7 +130,7 @@ def emit_reference(
 
 def _unit(
     text: Sequence[str],
-    bound: Sequence[Bound],
+    bound: Sequence[BoundVariable],
     numbers: Mapping[str, int | float],
     loose: Mapping[str, str],
     owned: Sequence[str],
@@ -160,13 +160,13 @@ def _allocated(node: Declare) -> bool:
     return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
 
 
-def _global(each: Bound, *, aliases: bool) -> str:
+def _global(each: BoundVariable, *, aliases: bool) -> str:
     word = "" if aliases else "restrict "
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])
     return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *{word}{each.name};\n"
 
 
-def _bind(each: Bound, place: int) -> str:
+def _bind(each: BoundVariable, place: int) -> str:
     if not each.extents:
         return f"{each.ctype} {each.name} = *({each.ctype} *)tw_p[{place}];"
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])

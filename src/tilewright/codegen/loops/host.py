@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.codegen.loops.c import lines as c_lines
 from tilewright.codegen.loops.c import loop_head, text
-from tilewright.codegen.loops.device import Branch, DeviceProgram, Host, Kernel, Repeat, Run, Step
+from tilewright.codegen.loops.device import Branch, DeviceProgram, Host, KernelRun, LoopKernel, Repeat, Step
 from tilewright.codegen.loops.kernels import bounds_text, counted
 
 
@@ -51,10 +51,10 @@ class HostWriter(ABC):
                 yield from self.run(step, depth)
 
     @abstractmethod
-    def run(self, step: Run, depth: int) -> Iterator[str]:
+    def run(self, step: KernelRun, depth: int) -> Iterator[str]:
         """Yield the lines of one kernel's launch."""
 
-    def bounds(self, kernel: Kernel, depth: int) -> list[str]:
+    def bounds(self, kernel: LoopKernel, depth: int) -> list[str]:
         """Lines that compute the bounds of a kernel's loop, and a test that it runs at all."""
         pad = "  " * depth
         if kernel.loop is None:
@@ -69,12 +69,12 @@ class HostWriter(ABC):
         ]
 
     @staticmethod
-    def closed(kernel: Kernel, depth: int) -> list[str]:
+    def closed(kernel: LoopKernel, depth: int) -> list[str]:
         """What closes the braces of a launch."""
         pad = "  " * depth
         return [f"{pad}}}"] if kernel.loop is None else [f"{pad}  }}", f"{pad}}}"]
 
-    def pieces(self, kernel: Kernel, depth: int) -> list[str]:
+    def pieces(self, kernel: LoopKernel, depth: int) -> list[str]:
         """Lines that begin a loop over the pieces of an iteration space, one per stream."""
         pad = "  " * depth
         loop = kernel.loop

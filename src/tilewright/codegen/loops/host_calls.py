@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tilewright.codegen.loops.device import DeviceProgram, Kernel, Run
+from tilewright.codegen.loops.device import DeviceProgram, KernelRun, LoopKernel
 from tilewright.codegen.loops.host import HostWriter, quoted, text_name
 from tilewright.codegen.loops.kernels import CUDA, OPENCL, counted, kernels_text, parameters, reduced_type
 
@@ -126,7 +126,7 @@ class _Cuda(HostWriter):
         pair = f"dev_{name}, {name}" if way == "HostToDevice" else f"(void *){name}, dev_{name}"
         return f"    TW_CUDA(cudaMemcpy({pair}, {self.bytes_of(name)}, cudaMemcpy{way}));"
 
-    def arguments(self, kernel: Kernel, bounds: tuple[str, str] = ("tw_first", "tw_last")) -> str:
+    def arguments(self, kernel: LoopKernel, bounds: tuple[str, str] = ("tw_first", "tw_last")) -> str:
         out = []
         for name in parameters(kernel):
             if name == "tw_first":
@@ -141,7 +141,7 @@ class _Cuda(HostWriter):
                 out.append(name)
         return ", ".join(out)
 
-    def run(self, step: Run, depth: int) -> Iterator[str]:
+    def run(self, step: KernelRun, depth: int) -> Iterator[str]:
         kernel, launch = step.kernel, step.kernel.launch
         pad = "  " * (depth + (1 if kernel.loop is None else 2))
         yield from self.bounds(kernel, depth)
@@ -262,7 +262,9 @@ class _OpenCL(HostWriter):
             f"(void *){name}, 0, NULL, NULL));"
         )
 
-    def arguments(self, kernel: Kernel, pad: str, bounds: tuple[str, str] = ("tw_first", "tw_last")) -> Iterator[str]:
+    def arguments(
+        self, kernel: LoopKernel, pad: str, bounds: tuple[str, str] = ("tw_first", "tw_last")
+    ) -> Iterator[str]:
         scalars = dict(kernel.scalars)
         for place, name in enumerate(parameters(kernel)):
             if name in {"tw_first", "tw_last"}:
@@ -286,7 +288,7 @@ class _OpenCL(HostWriter):
             f"{pad}    0, NULL, NULL)); }}",
         ]
 
-    def run(self, step: Run, depth: int) -> Iterator[str]:
+    def run(self, step: KernelRun, depth: int) -> Iterator[str]:
         kernel, launch = step.kernel, step.kernel.launch
         pad = "  " * (depth + (1 if kernel.loop is None else 2))
         yield from self.bounds(kernel, depth)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.codegen.loops.c import inside, text
-from tilewright.codegen.loops.device import DeviceProgram, Kernel, Launch
+from tilewright.codegen.loops.device import DeviceProgram, LaunchShape, LoopKernel
 from tilewright.codegen.loops.transforms import add_pragma, innermost
 from tilewright.codegen.print import cuda as print_cuda
 from tilewright.codegen.print import opencl as print_opencl
@@ -92,7 +92,7 @@ def kernels_text(program: DeviceProgram, dialect: Dialect) -> str:
     return "\n".join(parts)
 
 
-def parameters(kernel: Kernel) -> list[str]:
+def parameters(kernel: LoopKernel) -> list[str]:
     """Return the names of a kernel's parameters in order.
 
     Bounds of the piece first, then scalars, arrays, partial results, extents of cached arrays.
@@ -112,7 +112,7 @@ def _type(dialect: Dialect, ctype: str) -> str:
     return dialect.types.get(ctype, ctype)
 
 
-def _declared(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
+def _declared(kernel: LoopKernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
     found: list[str] = []
     scalars = dict(kernel.scalars)
     for name in parameters(kernel):
@@ -130,7 +130,7 @@ def _declared(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: M
     return ", ".join(found)
 
 
-def counted(kernel: Kernel) -> str:
+def counted(kernel: LoopKernel) -> str:
     """Return the type of a kernel's counter, its bounds and the extents that it is compared with."""
     return (kernel.loop.ctype if kernel.loop is not None else "") or "int"
 
@@ -154,7 +154,7 @@ def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
     return map_expressions(stmt, change)
 
 
-def _hints(kernel: Kernel, launch: Launch, types: Mapping[str, str]) -> str:
+def _hints(kernel: LoopKernel, launch: LaunchShape, types: Mapping[str, str]) -> str:
     out = ""
     if launch.vector > 1 and kernel.arrays:
         out += f"__attribute__((vec_type_hint({types[kernel.arrays[0]]}{launch.vector}))) "
@@ -163,7 +163,7 @@ def _hints(kernel: Kernel, launch: Launch, types: Mapping[str, str]) -> str:
     return out
 
 
-def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
+def _kernel(kernel: LoopKernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
     launch = kernel.launch
     hints = _hints(kernel, launch, types) if dialect.name == "opencl" else ""
     takes = _declared(kernel, program, dialect, types)
@@ -192,7 +192,7 @@ def _kernel(kernel: Kernel, program: DeviceProgram, dialect: Dialect, types: Map
     return "\n".join([head, *lines, "}", ""])
 
 
-def _unrolled(body: Stmt, launch: Launch) -> Stmt:
+def _unrolled(body: Stmt, launch: LaunchShape) -> Stmt:
     if launch.unroll > 1:
         for loop in innermost(body):
             body = add_pragma(body, loop, [f"unroll {launch.unroll}"])
@@ -210,7 +210,7 @@ def _plain_pragmas(body: Stmt) -> Stmt:
     return map_statements(body, change)
 
 
-def _plain_loop(loop: Loop, body: Stmt, launch: Launch, dialect: Dialect) -> list[str]:
+def _plain_loop(loop: Loop, body: Stmt, launch: LaunchShape, dialect: Dialect) -> list[str]:
     i, step = loop.index, loop.step
     compare, ctype = "<=" if step > 0 else ">=", loop.ctype or "int"
     start = f"tw_first + ({dialect.words.group} * {launch.threads} + tw_t) * {step}"
@@ -222,7 +222,7 @@ def _plain_loop(loop: Loop, body: Stmt, launch: Launch, dialect: Dialect) -> lis
     ]
 
 
-def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
+def _cached_loop(kernel: LoopKernel, body: Stmt, dialect: Dialect) -> list[str]:
     """Loop over blocks of iterations: what they read is brought into shared memory first, all threads taking part."""
     loop, threads = kernel.loop, kernel.launch.threads
     if loop is None:
@@ -255,7 +255,7 @@ def _cached_loop(kernel: Kernel, body: Stmt, dialect: Dialect) -> list[str]:
     return [*lines, *inside(new, 3, dialect.functions), "    }", f"    {dialect.words.barrier};", "  }"]
 
 
-def _tree(each: Reduction, launch: Launch, dialect: Dialect) -> list[str]:
+def _tree(each: Reduction, launch: LaunchShape, dialect: Dialect) -> list[str]:
     width = 1
     while width < launch.threads:
         width *= 2
@@ -277,7 +277,7 @@ def _combined(op: str, a: str, b: str) -> str:
     return text(Binary(op, *pair) if op in {"+", "*"} else Call(op, pair))
 
 
-def _finish(kernel: Kernel, program: DeviceProgram, dialect: Dialect) -> str:
+def _finish(kernel: LoopKernel, program: DeviceProgram, dialect: Dialect) -> str:
     """The second kernel of a reduction: one block joins the blocks' results with the value before."""
     launch = kernel.launch
     pointers, lines = [], [f"  const int tw_t = {dialect.words.thread};"]

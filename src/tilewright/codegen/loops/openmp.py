@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError
 from tilewright.codegen.loops.parallel import clauses, plan_parallel
-from tilewright.codegen.loops.transforms import Setting, add_pragma, innermost
+from tilewright.codegen.loops.transforms import NestContext, add_pragma, innermost
 from tilewright.programs.loops.nest import Loop, Stmt, statements, swap
 
 
 def on_cpu(
-    stmt: Stmt, device: Mapping[str, object], setting: Setting, *, strict: bool = False
+    stmt: Stmt, device: Mapping[str, object], setting: NestContext, *, strict: bool = False
 ) -> tuple[Stmt, list[str]]:
     """Run the loops of a device's kernels on the threads of a CPU.
 

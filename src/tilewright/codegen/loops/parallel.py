@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from tilewright.base.errors import IllegalTransformError
 from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.extents import extents_of
-from tilewright.codegen.loops.transforms import Setting, chain, ignored, permute
+from tilewright.codegen.loops.transforms import NestContext, chain, ignored, permute
 from tilewright.programs.loops.accesses import collect
 from tilewright.programs.loops.affine import affine
-from tilewright.programs.loops.dependences import Dependence, Nest, analyse
+from tilewright.programs.loops.dependences import LoopDependence, Nest, analyse
 from tilewright.programs.loops.nest import (
     Assign,
     Binary,
@@ -61,7 +61,7 @@ class ParallelLoops:
 
     stmt: Stmt
     loops: list[tuple[Loop, tuple[Reduction, ...]]] = field(default_factory=list)
-    sequential: list[tuple[Loop, Dependence]] = field(default_factory=list)
+    sequential: list[tuple[Loop, LoopDependence]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -78,7 +78,9 @@ def clauses(found: Sequence[Reduction]) -> str:
     return "".join(f" reduction({each.op}:{each.name}{count})" for each, count in zip(found, counts, strict=True))
 
 
-def free(loop: Loop, nest: Nest, setting: Setting, *, arrays: bool) -> tuple[Dependence | None, tuple[Reduction, ...]]:
+def free(
+    loop: Loop, nest: Nest, setting: NestContext, *, arrays: bool
+) -> tuple[LoopDependence | None, tuple[Reduction, ...]]:
     """Return a dependence that keeps a loop from running in parallel, or None, and what the loop reduces.
 
     Args:
@@ -101,7 +103,7 @@ def free(loop: Loop, nest: Nest, setting: Setting, *, arrays: bool) -> tuple[Dep
     return None, tuple(found)
 
 
-def _private_count(loop: Loop, array: str, setting: Setting) -> Expr | None:
+def _private_count(loop: Loop, array: str, setting: NestContext) -> Expr | None:
     """Return how many elements of an array a thread's copy has, or None where that is not known to be few."""
     extent = extents_of(loop).get(array)
     if extent is None or extent.assumes:
@@ -110,7 +112,7 @@ def _private_count(loop: Loop, array: str, setting: Setting) -> Expr | None:
     return extent.count if isinstance(count, int) and 0 < count <= MOST_PRIVATE else None
 
 
-def plan_parallel(stmt: Stmt, setting: Setting, *, device: bool = False) -> ParallelLoops:
+def plan_parallel(stmt: Stmt, setting: NestContext, *, device: bool = False) -> ParallelLoops:
     """Find the outermost parallel loops of a nest, rewriting it where that gives more of them.
 
     A loop that carries a dependence stays sequential and the loops inside it are tried: a time loop becomes a sequence
@@ -140,7 +142,7 @@ class _Planner:
         outer: The outermost loop that is being planned.
     """
 
-    setting: Setting
+    setting: NestContext
     device: bool
     plan: ParallelLoops
     outer: Loop | None = None
@@ -172,7 +174,7 @@ class _Planner:
                 f"the loop over {loop.index!r} and the one inside it run as a wavefront, since both carry a {bad}"
             )
 
-    def rewritten(self, loop: Loop, bad: Dependence) -> bool:
+    def rewritten(self, loop: Loop, bad: LoopDependence) -> bool:
         """Distribute a loop or bring another one outside it, and plan what comes of it; return whether that helps."""
         pieces = self.pieces(loop)
         moved = self.interchanged(loop) if self.device and not pieces else None
@@ -249,7 +251,7 @@ class _Planner:
         return None
 
 
-def distributed(root: Stmt, loop: Loop, setting: Setting, *, finest: bool = False) -> list[Loop]:
+def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = False) -> list[Loop]:
     """Return the loops over which a loop's statements can be distributed, in an order that keeps every dependence.
 
     Before: ``for (i…) { y[i] = x[i]; s[i] = s[i-1] + y[i]; }``.
@@ -329,7 +331,7 @@ def _cycles(near: Sequence[Sequence[bool]]) -> list[list[int]]:
     return list(found.values())
 
 
-def _split_inside(root: Stmt, loop: Loop, setting: Setting) -> Loop:
+def _split_inside(root: Stmt, loop: Loop, setting: NestContext) -> Loop:
     """Return a loop whose inner loops are distributed as finely as their dependences allow."""
     items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
     new: list[Stmt] = []
@@ -354,7 +356,7 @@ def _headed(loop: Loop) -> Loop:
     return replace(loop, body=Block(()))
 
 
-def wavefront(loop: Loop, setting: Setting, size: int) -> tuple[Loop, Loop] | None:
+def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] | None:
     """Run the two outer loops of a perfect nest tile by tile, the tiles of a diagonal in parallel.
 
     Before: ``for (i = 0; i <= m; i++) for (j = 0; j <= n; j++) a[i+1][j+1] = a[i][j+1] + a[i+1][j];``. After, with

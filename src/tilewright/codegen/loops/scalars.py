@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loops.transforms import Setting, innermost
+from tilewright.codegen.loops.transforms import NestContext, innermost
 from tilewright.programs.loops.nest import (
     Assign,
     Binary,
@@ -35,7 +35,7 @@ MAX_COPY = 2**20
 """Largest copy of a part of an array, elements."""
 
 
-def scalar_replace(stmt: Stmt, setting: Setting, prefix: str = "itv_", ctype: str = "") -> Stmt:
+def scalar_replace(stmt: Stmt, setting: NestContext, prefix: str = "itv_", ctype: str = "") -> Stmt:
     """Keep elements that do not change their place inside an innermost loop in scalars.
 
     Before: ``for (k…) c[i][j] += a[i][k] * b[k][j];``.
@@ -78,7 +78,7 @@ def _invariant(loop: Loop) -> list[Item]:
     return list(found)
 
 
-def _alone(loop: Loop, item: Item, setting: Setting) -> bool:
+def _alone(loop: Loop, item: Item, setting: NestContext) -> bool:
     """Whether nothing else in a loop can touch an element that it may write."""
     if setting.shared(item.array, used(loop) if item.array in written(loop) else written(loop)):
         return False
@@ -120,7 +120,7 @@ def shifted(expr: Expr) -> tuple[Expr | None, int]:
     return expr, 0
 
 
-def _with_scalars(loop: Loop, values: Mapping[Item, Name], setting: Setting, ctype: str) -> Stmt:
+def _with_scalars(loop: Loop, values: Mapping[Item, Name], setting: NestContext, ctype: str) -> Stmt:
     new = map_expressions(loop, lambda node: values.get(node, node) if isinstance(node, Item) else node)
     loads = [
         Declare(ctype=setting.types.get(item.array) or ctype or "double", name=name.name, value=item)
@@ -163,7 +163,9 @@ def bound_replace(stmt: Stmt, lower: str = "newlb_", upper: str = "newub_") -> S
     return stmt
 
 
-def array_copy(stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, setting: Setting, ctype: str = "") -> Stmt:
+def array_copy(
+    stmt: Stmt, aref: Item, sizes: Sequence[int], suffix: str, setting: NestContext, ctype: str = ""
+) -> Stmt:
     """Copy the part of an array that inner loops use into a small one, and back if it is written.
 
     Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.programs.loops.dependences import Dependence, analyse
+from tilewright.programs.loops.dependences import LoopDependence, analyse
 from tilewright.programs.loops.nest import Binary, Block, Call, Loop, Name, Num, Stmt, names, statements, swap, used
 from tilewright.programs.loops.scalars import accumulated, reductions
 
@@ -20,7 +20,7 @@ _ASSERTS = re.compile(r"^omp\b|\b(?:ivdep|simd|vector|assume_safety|independent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class NestContext:
     """What is known of the place where a nest stands.
 
     Attributes:
@@ -58,7 +58,7 @@ def chain(stmt: Stmt) -> list[Loop]:
         stmt = stmt.body
 
 
-def refuse(what: str, dependence: Dependence | None) -> None:
+def refuse(what: str, dependence: LoopDependence | None) -> None:
     """Raise if there is a dependence.
 
     Raises:
@@ -79,7 +79,7 @@ def asserts(pragma: str) -> bool:
     return _ASSERTS.search(pragma) is not None
 
 
-def recheck(stmt: Stmt, loops: Sequence[Loop], setting: Setting) -> tuple[Stmt, list[str]]:
+def recheck(stmt: Stmt, loops: Sequence[Loop], setting: NestContext) -> tuple[Stmt, list[str]]:
     """Take directives away that a transformation of the loops around has made untrue.
 
     Args:
@@ -105,7 +105,7 @@ def recheck(stmt: Stmt, loops: Sequence[Loop], setting: Setting) -> tuple[Stmt, 
     return stmt, notes
 
 
-def _untrue(pragma: str, loop: Loop, setting: Setting) -> Dependence | None:
+def _untrue(pragma: str, loop: Loop, setting: NestContext) -> LoopDependence | None:
     if not asserts(pragma):
         return None
     nest = analyse(loop, setting.known, setting.overlap)
@@ -143,7 +143,7 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     return Loop(index=index, first=loop.first, last=loop.last, step=width, body=inner, ctype=loop.ctype)
 
 
-def permute(stmt: Stmt, order: Sequence[str], setting: Setting) -> tuple[Stmt, list[str]]:
+def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stmt, list[str]]:
     """Put the loops of a perfect nest into another order.
 
     Args:
@@ -218,7 +218,7 @@ def _even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
     return dict(zip(times, map(list, zip(*columns, strict=True)), strict=True))
 
 
-def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: Setting) -> tuple[Stmt, list[str]]:
+def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: NestContext) -> tuple[Stmt, list[str]]:
     """Cut loops into tiles and bring the loops over tiles outside, as far as that is legal.
 
     Args:

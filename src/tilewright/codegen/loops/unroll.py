@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError, UsageError
-from tilewright.codegen.loops.transforms import Setting, asserts, ignored, loops_named, recheck
+from tilewright.codegen.loops.transforms import NestContext, asserts, ignored, loops_named, recheck
 from tilewright.programs.loops.affine import affine
 from tilewright.programs.loops.dependences import analyse
 from tilewright.programs.loops.nest import (
@@ -35,7 +35,9 @@ MAX_FACTOR = 512
 """Largest unroll factor."""
 
 
-def unroll_jam(stmt: Stmt, index: str, factor: int, setting: Setting, *, jam: bool = True) -> tuple[Stmt, list[str]]:
+def unroll_jam(
+    stmt: Stmt, index: str, factor: int, setting: NestContext, *, jam: bool = True
+) -> tuple[Stmt, list[str]]:
     """Unroll every loop over a counter, and fuse the copies of the loops inside it where that is legal.
 
     Args:
@@ -77,7 +79,7 @@ def unroll_jam(stmt: Stmt, index: str, factor: int, setting: Setting, *, jam: bo
     return stmt, notes
 
 
-def _jam_forbidden(loop: Loop, factor: int, setting: Setting) -> str:
+def _jam_forbidden(loop: Loop, factor: int, setting: NestContext) -> str:
     """Say why copies of a loop's body cannot be fused, or return an empty string."""
     for node in statements(loop.body):
         if isinstance(node, Loop) and loop.index in names(node.first) | names(node.last):

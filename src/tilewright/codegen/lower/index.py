@@ -3,18 +3,18 @@
 from collections.abc import Callable, Mapping
 
 from tilewright.codegen import ir
-from tilewright.schedules.tree.affine import Combined, Expr, Name, Operator, Whole
+from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole
 
-_BUILD: Mapping[Operator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
-    Operator.ADD: ir.add,
-    Operator.SUB: ir.sub,
-    Operator.MUL: ir.mul,
-    Operator.DIV: ir.div,
-    Operator.MOD: ir.mod,
-    Operator.FLOOR_DIV: ir.floordiv,
-    Operator.CEIL_DIV: ir.ceildiv,
-    Operator.MIN: ir.smallest,
-    Operator.MAX: ir.largest,
+_BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    AffineOperator.ADD: ir.add,
+    AffineOperator.SUB: ir.sub,
+    AffineOperator.MUL: ir.mul,
+    AffineOperator.DIV: ir.div,
+    AffineOperator.MOD: ir.mod,
+    AffineOperator.FLOOR_DIV: ir.floordiv,
+    AffineOperator.CEIL_DIV: ir.ceildiv,
+    AffineOperator.MIN: ir.smallest,
+    AffineOperator.MAX: ir.largest,
 }
 
 

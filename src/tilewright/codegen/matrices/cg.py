@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.matrices.dia import Matrix, library
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, DOUBLE, INDICES, lanes_of, real_element, sweep
 from tilewright.codegen.print import c
@@ -64,14 +64,14 @@ def _direct(real: ir.Element) -> ir.Function:
     start, stop = b.param("from", ir.INDEX), b.param("to", ir.INDEX)
     step, along = b.param("a", real), b.param("b", real)
 
-    def whole(at: Value) -> None:
+    def whole(at: BuilderValue) -> None:
         places = [at + start + b.lanes(real) * v for v in range(_TOGETHER)]
         old = [b.let(f"p{v}", p.vector(place)) for v, place in enumerate(places)]
         for v, place in enumerate(places):
             x[place] = x.vector(place) + step * old[v]
             following[place] = r.vector(place) + along * old[v]
 
-    def single(at: Value) -> None:
+    def single(at: BuilderValue) -> None:
         place = at + start
         x[place] = x[place] + step * p[place]
         following[place] = r[place] + along * p[place]
@@ -82,17 +82,17 @@ def _direct(real: ir.Element) -> ir.Function:
 
 def _summed(
     b: Builder,
-    n: Value,
+    n: BuilderValue,
     real: ir.Element,
-    terms: Callable[[list[Value]], list[Value]],
-    term: Callable[[Value], Value],
-) -> Value:
+    terms: Callable[[list[BuilderValue]], list[BuilderValue]],
+    term: Callable[[BuilderValue], BuilderValue],
+) -> BuilderValue:
     """Return a sum over elements: of terms that are vectors, and of single ones in double precision."""
     register = ir.vector(real)
     sums = [b.mutable(f"s{v}", 0.0, register) for v in range(_SUMMED)]
     single = b.mutable("s", 0.0, DOUBLE)
 
-    def whole(at: Value) -> None:
+    def whole(at: BuilderValue) -> None:
         for total, each in zip(sums, terms([at + b.lanes(real) * v for v in range(_SUMMED)]), strict=True):
             b.set(total, total + each)
 
@@ -122,13 +122,13 @@ def _reduce(real: ir.Element) -> ir.Function:
     r, q = b.param("r", ir.pointer(real)), b.param("q", ir.const_pointer(real))
     n, step = b.param("n", ir.INDEX), b.param("a", real)
 
-    def terms(places: list[Value]) -> list[Value]:
+    def terms(places: list[BuilderValue]) -> list[BuilderValue]:
         new = [b.let(f"r{v}", r.vector(place) - step * q.vector(place)) for v, place in enumerate(places)]
         for place, value in zip(places, new, strict=True):
             r[place] = value
         return [value * value for value in new]
 
-    def term(at: Value) -> Value:
+    def term(at: BuilderValue) -> BuilderValue:
         new = b.let("one", r[at] - step * q[at])
         r[at] = new
         return new.to(DOUBLE) * new.to(DOUBLE)
@@ -172,7 +172,7 @@ class _Iteration:
         step, along = b.let("a", work[0].to(self.real)), b.let("b", work[1].to(self.real))
         part = b.let("part", work + 5)
 
-        def ahead(start: Value, stop: Value) -> None:
+        def ahead(start: BuilderValue, stop: BuilderValue) -> None:
             b.call(self.direct, x, r, p, following, start, stop, step, along)
 
         with b.parallel(size[2]):

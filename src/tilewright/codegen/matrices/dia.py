@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES, put, real_element, share, sweep
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
@@ -83,13 +83,13 @@ class Matrix:
         diagonal: Their addresses.
     """
 
-    columns: Value
-    count: Value
-    offset: Value
-    diagonal: Value
+    columns: BuilderValue
+    count: BuilderValue
+    offset: BuilderValue
+    diagonal: BuilderValue
 
     @property
-    def arguments(self) -> tuple[Value, ...]:
+    def arguments(self) -> tuple[BuilderValue, ...]:
         """What a function of the library is given for it."""
         return self.columns, self.count, self.offset, self.diagonal
 
@@ -123,7 +123,7 @@ def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
     vector = [b.let(f"x{d}", x[d]) for d in range(count)]
 
     def loop(*, past: bool, more: bool) -> None:
-        def whole(at: Value) -> None:
+        def whole(at: BuilderValue) -> None:
             lanes = b.lanes(real)
             sums = []
             for v in range(vectors):
@@ -136,7 +136,7 @@ def _pass(real: ir.Element, count: int, vectors: int) -> ir.Function:
             for place, total in sums:
                 put(b, y, place, total, past=past)
 
-        def single(at: Value) -> None:
+        def single(at: BuilderValue) -> None:
             terms = [d[at] * e[at] for d, e in zip(diagonals, vector, strict=True)]
             total = b.mutable("s", y[at] + terms[0] if more else terms[0])
             for term in terms[1:]:

@@ -11,7 +11,7 @@ from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Number, Value, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, Number, select
 from tilewright.codegen.matrices.vectors import VectorKernel, compute
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
@@ -93,7 +93,7 @@ def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int)
     chip = b.array("chip", ir.shared_pointer(real), threads) if part is not None else None
     totals = [b.mutable(f"t{k}", 0.0, real) for k in range(what.sums)]
     with _grid(b, n, threads) as i:
-        values: dict[str, Value | Number] = {
+        values: dict[str, BuilderValue | Number] = {
             **scalars,
             **{name: b.let(f"e_{name}", pointers[name][i]) for name in what.read},
         }
@@ -133,7 +133,7 @@ def _real(dtype: str, dialect: str, threads: int) -> ir.Element:
     return ir.element(dtype)
 
 
-def _grid(b: Builder, n: Value, threads: int) -> AbstractContextManager[Value]:
+def _grid(b: Builder, n: BuilderValue, threads: int) -> AbstractContextManager[BuilderValue]:
     """A loop over n elements that all threads of the grid share."""
     first = b.value(ir.wide(b.group.node)) * threads + b.thread
     return b.loop("i", first, n, b.value(ir.wide(b.groups.node)) * threads, kind=ir.WIDE)
@@ -156,7 +156,14 @@ def _total(real: ir.Element, threads: int) -> ir.Function:
     return b.function(found)
 
 
-def _joined(b: Builder, joined: ir.Function, chip: Value, total: Value, part: Value, place: Value | int) -> None:
+def _joined(
+    b: Builder,
+    joined: ir.Function,
+    chip: BuilderValue,
+    total: BuilderValue,
+    part: BuilderValue,
+    place: BuilderValue | int,
+) -> None:
     """Store the sum over the threads of a group."""
     b.set(total, b.call(joined, chip, total))
     with b.when(b.thread.equals(0)):

@@ -13,7 +13,7 @@ from tilewright.base.constants import WIDEST_VECTOR
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.matrices.registers import ARRAYS, BYTE, INDICES
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import REALS
@@ -87,7 +87,7 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
     return c_source(c.print_unit((*micro.values(), block, pack, product.b.function())), entry)
 
 
-def _panel(b: Builder, real: ir.Element, blocking: Blocking) -> Value:
+def _panel(b: Builder, real: ir.Element, blocking: Blocking) -> BuilderValue:
     """Columns of a panel."""
     return b.lanes(real) * blocking.vectors
 
@@ -126,7 +126,7 @@ def _block(real: ir.Element, micro: dict[tuple[int, int], ir.Function], how: Blo
     wide_panel = b.let("panel_columns", _panel(b, real, how))
     edge = b.array("edge", ir.pointer(real), how.rows * how.vectors * WIDEST_VECTOR // real.bytes)
 
-    def run(rows: Value, vectors: Value, *args: Value) -> None:
+    def run(rows: BuilderValue, vectors: BuilderValue, *args: BuilderValue) -> None:
         whole = (how.rows, how.vectors)
         with b.when(rows.equals(whole[0]) & vectors.equals(whole[1])):
             b.call(micro[whole], *args)
@@ -196,11 +196,11 @@ class _Product:
         self.columns = b.let("columns", self.panels(self.y) * self.panel)
         self.threads = size[12]
 
-    def panels(self, n: Value) -> Value:
+    def panels(self, n: BuilderValue) -> BuilderValue:
         """Panels of so many columns."""
         return (n + self.panel - 1) / self.panel
 
-    def whole(self, n: Value) -> Value:
+    def whole(self, n: BuilderValue) -> BuilderValue:
         """Columns of whole vectors."""
         lanes = self.b.lanes(self.real)
         return (n + lanes - 1) / lanes * lanes

@@ -10,7 +10,7 @@ the words that it moves between memory and chip if asked to.
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.print.elements import REALS
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
@@ -83,17 +83,17 @@ class _Parts:
         """Cells of a thread."""
         return self.rows * self.columns
 
-    def counter(self, b: Builder) -> tuple[Value, ...]:
+    def counter(self, b: Builder) -> tuple[BuilderValue, ...]:
         """Add the counter of words to a function's parameters, if there is one."""
         return (b.param("count", ir.pointer(_COUNT)),) if self.counting else ()
 
     @staticmethod
-    def count(b: Builder, counter: tuple[Value, ...]) -> None:
+    def count(b: Builder, counter: tuple[BuilderValue, ...]) -> None:
         """A word moves."""
         for each in counter:
             b.intrinsic("count", _COUNT, each)
 
-    def zeros(self, b: Builder, cell: Value) -> None:
+    def zeros(self, b: Builder, cell: BuilderValue) -> None:
         """Start sums."""
         with b.loop("c", 0, self.cells) as c:
             cell[c] = 0.0
@@ -119,10 +119,10 @@ class _Parts:
         """Add left (X x Z, rows apart by pitch) times right (Z x Y, rows apart by Y) to this thread's cells."""
         b = Builder("multiply", kind="inline")
         left, pitch = (
-            b.param("left", ir.Pointer(self.real, const=True, space=ir.Space.SHARED)),
+            b.param("left", ir.Pointer(self.real, const=True, space=ir.AddressSpace.SHARED)),
             b.param("pitch", ir.INDEX),
         )
-        right = b.param("right", ir.Pointer(self.real, const=True, space=ir.Space.SHARED))
+        right = b.param("right", ir.Pointer(self.real, const=True, space=ir.AddressSpace.SHARED))
         deep, cell = b.param("deep", ir.INDEX), b.param("cell", ir.private_pointer(self.real))
         i0, j0 = b.let("i0", b.thread / self.across), b.let("j0", b.thread % self.across)
         with (
@@ -135,7 +135,7 @@ class _Parts:
             cell[at] = cell[at] + product
         return b.function()
 
-    def place(self, b: Builder, c: Value) -> tuple[Value, Value]:
+    def place(self, b: Builder, c: BuilderValue) -> tuple[BuilderValue, BuilderValue]:
         """Row and column in the tile of a thread's cell."""
         row = b.thread / self.across + c / self.columns * self.down
         return row, b.thread % self.across + c % self.columns * self.across

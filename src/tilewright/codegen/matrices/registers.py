@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.print.elements import REALS
 
 DOUBLE = ir.element("float64")
@@ -30,14 +30,14 @@ def real_element(dtype: str) -> ir.Element:
 
 def sweep(  # noqa: PLR0913  (what a loop over registers is)
     b: Builder,
-    n: Value,
+    n: BuilderValue,
     of: ir.Element,
     vectors: int,
-    whole: Callable[[Value], None],
-    single: Callable[[Value], None],
+    whole: Callable[[BuilderValue], None],
+    single: Callable[[BuilderValue], None],
     *,
     first: int = 0,
-    aligned: Value | None = None,
+    aligned: BuilderValue | None = None,
 ) -> None:
     """Go over elements ``first`` to ``n - 1``, in order.
 
@@ -52,7 +52,7 @@ def sweep(  # noqa: PLR0913  (what a loop over registers is)
         aligned: A pointer that stands at a vector's own boundary wherever ``whole`` is called.
     """
     with b.scope():
-        start: Value | int = first
+        start: BuilderValue | int = first
         if aligned is not None:
             start = b.mutable("i", first)
             with b.loop_while((start < n) & beyond_boundary(b, aligned + start).differs(0)):
@@ -66,12 +66,12 @@ def sweep(  # noqa: PLR0913  (what a loop over registers is)
             single(rest)
 
 
-def beyond_boundary(b: Builder, pointer: Value) -> Value:
+def beyond_boundary(b: Builder, pointer: BuilderValue) -> BuilderValue:
     """Return how many bytes a pointer stands behind the last boundary of vectors."""
     return pointer.to(ir.INDEX) % b.vector_bytes
 
 
-def put(b: Builder, to: Value, at: Value, value: Value, *, past: bool) -> None:
+def put(b: Builder, to: BuilderValue, at: BuilderValue, value: BuilderValue, *, past: bool) -> None:
     """Store a vector, perhaps past the caches, where it then starts at a boundary."""
     kind = ir.element_of(to.type)
     if past and kind is not None:
@@ -80,7 +80,7 @@ def put(b: Builder, to: Value, at: Value, value: Value, *, past: bool) -> None:
         to[at] = value
 
 
-def lanes_of(b: Builder, name: str, vector: Value, start: Value) -> Value:
+def lanes_of(b: Builder, name: str, vector: BuilderValue, start: BuilderValue) -> BuilderValue:
     """Return a sum in double precision: a start, and the numbers of a vector one after the other."""
     total = b.mutable(name, start)
     kind = ir.element_of(vector.type) or DOUBLE
@@ -89,7 +89,7 @@ def lanes_of(b: Builder, name: str, vector: Value, start: Value) -> Value:
     return total
 
 
-def share(n: Value, thread: Value, threads: Value) -> Value:
+def share(n: BuilderValue, thread: BuilderValue, threads: BuilderValue) -> BuilderValue:
     """Return where a thread's share of consecutive elements begins, at whole cache lines."""
     units = (n + (UNITS - 1)) / UNITS
     return least(n, units * thread / threads * UNITS)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Number, Value, least
+from tilewright.codegen.ir.builder import Builder, BuilderValue, Number, least
 from tilewright.codegen.matrices.registers import (
     ARRAYS,
     DOUBLE,
@@ -149,7 +149,7 @@ def _is_formula(text: str, known: Collection[str]) -> bool:
     return True
 
 
-def _evaluated(node: ast.expr, values: Mapping[str, Value | Number]) -> Value | Number:
+def _evaluated(node: ast.expr, values: Mapping[str, BuilderValue | Number]) -> BuilderValue | Number:
     """A formula of names, whole numbers, + - * and parentheses."""
     match node:
         case ast.Name(name):
@@ -245,7 +245,9 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
     )
 
 
-def compute(what: VectorKernel, values: dict[str, Value | Number], b: Builder, name: str = "") -> list[Value | Number]:
+def compute(
+    what: VectorKernel, values: dict[str, BuilderValue | Number], b: Builder, name: str = ""
+) -> list[BuilderValue | Number]:
     """Do a kernel's operations on one element, or on vectors of elements.
 
     Args:
@@ -260,7 +262,7 @@ def compute(what: VectorKernel, values: dict[str, Value | Number], b: Builder, n
     terms = []
     for number, each in enumerate(what.operations):
         value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
-        if each.target and isinstance(value, Value):
+        if each.target and isinstance(value, BuilderValue):
             values[each.target] = b.let(f"{each.target}{number}{name}", value)
         elif each.target:
             values[each.target] = value
@@ -338,9 +340,9 @@ class _Block:
         whole = lambda at: self.registers(at, past=past)  # noqa: E731
         sweep(self.b, self.n, self.real, self.vectors, whole, self.one, aligned=aligned)
 
-    def one(self, at: Value) -> None:
+    def one(self, at: BuilderValue) -> None:
         """One element."""
-        values: dict[str, Value | Number] = {
+        values: dict[str, BuilderValue | Number] = {
             **self.scalars,
             **{name: self.b.let(f"e_{name}", self.pointers[name][at]) for name in self.what.read},
         }
@@ -349,12 +351,12 @@ class _Block:
         for name in self.what.written:
             self.pointers[name][at] = values[name]
 
-    def registers(self, at: Value, *, past: bool) -> None:
+    def registers(self, at: BuilderValue, *, past: bool) -> None:
         """Registers of elements: all of them are computed before any is stored."""
         b, found = self.b, []
         for v in range(self.vectors):
             place = at + b.lanes(self.real) * v
-            values: dict[str, Value | Number] = {
+            values: dict[str, BuilderValue | Number] = {
                 **self.scalars,
                 **{name: b.let(f"e_{name}_{v}", self.pointers[name].vector(place)) for name in self.what.read},
             }
@@ -364,7 +366,7 @@ class _Block:
         for place, values in found:
             for name in self.what.written:
                 value = values[name]
-                if not isinstance(value, Value) or value.type != self.register:
+                if not isinstance(value, BuilderValue) or value.type != self.register:
                     value = b.splat(value, self.register)
                 put(b, self.pointers[name], place, value, past=past and name in self.fresh)
 
@@ -376,7 +378,7 @@ def _entry(what: VectorKernel, real: ir.Element, block: ir.Function, entry: str)
     n, stream = b.let("n", size[0]), b.let("stream", size[2])
     blocks = b.let("blocks", (n + (BLOCK - 1)) / BLOCK)
 
-    def one(at: Value) -> None:
+    def one(at: BuilderValue) -> None:
         b.call(block, array, at * BLOCK, least(n - at * BLOCK, BLOCK), stream, scalar, work + at * what.sums)
         with b.when(stream.differs(0)):
             b.intrinsic("fence", real)

@@ -39,7 +39,7 @@ class Reads(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class OperandTable:
     """Where sums in loops take their weights and their vectors from.
 
     Attributes:
@@ -98,7 +98,7 @@ class RegisterBlock:
         letter: str = "r",
         axis: int = 0,
         held: bool = False,
-        table: Table | None = None,
+        table: OperandTable | None = None,
         placed: Callable[[Placed, Place], ir.Expr] | None = None,
     ) -> None:
         """Start.

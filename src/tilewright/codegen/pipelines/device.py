@@ -17,7 +17,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import Leaves, lower_tape, scalar_name
-from tilewright.codegen.ir.builder import Builder, Value, least, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, select
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
@@ -163,14 +163,14 @@ class _Kernel:
             self.stencil(self.pipeline.stencils[number])
         return b.function()
 
-    def cell(self, grid: str, y: Value, x: Value) -> Value:
+    def cell(self, grid: str, y: BuilderValue, x: BuilderValue) -> BuilderValue:
         """Where a cell of the picture lies in a grid's tile."""
         (up, _), (left, _) = self.halos[grid]
         row = y + up - self.origin[0]
         return row * self.padded(grid, 1) + (x + left - self.origin[1])
 
     @contextmanager
-    def loops(self, grid: str, *, core: bool = False) -> Iterator[tuple[Value, Value]]:
+    def loops(self, grid: str, *, core: bool = False) -> Iterator[tuple[BuilderValue, BuilderValue]]:
         """Every thread's cells of a grid's tile, or without its halo."""
         halo = ((0, 0), (0, 0)) if core else self.halos[grid]
         bounds = []
@@ -184,8 +184,13 @@ class _Kernel:
         return self.problem.sides(grid)[axis][0].kind == "wrap"
 
     def anywhere(
-        self, grid: str, at: tuple[Value, Value], found: Callable[[Value, Value], Value], *, wrapped: bool = False
-    ) -> Value:
+        self,
+        grid: str,
+        at: tuple[BuilderValue, BuilderValue],
+        found: Callable[[BuilderValue, BuilderValue], BuilderValue],
+        *,
+        wrapped: bool = False,
+    ) -> BuilderValue:
         """The value of a cell anywhere.
 
         Args:
@@ -197,8 +202,8 @@ class _Kernel:
         b = self.b
         value = b.mutable("value", 0, self.kind(grid))
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]
-        constants: list[tuple[Value, complex]] = []
-        maps: list[tuple[int, Value, str]] = []
+        constants: list[tuple[BuilderValue, complex]] = []
+        maps: list[tuple[int, BuilderValue, str]] = []
         for axis in (1, 0):
             low, high = self.problem.sides(grid)[axis]
             for test, side in ((inside[axis] < 0, low), (inside[axis] >= self.extents[axis], high)):
@@ -223,7 +228,7 @@ class _Kernel:
         rest(0)
         return value
 
-    def pixel(self, y: Value, x: Value) -> Value:
+    def pixel(self, y: BuilderValue, x: BuilderValue) -> BuilderValue:
         """Where a cell of the picture lies in memory."""
         return self.b.value(ir.wide(y.node)) * self.extents[1] + x
 
@@ -253,16 +258,16 @@ class _Kernel:
                 self.repair(grid)
                 b.barrier()
 
-    def picture(self, grid: str, at: tuple[Value, Value]) -> Value | None:
+    def picture(self, grid: str, at: tuple[BuilderValue, BuilderValue]) -> BuilderValue | None:
         """Whether a cell lies in the picture, along the axes on which it does not go on."""
-        found: Value | None = None
+        found: BuilderValue | None = None
         for axis, place in enumerate(at):
             if not self.wraps(grid, axis):
                 test = (place >= 0) & (place < self.extents[axis])
                 found = test if found is None else found & test
         return found
 
-    def core(self, at: tuple[Value, Value]) -> Value:
+    def core(self, at: tuple[BuilderValue, BuilderValue]) -> BuilderValue:
         """Whether a cell is one of the tile's own."""
         tests = [
             (place >= start) & (place < least(start + self.block[axis] * self.block[2 + axis], self.extents[axis]))
@@ -281,7 +286,7 @@ class _Kernel:
                 value = self.anywhere(grid, at, lambda v, u: tile[self.cell(grid, v, u)], wrapped=True)
                 tile[self.cell(grid, *at)] = value
 
-    def value(self, stencil: Stencil, y: Value, x: Value) -> Value:
+    def value(self, stencil: Stencil, y: BuilderValue, x: BuilderValue) -> BuilderValue:
         """The value of a stencil in a cell."""
         b, dtype = self.b, self.kind(stencil.inputs[0])
 

@@ -11,8 +11,8 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_name
-from tilewright.codegen.ir.builder import Builder, Value, least, most, select
-from tilewright.codegen.pipelines.loops import PassPorts, Source, conversion_function, pass_function, ports
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
+from tilewright.codegen.pipelines.loops import PassPorts, RowSource, conversion_function, pass_function, ports
 from tilewright.codegen.pipelines.rings import Rings
 from tilewright.codegen.pipelines.rows import RowFunctions
 from tilewright.codegen.print import c
@@ -93,7 +93,7 @@ class _Tiles:
         tile = self.tile()
         return (*self.parts.functions, *self.passes, tile, self.entry(tile))
 
-    def extents(self, b: Builder, size: Value) -> list[Value]:
+    def extents(self, b: Builder, size: BuilderValue) -> list[BuilderValue]:
         return [b.let(f"n{axis}", size[3 + axis]) for axis in range(self.rank)]
 
     def entry(self, tile: ir.Function) -> ir.Function:
@@ -126,7 +126,7 @@ class _Tiles:
         return b.function()
 
     @staticmethod
-    def cut(n: Value, size: Value | int) -> Value:
+    def cut(n: BuilderValue, size: BuilderValue | int) -> BuilderValue:
         """How many parts of a size an extent has."""
         return (n + size - 1) / size
 
@@ -171,20 +171,20 @@ class _Tiles:
                 self.step(number, at)
         return b.function()
 
-    def span(self, grid: str, axis: int = 0) -> tuple[Value, Value]:
+    def span(self, grid: str, axis: int = 0) -> tuple[BuilderValue, BuilderValue]:
         """The rows of a grid that a tile needs."""
         (low, high), (below, above) = self.bounds[axis], self.plan.grid(grid).halo[axis]
         if self.rings.wraps(grid, axis):
             return low - below, high + above
         return most(low - below, 0), least(self.n[axis], high + above)
 
-    def inside(self, grid: str, axis: int, place: Value) -> Value:
+    def inside(self, grid: str, axis: int, place: BuilderValue) -> BuilderValue:
         """A row of the picture: of a periodic one any."""
         if not self.rings.wraps(grid, axis):
             return place
         return self.b.call(self.parts.maps[map_name("wrap")], place, self.n[axis])
 
-    def load(self, grid: str, at: Value) -> None:
+    def load(self, grid: str, at: BuilderValue) -> None:
         """Bring the rows of an input: ask for them ahead, or copy them at the sides of the picture."""
         b, rows, fetch = self.b, self.rings.rows, self.parts.fetch[grid]
         (low, high), (left, right) = self.span(grid), self.plan.grid(grid).halo[-1]
@@ -206,7 +206,7 @@ class _Tiles:
             with b.loop("x", start, stop, CACHE_LINE // self.problem.itemsize(grid)) as x:
                 b.intrinsic("prefetch_near", self.rings.kind(grid), line + x)
 
-    def step(self, number: int, at: Value) -> None:
+    def step(self, number: int, at: BuilderValue) -> None:
         """Run one pass on the rows of this advance."""
         b, rings, step = self.b, self.rings, self.plan.passes[number]
         doors = ports(self.problem, self.plan, step, rings.rows)
@@ -236,24 +236,24 @@ class _Tiles:
     def call(self, run: "_Run") -> None:
         self.b.call(self.passes[run.number], run.into, run.out, run.n, self.scalar)
 
-    def shift(self, run: "_Run", grid: str) -> Value:
+    def shift(self, run: "_Run", grid: str) -> BuilderValue:
         """Where a pass starts in a ring's row of a grid."""
         return run.xs - (self.bounds[-1][0] - self.plan.grid(grid).halo[-1][0])
 
-    def ring(self, grid: str) -> Value:
+    def ring(self, grid: str) -> BuilderValue:
         return self.parts.ring(self.own, grid)
 
-    def ends(self, run: "_Run", grid: str, row: Value) -> None:
+    def ends(self, run: "_Run", grid: str, row: BuilderValue) -> None:
         """Make the cells of a new row beyond the picture."""
         (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
         begin = row - (run.xs - (x0 - left))
         self.b.call(self.parts.ends[grid], begin, x0 - left, x1 + right, self.n[-1])
 
-    def at_end(self, run: "_Run") -> Value:
+    def at_end(self, run: "_Run") -> BuilderValue:
         (x0, x1), (left, right) = self.bounds[-1], run.step.halo[-1]
         return (x0 < left) | (x1 + right > self.n[-1])
 
-    def put(self, run: "_Run", grid: str, to: Value, row: Value) -> None:
+    def put(self, run: "_Run", grid: str, to: BuilderValue, row: BuilderValue) -> None:
         """Write a row of the tile to memory."""
         x0, x1 = self.bounds[-1]
         kind = self.rings.kind(grid)
@@ -280,7 +280,7 @@ class _Tiles:
                     to = self.arrays["to", grid] + y * self.strides["to", grid][0]
                     self.put(run, grid, to, run.out[y - run.y0 + k * rows])
 
-    def pointers(self, run: "_Run", source: Source) -> None:
+    def pointers(self, run: "_Run", source: RowSource) -> None:
         """Pointers to consecutive rows of a grid, in a ring or in place; mapped one by one near the ends."""
         b, grid = self.b, source.grid
         low = source.box[0][0]
@@ -294,7 +294,7 @@ class _Tiles:
             y = b.mutable("y", run.y0 + low + j)
             self.in_place(run, source, y, run.into, j)
 
-    def in_place(self, run: "_Run", source: Source, y: Value, into: Value, j: Value) -> None:
+    def in_place(self, run: "_Run", source: RowSource, y: BuilderValue, into: BuilderValue, j: BuilderValue) -> None:
         """A pointer to a row of an input, wherever it lies."""
         b, grid, n0 = self.b, source.grid, self.n[0]
         tests = [] if self.rings.wraps(grid, 0) else [y < 0, y >= n0]
@@ -319,7 +319,7 @@ class _Tiles:
 
         rest(0)
 
-    def from_ring(self, run: "_Run", source: Source) -> None:
+    def from_ring(self, run: "_Run", source: RowSource) -> None:
         b, rings, grid = self.b, self.rings, source.grid
         (low, high), depth = source.box[0], rings.depth(grid)
         count, shift = high - low + 1, self.shift(run, grid)
@@ -341,7 +341,7 @@ class _Tiles:
             row = b.call(self.parts.row[grid], self.own, run.y0 + low + j, self.n[0])
             run.into[j + source.start] = row + shift
 
-    def lines_of(self, run: "_Run", line: Value) -> None:
+    def lines_of(self, run: "_Run", line: BuilderValue) -> None:
         """Three dimensions: the same, line after line of a plane."""
         b, rings = self.b, self.rings
         l0, l1 = self.bounds[1]
@@ -388,8 +388,8 @@ class _Run:
     number: int
     step: Pass
     doors: PassPorts
-    y0: Value
-    xs: Value
-    n: Value
-    into: Value
-    out: Value
+    y0: BuilderValue
+    xs: BuilderValue
+    n: BuilderValue
+    into: BuilderValue
+    out: BuilderValue

@@ -16,7 +16,7 @@ INDEX = ir.Var("i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class RowSource:
     """Rows of one grid that a pass reads: a box of offsets on the outer axes, in order.
 
     Attributes:
@@ -54,7 +54,7 @@ class PassPorts:
         stored: Grids whose rows it stores, ``rows`` pointers each.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[RowSource, ...]
     stored: tuple[str, ...]
 
 
@@ -75,7 +75,7 @@ def ports(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int) -> Pas
     start = 0
     for grid in pipeline.grids:
         if grid in boxes:
-            sources.append(Source(grid=grid, box=tuple(boxes[grid]), start=start))
+            sources.append(RowSource(grid=grid, box=tuple(boxes[grid]), start=start))
             start += sources[-1].count
     stored = tuple(grid for grid in pipeline.grids if grid in own and _is_stored(problem, plan, step, grid))
     return PassPorts(sources=tuple(sources), stored=stored)

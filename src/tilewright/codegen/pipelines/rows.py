@@ -2,7 +2,7 @@
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
-from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.pipelines.rings import Rings
 from tilewright.programs.stencil.problem import Boundary
 
@@ -31,15 +31,15 @@ class RowFunctions:
         self.fetch = {grid: self._fetch(grid) for grid in rings.plan.group.inputs}
         self.functions = (*self.maps.values(), *self.ends.values(), *self.row.values(), *self.fetch.values())
 
-    def ring(self, own: Value, grid: str) -> Value:
+    def ring(self, own: BuilderValue, grid: str) -> BuilderValue:
         """The first row of a grid's ring."""
         return (own + self.rings.start[grid]).to(ir.pointer(self.rings.kind(grid)))
 
-    def filled(self, own: Value, grid: str, value: complex) -> Value:
+    def filled(self, own: BuilderValue, grid: str, value: complex) -> BuilderValue:
         """The row that stands for rows of a constant."""
         return (own + self.rings.fill[grid, value]).to(ir.pointer(self.rings.kind(grid)))
 
-    def number(self, b: Builder, grid: str, value: complex) -> Value:
+    def number(self, b: Builder, grid: str, value: complex) -> BuilderValue:
         """A constant of a grid's type."""
         return b.value(ir.Real(value, self.rings.kind(grid)))
 
@@ -49,7 +49,7 @@ class RowFunctions:
         start, stop, n = (b.param(name, ir.INDEX) for name in ("a", "b", "n"))
         low, high = self.rings.problem.sides(grid)[-1]
 
-        def cell(side: Boundary, x: Value) -> Value:
+        def cell(side: Boundary, x: BuilderValue) -> BuilderValue:
             if side.kind == "constant":
                 return self.number(b, grid, side.value)
             return row[b.call(self.maps[map_name(side.kind)], x, n) - start]
@@ -70,8 +70,8 @@ class RowFunctions:
             places.append((b.param("l", ir.INDEX), b.param("n1", ir.INDEX)))
             first = b.param("l0", ir.INDEX)
         found = b.mutable("found", self.ring(own, grid))
-        outside: list[list[tuple[Value, complex]]] = []
-        inside: list[Value] = []
+        outside: list[list[tuple[BuilderValue, complex]]] = []
+        inside: list[BuilderValue] = []
         for axis, (place, n) in enumerate(places):
             mapped, own_sides = place, []
             if not rings.wraps(grid, axis):
@@ -115,7 +115,7 @@ class RowFunctions:
             b.call(self.ends[grid], to, start, stop, n)
         return b.function()
 
-    def fill(self, b: Builder, own: Value, grid: str, value: complex) -> None:
+    def fill(self, b: Builder, own: BuilderValue, grid: str, value: complex) -> None:
         """Fill the row that stands for rows outside."""
         row = self.filled(own, grid, value)
         with b.loop("i", 0, self.rings.pitch(grid)) as i:
@@ -134,7 +134,9 @@ class RowFunctions:
             if width and side.kind == "constant" and side.value != value
         ]
 
-    def corners(self, b: Builder, own: Value, grid: str, value: complex, x0: Value, n: Value) -> None:
+    def corners(
+        self, b: Builder, own: BuilderValue, grid: str, value: complex, x0: BuilderValue, n: BuilderValue
+    ) -> None:
         """Put those into that row for a strip: the innermost axis decides."""
         left = self.rings.plan.grid(grid).halo[-1][0]
         row = self.filled(own, grid, value)

@@ -58,7 +58,7 @@ class Language:
     wide: str
     literal: Callable[[complex, str], str]
     built_in: Mapping[Operator, str]
-    spaces: Mapping[ir.Space, str] = field(default_factory=lambda: dict.fromkeys(ir.Space, ""))
+    spaces: Mapping[ir.AddressSpace, str] = field(default_factory=lambda: dict.fromkeys(ir.AddressSpace, ""))
     vectors: bool = False
     memory: Mapping[str, str] = field(default_factory=dict)
     """Element types that are others in memory."""

@@ -58,13 +58,13 @@ LANGUAGE = Language(
     wide="tw_wide",
     literal=gpu_literal,
     built_in={Operator.GROUP: "TW_GROUP", Operator.GROUPS: "TW_GROUPS", Operator.THREAD: "TW_THREAD"},
-    spaces={ir.Space.GLOBAL: "TW_GLOBAL ", ir.Space.SHARED: "TW_LOCAL ", ir.Space.PRIVATE: ""},
+    spaces={ir.AddressSpace.GLOBAL: "TW_GLOBAL ", ir.AddressSpace.SHARED: "TW_LOCAL ", ir.AddressSpace.PRIVATE: ""},
 )
 gpu_type = LANGUAGE.type_name
 
 
 def _is_shared(kind: ir.Type) -> bool:
-    return isinstance(kind, ir.Pointer) and kind.space is ir.Space.SHARED
+    return isinstance(kind, ir.Pointer) and kind.space is ir.AddressSpace.SHARED
 
 
 class GpuPrinter(Printer):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results, Table
+from tilewright.codegen.passes.block_registers import OperandTable, Place, RegisterBlock, Results
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.passes.write_sums.loop import INDEX
@@ -125,7 +125,7 @@ def block_body(
     """
     places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
     reads = _Slabs(plan, stage, operands)
-    table = None if operands.factors is None else Table(start=operands.factors, load=reads.along)
+    table = None if operands.factors is None else OperandTable(start=operands.factors, load=reads.along)
     registers = RegisterBlock(reads, places, table=table, placed=operands.placed)
     stores: list[ir.Stmt] = []
     for field, forms in zip(stage_outputs(plan, stage), block.sums, strict=True):

@@ -14,7 +14,7 @@ from tilewright.codegen.sites import Site
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Boundary
 from tilewright.schedules.catalogue import complete
-from tilewright.schedules.streaming.levels import Pipeline, line_cells, of_problem
+from tilewright.schedules.streaming.levels import LevelPipeline, line_cells, of_problem
 from tilewright.schedules.tiling import Tiling
 
 GX, GY, N, X0, X1 = ir.Var("gx"), ir.Var("gy"), ir.Var("n"), ir.Var("x0"), ir.Var("x1")
@@ -38,7 +38,7 @@ class StreamingContext:
     """
 
     site: Site
-    pipeline: Pipeline
+    pipeline: LevelPipeline
     levels: int
     rows: int
     space: tuple[int, ...]

@@ -21,7 +21,7 @@ import functools
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, least, most, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.print import c
 from tilewright.codegen.source import KernelSource, c_source
 from tilewright.codegen.tables.align_tile import (
@@ -33,7 +33,7 @@ from tilewright.codegen.tables.align_tile import (
     MOST,
     SCORE,
     STATE,
-    Column,
+    TileColumn,
     levels,
     plain,
 )
@@ -102,7 +102,7 @@ class _Score:
                 self.column(column, mine)
         return b.function()
 
-    def column(self, column: Value, mine: Value) -> None:
+    def column(self, column: BuilderValue, mine: BuilderValue) -> None:
         """Walk down a column of tiles."""
         b, size = self.b, self.size
         j0 = b.let("j0", column * size["s"])
@@ -111,7 +111,7 @@ class _Score:
         state = b.array("state", ir.pointer(ir.INDEX), STATE)
         with b.loop("z", 0, STATE) as z:
             state[z] = 0
-        at = Column(
+        at = TileColumn(
             mine=mine, span=span, state=state, y=b.let("from", self.y + j0), matrix=self.matrix, width=width,
             letters=size["letters"], tall=size["t"], gap_open=size["open"], gap_extend=size["extend"],
             lowest=size["lowest"], largest=self.largest,
@@ -123,11 +123,13 @@ class _Score:
         with b.loop("a", 0, self.tall) as a:
             self.tile(a, column, at, corner, bits)
 
-    def edge(self, name: str, column: Value, i0: Value) -> Value:
+    def edge(self, name: str, column: BuilderValue, i0: BuilderValue) -> BuilderValue:
         """Where a tile's part of a vertical edge lies."""
         return self.edges[name] + select(self.size["keep"].differs(0), column * self.size["m"], 0) + i0
 
-    def tile(self, a: Value, column: Value, at: Column, corner: Value, bits: Value) -> None:
+    def tile(
+        self, a: BuilderValue, column: BuilderValue, at: TileColumn, corner: BuilderValue, bits: BuilderValue
+    ) -> None:
         """Compute a tile on as few bits as its scores allow."""
         b, size = self.b, self.size
         i0 = b.let("i0", a * size["t"])

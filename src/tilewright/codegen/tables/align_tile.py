@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Number, Value, least, most
+from tilewright.codegen.ir.builder import Builder, BuilderValue, Number, least, most
 
 BITS = (8, 16, 32)
 BYTE, SCORE, FLAG = (ir.element(name) for name in ("uint8", "int32", "int64"))
@@ -28,7 +28,7 @@ _FIELDS = ("span", "width", "letters", "tall", "gap_open", "gap_extend", "lowest
 
 
 @dataclass(slots=True, kw_only=True)
-class Column:
+class TileColumn:
     """What a thread keeps of the column of tiles that it walks down.
 
     Attributes:
@@ -46,65 +46,65 @@ class Column:
         largest: The largest score of two letters.
     """
 
-    mine: Value
-    span: Value
-    state: Value
-    y: Value
-    matrix: Value
-    width: Value
-    letters: Value
-    tall: Value
-    gap_open: Value
-    gap_extend: Value
-    lowest: Value
-    largest: Value
+    mine: BuilderValue
+    span: BuilderValue
+    state: BuilderValue
+    y: BuilderValue
+    matrix: BuilderValue
+    width: BuilderValue
+    letters: BuilderValue
+    tall: BuilderValue
+    gap_open: BuilderValue
+    gap_extend: BuilderValue
+    lowest: BuilderValue
+    largest: BuilderValue
 
     @property
-    def arguments(self) -> tuple[Value, ...]:
+    def arguments(self) -> tuple[BuilderValue, ...]:
         """What a function is given for it, see :func:`column_params`."""
         return (self.mine, self.state, self.y, self.matrix, *(getattr(self, name) for name in _FIELDS))
 
-    def plain(self, which: int) -> Value:
+    def plain(self, which: int) -> BuilderValue:
         """H (0) or V (1) as 32-bit numbers."""
         return (self.mine + self.span * (4 * (4 + which))).to(ir.pointer(SCORE))
 
-    def kept(self, which: int, kind: ir.Element) -> Value:
+    def kept(self, which: int, kind: ir.Element) -> BuilderValue:
         """H (0) and V (1), and what they were before the tile (2, 3), in the order of lanes."""
         return (self.mine + self.span * (4 * which)).to(ir.pointer(kind))
 
-    def profile(self, bits: int) -> Value:
+    def profile(self, bits: int) -> BuilderValue:
         """The scores of every letter against the columns."""
         before = {8: 0, 16: 1, 32: 3}[bits]
         return (self.mine + self.span * 24 + self.letters * self.span * before).to(ir.pointer(_element(bits)))
 
     @property
-    def edge(self) -> Value:
+    def edge(self) -> BuilderValue:
         """The vertical edges of a tile: H and E on its left, and on its right."""
         return self.mine + self.span * 24 + self.letters * self.span * 7
 
     @property
-    def codes(self) -> Value:
+    def codes(self) -> BuilderValue:
         """The letters of the columns in the order of lanes."""
         return self.edge + (self.tall * 16 + 63) / 64 * 64
 
 
-def column_params(b: Builder) -> Column:
+def column_params(b: Builder) -> TileColumn:
     """Add a column to the parameters of a function."""
     mine, state = b.param("mine", ir.pointer(BYTE)), b.param("state", ir.pointer(ir.INDEX))
     y, matrix = b.param("y", ir.const_pointer(BYTE)), b.param("matrix", ir.const_pointer(SCORE))
-    return Column(mine=mine, state=state, y=y, matrix=matrix, **{name: b.param(name, ir.INDEX) for name in _FIELDS})
+    return TileColumn(mine=mine, state=state, y=y, matrix=matrix, **{name: b.param(name, ir.INDEX) for name in _FIELDS})
 
 
 def _element(bits: int) -> ir.Element:
     return ir.element(f"int{bits}")
 
 
-def levels() -> tuple["Level", ...]:
+def levels() -> tuple["BitWidthFunctions", ...]:
     """Make the functions for every number of bits."""
-    return tuple(Level(bits) for bits in BITS)
+    return tuple(BitWidthFunctions(bits) for bits in BITS)
 
 
-class Level:
+class BitWidthFunctions:
     """The functions that compute on so many bits.
 
     Attributes:
@@ -129,28 +129,28 @@ class Level:
 
     # Operations on scores
 
-    def add(self, a: Value, b: Value) -> Value:
+    def add(self, a: BuilderValue, b: BuilderValue) -> BuilderValue:
         """A sum that is at least 0 and at most what the type holds."""
         return a.apply(ir.Operator.ADDS, self.register, b) if self.bits < BITS[-1] else most(a + b, self.zero(a))
 
-    def sub(self, a: Value, b: Value) -> Value:
+    def sub(self, a: BuilderValue, b: BuilderValue) -> BuilderValue:
         """A difference that is at least 0."""
         return a.apply(ir.Operator.SUBS, self.register, b) if self.bits < BITS[-1] else most(a - b, self.zero(a))
 
-    def zero(self, like: Value) -> Value:
+    def zero(self, like: BuilderValue) -> BuilderValue:
         """A vector of zeros."""
         return like.builder.splat(0, self.register)
 
-    def above(self, a: Value, b: Value) -> Value:
+    def above(self, a: BuilderValue, b: BuilderValue) -> BuilderValue:
         """Whether any score is larger than that of another vector in its place."""
         return a.apply(ir.Operator.ANY_GT, self.register, b)
 
-    def moved(self, b: Builder, vector: Value, lanes: int, first: Value | Number) -> Value:
+    def moved(self, b: Builder, vector: BuilderValue, lanes: int, first: BuilderValue | Number) -> BuilderValue:
         """A vector's numbers some lanes up, behind others that are all the same."""
         other = b.splat(first, self.register)
         return b.value(ir.Shift(own=vector.node, other=other.node, low=True, distance=lanes, type=self.register))
 
-    def vectors(self, b: Builder, width: Value) -> Value:
+    def vectors(self, b: Builder, width: BuilderValue) -> BuilderValue:
         """How many vectors hold so many columns."""
         return (width + b.lanes(self.kind) - 1) / b.lanes(self.kind)
 
@@ -279,8 +279,14 @@ class Level:
         return b.function(fits)
 
     def _carried(
-        self, b: Builder, h: Value, k: Value, carried: Value, incoming: Value, costs: tuple[Value, Value]
-    ) -> Value:
+        self,
+        b: Builder,
+        h: BuilderValue,
+        k: BuilderValue,
+        carried: BuilderValue,
+        incoming: BuilderValue,
+        costs: tuple[BuilderValue, BuilderValue],
+    ) -> BuilderValue:
         """Carry gaps that come into the lanes on, until the lanes' own values dominate; return the last lanes'."""
         gap_extend, opening = costs
         lanes = b.lanes(self.kind)
@@ -310,7 +316,7 @@ class Level:
                 b.set(carried, 1)
         return last
 
-    def largest(self, b: Builder, to: Value, vector: Value) -> None:
+    def largest(self, b: Builder, to: BuilderValue, vector: BuilderValue) -> None:
         """Store the largest score of a vector."""
         found = b.mutable("largest_score", 0)
         with b.loop("lane", 0, b.lanes(self.kind)) as lane:
@@ -340,7 +346,7 @@ class Level:
             self.computed(b, at, plain, (x, rows, left_h, left_e, corner, right_h, right_e, found, good))
         return b.function(good)
 
-    def computed(self, b: Builder, at: Column, plain: ir.Function, args: tuple[Value, ...]) -> None:
+    def computed(self, b: Builder, at: TileColumn, plain: ir.Function, args: tuple[BuilderValue, ...]) -> None:
         """Compute a tile that may fit."""
         x, rows, left_h, left_e, corner, right_h, right_e, found, good = args
         k, lanes = b.let("k", self.vectors(b, at.width)), b.let("lanes", b.lanes(self.kind))
@@ -385,7 +391,7 @@ class Level:
             g[z] = old_g[z]
 
 
-def plain(every: tuple[Level, ...]) -> ir.Function:
+def plain(every: tuple[BitWidthFunctions, ...]) -> ir.Function:
     """Make the function that turns a column's H and V into plain 32-bit numbers."""
     b = Builder("tw_plain")
     mine, span, width = b.param("mine", ir.pointer(BYTE)), b.param("span", ir.INDEX), b.param("width", ir.INDEX)

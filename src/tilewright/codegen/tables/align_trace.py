@@ -1,7 +1,7 @@
 """The CPU function that follows an alignment through one tile, which it computes again, cell by cell."""
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.builder import Builder, Value, most, select
+from tilewright.codegen.ir.builder import Builder, BuilderValue, most, select
 
 _BYTE, _SCORE = ir.element("uint8"), ir.element("int32")
 _OPEN_E, _OPEN_V = 4, 8
@@ -63,7 +63,13 @@ def trace(name: str) -> ir.Function:
 
 
 def _directions(  # noqa: PLR0913, PLR0917  (names of the function)
-    b: Builder, array: Value, size: Value, work: Value, way: Value, columns: Value, found: tuple[Value, Value]
+    b: Builder,
+    array: BuilderValue,
+    size: BuilderValue,
+    work: BuilderValue,
+    way: BuilderValue,
+    columns: BuilderValue,
+    found: tuple[BuilderValue, BuilderValue],
 ) -> None:
     """Compute the tile again, with a direction per cell, and find a cell of the best score if asked for."""
     x, y = (array[k].to(ir.const_pointer(_BYTE)) for k in (0, 1))

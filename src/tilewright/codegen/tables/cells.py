@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
-from tilewright.codegen.ir.builder import Builder, Value
+from tilewright.codegen.ir.builder import Builder, BuilderValue
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.tables.table import Recurrence
 
@@ -24,11 +24,11 @@ def lower_cells(
     b: Builder,
     program: Recurrence,
     dtype: str,
-    read: Callable[[Read], Value],
-    lookup: Callable[[str, Value, Value], Value],
+    read: Callable[[Read], BuilderValue],
+    lookup: Callable[[str, BuilderValue, BuilderValue], BuilderValue],
     *,
     wrapping: bool = False,
-) -> Iterator[tuple[str, Value]]:
+) -> Iterator[tuple[str, BuilderValue]]:
     """Compute the statements of a cell, one after the other.
 
     Args:
@@ -43,7 +43,7 @@ def lower_cells(
         A table and its value in this cell, which later statements read.
     """
     real = element_of(dtype)
-    now: dict[str, Value] = {}
+    now: dict[str, BuilderValue] = {}
 
     def leaf(node: Read) -> ir.Expr:
         known = now.get(node.field) if not any(node.offset) else None
@@ -69,12 +69,12 @@ def _is_truth(value: ir.Expr) -> bool:
     return isinstance(value, ir.Op) and value.op is ir.Operator.NUMBER
 
 
-def truth(condition: Value, kind: ir.Element) -> Value:
+def truth(condition: BuilderValue, kind: ir.Element) -> BuilderValue:
     """Return 1 where a condition holds, else 0."""
     return condition.apply(ir.Operator.NUMBER, kind)
 
 
-def joined(program: Recurrence, a: Value, b: Value) -> Value:
+def joined(program: Recurrence, a: BuilderValue, b: BuilderValue) -> BuilderValue:
     """Return two values joined by the semiring's addition; of two that are not numbers, or one, that one."""
     if program.semiring.plus == "or":
         kind = b.type

@@ -16,7 +16,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.ir.builder import Builder, Value, least, most
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.print import c
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource, c_source
@@ -108,12 +108,12 @@ def _cells(program: Recurrence, dtype: str, floating: tuple[str, ...], entry: st
     kinds = {each.name: each.kind for each in program.inputs}
     with b.loop("r", low, high + 1, independent=True) as r:
 
-        def read(node: Read) -> Value:
+        def read(node: Read) -> BuilderValue:
             if node.field in kinds:
                 return inputs[node.field][r * (columns - 1) if kinds[node.field] == "cell" else r]
             return rows[node.field, -node.offset[0] - node.offset[1]][r + node.offset[0]]
 
-        def lookup(name: str, row: Value, column: Value) -> Value:
+        def lookup(name: str, row: BuilderValue, column: BuilderValue) -> BuilderValue:
             return inputs[name][row * widths[name] + column]
 
         for name, value in lower_cells(b, program, dtype, read, lookup):
@@ -142,17 +142,17 @@ def _keep(real: ir.Element, kept: int, entry: str) -> ir.Function:
 class _Tile:
     """Names of the tile that is being computed: place, extents, and what its surroundings lie in."""
 
-    a: Value
-    i0: Value
-    j0: Value
-    rows: Value
-    columns: Value
-    ring: Value
-    beside: Value
-    corner: Value
-    next: Value
-    kept: Value
-    backs: dict[str, Value]
+    a: BuilderValue
+    i0: BuilderValue
+    j0: BuilderValue
+    rows: BuilderValue
+    columns: BuilderValue
+    ring: BuilderValue
+    beside: BuilderValue
+    corner: BuilderValue
+    next: BuilderValue
+    kept: BuilderValue
+    backs: dict[str, BuilderValue]
 
 
 class _Tiles:
@@ -202,15 +202,15 @@ class _Tiles:
     def kind(self, name: str) -> ir.Element:
         return input_type(self.program, name, self.dtype, self.floating)
 
-    def pointer(self, place: Value | int, kind: ir.Element, *, const: bool = False) -> Value:
+    def pointer(self, place: BuilderValue | int, kind: ir.Element, *, const: bool = False) -> BuilderValue:
         """An array of the caller's."""
         return self.array[place].to(ir.Pointer(kind, const=const))
 
-    def above(self, k: Value) -> Value:
+    def above(self, k: BuilderValue) -> BuilderValue:
         """The rows above the tiles, of a table."""
         return self.pointer(k * 3, self.real)
 
-    def thread(self, work: Value) -> None:
+    def thread(self, work: BuilderValue) -> None:
         """What a thread does: every so many rows of tiles."""
         b, t, up, left = self.b, self.t, self.up, self.left
         me = b.let("me", b.thread)
@@ -247,7 +247,15 @@ class _Tiles:
                 b.intrinsic("publish", _FLAGS, self.flags + a * _FLAG, column + 1)
             self.folded[a] = total
 
-    def starts(self, a: Value, k: Value, i0: Value, rows: Value, beside: Value, corner: Value) -> None:
+    def starts(
+        self,
+        a: BuilderValue,
+        k: BuilderValue,
+        i0: BuilderValue,
+        rows: BuilderValue,
+        beside: BuilderValue,
+        corner: BuilderValue,
+    ) -> None:
         """What the first tile of a row of tiles finds on its left."""
         b, up, left = self.b, self.up, self.left
         edge = b.let("edge", self.pointer(k * 3 + 1, self.real, const=True))
@@ -260,7 +268,7 @@ class _Tiles:
             with b.otherwise():
                 corner[place] = self.above(k)[p * (self.n + left) + q]
 
-    def tile(self, at: _Tile, column: Value, total: Value) -> None:
+    def tile(self, at: _Tile, column: BuilderValue, total: BuilderValue) -> None:
         """Compute a tile, one anti-diagonal after the other."""
         b, up, left = self.b, self.up, self.left
         with (
@@ -290,13 +298,13 @@ class _Tiles:
         b.set(at.corner, at.next)
         b.set(at.next, old)
 
-    def row(self, at: _Tile, k: Value | int, d: Value) -> Value:
+    def row(self, at: _Tile, k: BuilderValue | int, d: BuilderValue) -> BuilderValue:
         """The row of a table's ring that holds an anti-diagonal, at the tile's first row."""
         turn = (d + 2 * self.ring) % self.ring
         place = (k * self.ring + turn) if k != 0 else turn
         return at.ring + place * (self.t + self.up) + self.up
 
-    def comes_in(self, at: _Tile, k: Value, d: Value) -> None:
+    def comes_in(self, at: _Tile, k: BuilderValue, d: BuilderValue) -> None:
         """Cells of an anti-diagonal above the tile and on its left."""
         b, up, left = self.b, self.up, self.left
         row = b.let("row", self.row(at, k, d))
@@ -310,7 +318,7 @@ class _Tiles:
         with b.loop("c", -left, 0) as c_, b.when((d - c_ >= 0) & (d - c_ < at.rows)):
             row[d - c_] = at.beside[(k * self.t + d - c_) * left + c_ + left]
 
-    def goes_out(self, at: _Tile, k: Value, d: Value, low: Value, high: Value) -> None:
+    def goes_out(self, at: _Tile, k: BuilderValue, d: BuilderValue, low: BuilderValue, high: BuilderValue) -> None:
         """Cells of an anti-diagonal that the tiles below and on the right need, or the caller."""
         b, up, left, kept = self.b, self.up, self.left, self.kept
         row = b.let("row", self.row(at, k, d))
@@ -330,10 +338,10 @@ class _Tiles:
                 old = at.kept + k * kept * (self.t + kept)
                 b.call(self.keep, table, self.n, old, self.t + kept, d, at.rows, at.columns)
 
-    def diagonal(self, at: _Tile, d: Value, low: Value, high: Value) -> None:
+    def diagonal(self, at: _Tile, d: BuilderValue, low: BuilderValue, high: BuilderValue) -> None:
         """Compute an anti-diagonal of all tables."""
         place = {name: number for number, name in enumerate(self.program.tables)}
-        args: list[Value] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
+        args: list[BuilderValue] = [self.row(at, place[name], d - far) for name, far in _distances(self.program)]
         args += [self.row(at, number, d) for number in place.values()]
         for each in self.program.inputs:
             args.append(self.along(at, each.name, each.kind, d))
@@ -341,7 +349,7 @@ class _Tiles:
                 args.append(self.widths[each.name])
         self.b.call(self.cells, *args, *self.scalars, low, high, self.n)
 
-    def along(self, at: _Tile, name: str, kind: str, d: Value) -> Value:
+    def along(self, at: _Tile, name: str, kind: str, d: BuilderValue) -> BuilderValue:
         """An input, from where the first row of a tile reads it on an anti-diagonal."""
         found = self.inputs[name]
         if kind == "row":

@@ -20,7 +20,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
 from tilewright.codegen.expression import scalar_name
-from tilewright.codegen.ir.builder import Builder, Value, least
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.tables.cells import element_of, input_type, joined, lower_cells
@@ -105,10 +105,10 @@ class _Own:
         row: ``up + 1`` rows of ``left + sub`` cells of the thread's own: row 0 is the one that it computes.
     """
 
-    above: Value
-    beside: Value
-    whole: Value
-    row: Value
+    above: BuilderValue
+    beside: BuilderValue
+    whole: BuilderValue
+    row: BuilderValue
 
 
 class _Kernel:
@@ -169,33 +169,33 @@ class _Kernel:
         self.folded[self.a * self.shape.threads + self.p] = total
         return b.function()
 
-    def each(self, name: str, low: int, high: int) -> AbstractContextManager[Value]:
+    def each(self, name: str, low: int, high: int) -> AbstractContextManager[BuilderValue]:
         """A loop that the compiler unrolls whole, so that what it indexes lies in registers."""
         return self.b.loop(name, low, high, unroll=ir.UNROLL_WHOLE)
 
-    def line(self, a: Value, u: Value) -> Value:
+    def line(self, a: BuilderValue, u: BuilderValue) -> BuilderValue:
         """Where row ``u`` above a row of tiles lies, in the set of the rows above that these tiles read."""
         row = a % ABOVE * self.up + self.up - u
         return self.b.value(ir.wide(row.node)) * (self.n + self.left)
 
-    def edge(self, column: Value, i: Value) -> Value:
+    def edge(self, column: BuilderValue, i: BuilderValue) -> BuilderValue:
         """Where the columns on the left of a tile lie, in a row."""
         part = self.b.value(ir.wide((column % BESIDE).node))
         return (part * self.m + i) * self.left
 
-    def place(self, d: Value, p: Value, number: int) -> Value:
+    def place(self, d: BuilderValue, p: BuilderValue, number: int) -> BuilderValue:
         """Where a thread puts what the next one reads in the next turn."""
         turn = d % 2 * self.shape.threads + p
         return (turn * len(self.program.tables) + number) * max(1, self.left)
 
-    def cell(self, own: _Own, u: Value | int, c: Value) -> Value:
+    def cell(self, own: _Own, u: BuilderValue | int, c: BuilderValue) -> BuilderValue:
         return own.row[c + u * (self.left + self.shape.sub)]
 
-    def inside(self, c: Value) -> Value:
+    def inside(self, c: BuilderValue) -> BuilderValue:
         """A column of the thread's, or the table's last one."""
         return least(self.j0 + c, self.n - 1)
 
-    def staged(self, room: Value) -> dict[str, Value]:
+    def staged(self, room: BuilderValue) -> dict[str, BuilderValue]:
         """Copy matrices to the chip."""
         b, found, place = self.b, {}, room
         for name in self.chip:
@@ -206,14 +206,14 @@ class _Kernel:
                 found[name][z] = self.inputs[name][z]
         return found
 
-    def held(self, name: str) -> Value:
+    def held(self, name: str) -> BuilderValue:
         """What a thread's columns take from an input."""
         own = self.b.array(f"x_{name}", ir.private_pointer(self.kind(name)), self.shape.sub)
         with self.each("c", 0, self.shape.sub) as c:
             own[c] = self.inputs[name][self.inside(c)]
         return own
 
-    def rows_above(self, name: str, parts: list[Value]) -> _Own:
+    def rows_above(self, name: str, parts: list[BuilderValue]) -> _Own:
         """Begin with the rows above the tile."""
         b, wide = self.b, self.left + self.shape.sub
         row = b.array(f"w_{name}", ir.private_pointer(self.real), (self.up + 1) * wide)
@@ -236,7 +236,7 @@ class _Kernel:
             for own in self.tables.values():
                 own.above[self.line(self.a + 1, u) + q] = own.beside[z]
 
-    def turn(self, d: Value, i: Value, total: Value) -> None:
+    def turn(self, d: BuilderValue, i: BuilderValue, total: BuilderValue) -> None:
         """Compute the thread's cells of a row."""
         b, program, left, sub = self.b, self.program, self.left, self.shape.sub
         rows = {
@@ -253,14 +253,14 @@ class _Kernel:
         cells = {each.name for each in program.inputs if each.kind == "cell"}
         with self.each("c", 0, sub) as c:
 
-            def read(node: Read) -> Value:
+            def read(node: Read) -> BuilderValue:
                 if node.field in self.tables:
                     return self.cell(self.tables[node.field], -node.offset[0], c + (left + node.offset[1]))
                 if node.field in cells:
                     return self.inputs[node.field][b.value(ir.wide(i.node)) * self.n + self.inside(c)]
                 return rows[node.field] if node.field in rows else self.columns[node.field][c]
 
-            def lookup(name: str, row: Value, column: Value) -> Value:
+            def lookup(name: str, row: BuilderValue, column: BuilderValue) -> BuilderValue:
                 return self.matrices[name][row * self.sizes[name][1] + column]
 
             found = dict(self.stored(lower_cells(b, program, self.dtype, read, lookup, wrapping=True), c))
@@ -275,13 +275,13 @@ class _Kernel:
                 self.last[0] = first
         self.hands_on(d, i)
 
-    def stored(self, cells: Iterator[tuple[str, Value]], c: Value) -> Iterator[tuple[str, Value]]:
+    def stored(self, cells: Iterator[tuple[str, BuilderValue]], c: BuilderValue) -> Iterator[tuple[str, BuilderValue]]:
         """Put every table's cell where the thread's next ones find it."""
         for name, value in cells:
             self.tables[name].row[c + self.left] = value
             yield name, value
 
-    def hands_on(self, d: Value, i: Value) -> None:
+    def hands_on(self, d: BuilderValue, i: BuilderValue) -> None:
         """What goes to the right and, a row further, up."""
         b, left, sub = self.b, self.left, self.shape.sub
         for number, own in enumerate(self.tables.values()):

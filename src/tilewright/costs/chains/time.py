@@ -55,7 +55,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Energy:
+class ChainCost:
     """Seconds and joules of a tree on a machine.
 
     Attributes:
@@ -128,11 +128,11 @@ def joules(rates: Rates, operations: Floats, words: Floats) -> tuple[Floats, Flo
     return static, rates.word_joules * words + rates.operation_joules * operations
 
 
-def energy(rates: Rates, nodes: Sequence[tuple[float, float]]) -> Energy:
+def energy(rates: Rates, nodes: Sequence[tuple[float, float]]) -> ChainCost:
     """Return what a tree costs whose nodes are given as (multiply-adds, words)."""
     operations, words = (np.array(column, dtype=np.float64) for column in zip(*nodes, strict=True))
     static, dynamic = joules(rates, operations, words)
-    return Energy(
+    return ChainCost(
         seconds=float(seconds(rates, operations, words).sum()),
         static_joules=float(static.sum()),
         dynamic_joules=float(dynamic.sum()),

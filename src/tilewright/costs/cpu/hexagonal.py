@@ -10,13 +10,13 @@ import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu.levels import data_bytes, grid_seconds, missed_inside, missed_outside, off_chip, share_missed
 from tilewright.costs.setting import Setting
 
 
-def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
+def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the model of a CPU.
 
     Args:
@@ -62,7 +62,7 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
     )
 
 
-def rounds(sizes: Sizes, setting: Setting) -> Floats:
+def rounds(sizes: TileSizes, setting: Setting) -> Floats:
     """Tiles that the busiest core computes per wavefront, mean of both colours.
 
     Cores take the tiles in order, each as soon as it is free; the first and the last one are clipped at the grid.
@@ -88,7 +88,7 @@ def _inside(left: Ints, base: Ints, overhang: Ints, extent: int) -> Floats:
     return np.asarray(np.maximum(0.0, np.minimum(high, extent) - np.maximum(low, 0.0)) / (high - low))
 
 
-def compute_seconds(sizes: Sizes, setting: Setting) -> Floats:
+def compute_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     """Computation of one whole prism, c: boxes of rows of vectors, clipped to the grid along the classic axes."""
     rows, face = traffic.height(sizes, setting), traffic.face_points(sizes, setting)
     iteration = tile_vector_seconds(sizes, setting)
@@ -118,7 +118,7 @@ def beyond(setting: Setting) -> float:
     return 1.0 + (known.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
 
 
-def line_vectors(sizes: Sizes, setting: Setting) -> tuple[Floats, Floats]:
+def line_vectors(sizes: TileSizes, setting: Setting) -> tuple[Floats, Floats]:
     """Vectors and pieces of one line of the grid along the innermost axis, mean of all rows of a tile.
 
     The cuts move with the rows. The last vector of a piece overlaps the one before, and a piece that is shorter than a
@@ -136,7 +136,7 @@ def line_vectors(sizes: Sizes, setting: Setting) -> tuple[Floats, Floats]:
     return vectors[place.ravel()], pieces[place.ravel()]
 
 
-def tile_vector_seconds(sizes: Sizes, setting: Setting) -> Floats:
+def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     """Time per vector and logical step of a tile: arithmetic, and the lines that travel to and from L1.
 
     A tile computes box after box. What a box reads was mostly written by the box before it, so it comes from where two
@@ -195,7 +195,7 @@ def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tup
     return vector * hidden, vector * missed * known.bytes_per_fetch * fills * felt
 
 
-def box_bytes(sizes: Sizes, setting: Setting) -> Floats:
+def box_bytes(sizes: TileSizes, setting: Setting) -> Floats:
     """Bytes of every copy of every field over the cells of a mean box of a tile and those around it that it reads."""
     hull = 0.5 * traffic.pitch(sizes, setting) + sum(setting.sides[0])
     for size, side, extent in zip(sizes.space[1:], setting.sides[1:], setting.shape[1:], strict=True):
@@ -203,7 +203,7 @@ def box_bytes(sizes: Sizes, setting: Setting) -> Floats:
     return np.asarray(hull * (setting.copies * setting.itemsize))
 
 
-def footprint_bytes(sizes: Sizes, setting: Setting) -> Ints:
+def footprint_bytes(sizes: TileSizes, setting: Setting) -> Ints:
     """Bytes that one tile touches: every copy of every field over the hull of its rows, clipped to the grid."""
     rows = traffic.height(sizes, setting)
     hull = np.minimum(traffic.width(sizes, setting) + 2 * setting.slopes[0], setting.shape[0])
@@ -212,7 +212,7 @@ def footprint_bytes(sizes: Sizes, setting: Setting) -> Ints:
     return hull * (setting.copies * setting.itemsize)
 
 
-def spilled_bytes(sizes: Sizes, setting: Setting, footprint: Ints) -> Floats:
+def spilled_bytes(sizes: TileSizes, setting: Setting, footprint: Ints) -> Floats:
     """Further bytes per prism because the footprint exceeds L2.
 
     The share of the footprint that does not fit is streamed again in every row, as without time tiling.

@@ -13,9 +13,9 @@ import numpy as np
 from tilewright.base.constants import CACHE_LINE, PAGE, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.coefficients import Coefficients
+from tilewright.costs.coefficients import CpuCoefficients
 from tilewright.costs.cpu.levels import data_bytes, grid_seconds, off_chip
 from tilewright.costs.reuse import Uses, lost_at_random, lost_in_order
 from tilewright.costs.setting import Setting
@@ -25,7 +25,7 @@ ROWS = 10
 """Rows that an advance of a five-point stencil uses, whose start-up ``advance_seconds`` is: every row waits anew."""
 
 
-def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
+def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the model.
 
     Args:
@@ -120,7 +120,9 @@ def hides(rank: int) -> bool:
     return rank < 3
 
 
-def both(arithmetic: float | Floats, near: float | Floats, felt: float | Floats, coefficients: Coefficients) -> Floats:
+def both(
+    arithmetic: float | Floats, near: float | Floats, felt: float | Floats, coefficients: CpuCoefficients
+) -> Floats:
     """Seconds of arithmetic beside lines that are fetched ahead.
 
     Args:

@@ -50,7 +50,7 @@ _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class MeterWindow:
     """One benchmark for a while.
 
     Attributes:
@@ -105,7 +105,7 @@ def benchmarks(kind: str) -> tuple[str, ...]:
     return (*WATTS.values(), *(benchmark for benchmark, _ in OPERATIONS[kind].values()))
 
 
-def solve(windows: Iterable[Window], kind: str = "cpu") -> tuple[Estimate, ...]:
+def solve(windows: Iterable[MeterWindow], kind: str = "cpu") -> tuple[Estimate, ...]:
     """Solve metered windows for the constants: static power, arithmetic, on chip, off chip.
 
     Args:
@@ -118,7 +118,7 @@ def solve(windows: Iterable[Window], kind: str = "cpu") -> tuple[Estimate, ...]:
     Raises:
         UsageError: If a round lacks a benchmark, a window is no good, or there are too few rounds.
     """
-    rounds: dict[int, dict[str, Window]] = {}
+    rounds: dict[int, dict[str, MeterWindow]] = {}
     for each in windows:
         rounds.setdefault(each.round, {})[each.benchmark] = each
     if not ROUNDS[0] <= len(rounds) <= ROUNDS[1]:
@@ -127,7 +127,7 @@ def solve(windows: Iterable[Window], kind: str = "cpu") -> tuple[Estimate, ...]:
     return tuple(_estimate(name, [each[name] for each in found]) for name in found[0])
 
 
-def _round(number: int, windows: dict[str, Window], kind: str) -> dict[str, float]:
+def _round(number: int, windows: dict[str, MeterWindow], kind: str) -> dict[str, float]:
     missing = [name for name in benchmarks(kind) if name not in windows]
     if missing:
         raise UsageError(f"round {number} lacks the benchmark {missing[0]!r}")
@@ -141,7 +141,7 @@ def _round(number: int, windows: dict[str, Window], kind: str) -> dict[str, floa
     return known
 
 
-def _joules(window: Window) -> float:
+def _joules(window: MeterWindow) -> float:
     if not (window.seconds > 0 and window.joules is not None and 0 < window.joules < math.inf):
         raise UsageError(
             f"the meter stood still while {window.benchmark!r} ran for {window.seconds:g} s", "take longer windows"

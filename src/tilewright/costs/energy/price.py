@@ -119,7 +119,7 @@ def price(usage: Usage, known: Constants) -> Joules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Energy:
+class EnergyRule:
     """The general rule for one problem on one machine.
 
     Attributes:
@@ -182,12 +182,12 @@ class Energy:
         )
 
 
-def make_energy(problem: Problem, machine: Machine) -> Energy:
+def make_energy(problem: Problem, machine: Machine) -> EnergyRule:
     """Collect what the energy model needs of a problem on a machine; what it does not know is estimated."""
     return rule(problem, constants(machine))
 
 
-def rule(problem: Problem, known: Constants) -> Energy:
+def rule(problem: Problem, known: Constants) -> EnergyRule:
     """Collect what the energy model needs of a problem.
 
     Args:
@@ -199,7 +199,7 @@ def rule(problem: Problem, known: Constants) -> Energy:
     """
     program, wide = problem.program, arithmetic(problem.dtype).itemsize / WORD
     cells = float(np.prod([float(extent) for extent in problem.shape]))
-    return Energy(
+    return EnergyRule(
         known=known,
         updates=cells * problem.steps,
         accesses=problem.itemsize / WORD * (program.loads + len(program.statements)),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.price import Usage
 from tilewright.schedules.tiling import Tiling
 
@@ -31,7 +31,7 @@ class Tile:
         points: V_tile.
         global_words: M_io.
         shared_words: Words between on-chip memory and registers.
-        operations: Per point, in the order of :attr:`tilewright.costs.energy.price.Energy.operations`.
+        operations: Per point, in the order of :attr:`tilewright.costs.energy.price.EnergyRule.operations`.
     """
 
     tiles: Numbers
@@ -164,7 +164,7 @@ def printed(program: str, shape: tuple[int, ...], steps: int, tiling: Tiling) ->
     return jacobi2d((shape[0], shape[1]), steps, tiling.time, tiling.space[0], tiling.space[1])
 
 
-def printed_amounts(shape: tuple[int, ...], steps: int, itemsize: int, sizes: Sizes) -> tuple[Floats, Floats]:
+def printed_amounts(shape: tuple[int, ...], steps: int, itemsize: int, sizes: TileSizes) -> tuple[Floats, Floats]:
     """Return the bytes and the updates of all tiles of a 2D hybrid tiling by (B.3) to (B.5); both of shape (n,)."""
     time, first, second = (1.0 * each for each in (sizes.time, *sizes.space))
     tile = jacobi2d((shape[0], shape[1]), steps, time, first, second)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.base.constants import BANKS, WARP
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
@@ -29,7 +29,7 @@ Threads = tuple[Ints, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class CodeCounts:
     """What one point of a program costs, in instructions and accesses.
 
     Attributes:
@@ -50,7 +50,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class TileWork:
     """What the code of n tilings does per tile; arrays of shape (n,).
 
     Attributes:
@@ -103,7 +103,7 @@ class Work:
 
 
 @functools.lru_cache(maxsize=256)
-def body(program: Program) -> Body:
+def body(program: Program) -> CodeCounts:
     """Count the instructions and accesses of one point.
 
     >>> from tilewright.programs.stencil.catalogue import program
@@ -118,14 +118,14 @@ def body(program: Program) -> Body:
     for statement in program.statements:
         for read in statement.reads:
             columns.setdefault((read.field, read.level, read.offset[1:]), set()).add(read.offset[0])
-    return Body(
+    return CodeCounts(
         arithmetic=float(plain + _SPECIAL_SLOTS * specials),
         columns=tuple(tuple(sorted(columns[key])) for key in sorted(columns, key=str)),
         stores=len(program.statements),
     )
 
 
-def count(program: Program, sizes: Sizes, threads: Threads, setting: Setting) -> Work:
+def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting) -> TileWork:
     """Count what the code of every tiling does.
 
     Args:
@@ -151,7 +151,7 @@ def count(program: Program, sizes: Sizes, threads: Threads, setting: Setting) ->
     turns = functools.reduce(np.multiply, [ceil_div(b, n) for b, n in zip(boxes, threads, strict=True)])
     segments = fields * functools.reduce(np.multiply, boxes[:-1])
     inner = sizes.inner // sizes.space[-1]
-    return Work(
+    return TileWork(
         threads=block,
         warps=ceil_div(block, WARP),
         rows=rows,
@@ -218,7 +218,7 @@ def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int)
     return total
 
 
-def _along(one: Body, sizes: Sizes, threads: Ints, setting: Setting) -> tuple[Floats, Floats]:
+def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, setting: Setting) -> tuple[Floats, Floats]:
     """Count the busiest thread's points and reads along the hexagon's axis, over all rows."""
     half = traffic.height(sizes, setting) // 2
     strides, which = np.unique(threads, return_inverse=True)
@@ -232,7 +232,7 @@ def _along(one: Body, sizes: Sizes, threads: Ints, setting: Setting) -> tuple[Fl
     return points, reads
 
 
-def _box(sizes: Sizes, setting: Setting) -> list[Ints]:
+def _box(sizes: TileSizes, setting: Setting) -> list[Ints]:
     """Return the extents of the bounding box of what a tile touches (19): t_S1 + r t_T, then t_Si + r (t_T + 1)."""
     rows = traffic.height(sizes, setting)
     first = sizes.space[0] + setting.slopes[0] * rows

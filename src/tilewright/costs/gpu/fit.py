@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.gpu.terms import Constants
+from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.gpu.threads import TilingBatch, evaluate
 from tilewright.costs.hardware import Hardware
 
@@ -39,7 +39,7 @@ _OWN_PRIOR = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
+class LogPoints:
     """Measured points of one stencil.
 
     Attributes:
@@ -52,7 +52,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class GpuFit:
     """What a calibration found.
 
     Attributes:
@@ -61,7 +61,7 @@ class Calibration:
         points: Number of points used.
     """
 
-    constants: Constants
+    constants: GpuConstants
     scales: tuple[float, ...]
     points: int
 
@@ -96,14 +96,14 @@ def sample(predicted: Floats, count: int, seed: int | Sequence[int]) -> Ints:
 
 
 def calibrate(
-    stencils: Sequence[Points],
+    stencils: Sequence[LogPoints],
     gpu: Hardware,
-    prior: Constants | None = None,
+    prior: GpuConstants | None = None,
     *,
     free: Mapping[str, float] = SPREADS,
     fastest: float = 1.0,
     factors: float = SCALE_SPREAD,
-) -> Calibration:
+) -> GpuFit:
     """Fit the constants, and one factor per stencil, to measured points.
 
     Minimises the squared logarithms of predicted over measured time, weighted towards fast points and robust against
@@ -122,13 +122,13 @@ def calibrate(
     """
     names = tuple(free)
     given, stencils = stencils, sorted(stencils, key=_place)
-    start = prior or Constants()
+    start = prior or GpuConstants()
     centre = np.log([getattr(start, name) for name in names])
     spread = np.array(list(free.values()))
     owners = np.concatenate([np.full(len(each.seconds), i) for i, each in enumerate(stencils)] or [np.zeros(0, int)])
     total = len(owners)
     if total == 0:
-        return Calibration(constants=start, scales=(1.0,) * len(stencils), points=0)
+        return GpuFit(constants=start, scales=(1.0,) * len(stencils), points=0)
     root = np.concatenate([np.sqrt(_weights(each.seconds, fastest)) for each in stencils]) / NOISE
     belongs = (owners[:, None] == np.arange(len(stencils))).astype(float)
 
@@ -159,16 +159,16 @@ def calibrate(
             damping *= 10
     known = constants_of(names, values, start)
     scales = tuple(own_scale(each, gpu, known) for each in given)
-    return Calibration(constants=known, scales=scales, points=total)
+    return GpuFit(constants=known, scales=scales, points=total)
 
 
-def _place(points: Points) -> tuple[object, ...]:
+def _place(points: LogPoints) -> tuple[object, ...]:
     """Order stencils by name and size: sums of floating-point numbers then do not depend on the order of the logs."""
     setting = points.case.setting
     return points.case.program.name, setting.shape, setting.steps, len(points.seconds), *points.seconds.tolist()
 
 
-def own_scale(points: Points, gpu: Hardware, constants: Constants) -> float:
+def own_scale(points: LogPoints, gpu: Hardware, constants: GpuConstants) -> float:
     """Return a stencil's factor between measured and predicted time; see :func:`scale_of`."""
     if len(points.seconds) == 0:
         return 1.0
@@ -186,7 +186,7 @@ def scale_of(predicted: Floats, measured: Floats) -> float:
     return float(np.exp((weights * ratio).sum() / (weights.sum() + _OWN_PRIOR)))
 
 
-def constants_of(names: Sequence[str], logarithms: Floats, start: Constants) -> Constants:
+def constants_of(names: Sequence[str], logarithms: Floats, start: GpuConstants) -> GpuConstants:
     """Return constants of which the named ones have these logarithms, the first of an array."""
     return replace(start, **dict(zip(names, np.exp(logarithms[: len(names)]).tolist(), strict=True)))
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu.code import body
-from tilewright.costs.gpu.terms import STREAMING, Compiled
+from tilewright.costs.gpu.terms import STREAMING, CompiledCounts
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.schedules.streaming import block as stream_block
@@ -95,7 +95,7 @@ def _cell_slots(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
     return cell
 
 
-def evaluate(sizes: Sizes, setting: Setting, gpu: Hardware, compiled: Compiled | None = None) -> Breakdown:
+def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None = None) -> Breakdown:
     """Evaluate the model.
 
     Args:
@@ -147,7 +147,7 @@ def _footing(setting: Setting) -> BlockGrowth:
     return setting.block
 
 
-def blocks_of(sizes: Sizes, setting: Setting, foot: BlockGrowth) -> StreamTiles:
+def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTiles:
     """Count what the tiles are.
 
     Raises:
@@ -222,7 +222,7 @@ def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tup
     return _Held(*columns)
 
 
-def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: Compiled | None) -> Ints:
+def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
     asked: Ints = stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS * block.turns + block.words
     used: Ints = np.minimum(MOST_REGISTERS, -(-asked // 8) * 8)

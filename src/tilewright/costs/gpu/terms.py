@@ -1,7 +1,7 @@
 """The GPU's side of the selector: its constants, how many blocks are resident, and how many of its cycles a tile takes.
 
 Every machine number comes from the machine file; what no data sheet gives is a named constant with its meaning and
-default (:class:`Constants`), calibrated from few measurements (:mod:`tilewright.costs.gpu.fit`).
+default (:class:`GpuConstants`), calibrated from few measurements (:mod:`tilewright.costs.gpu.fit`).
 """
 
 from collections.abc import Collection
@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
-from tilewright.costs.gpu.code import Work
+from tilewright.costs.gpu.code import TileWork
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 
@@ -35,7 +35,7 @@ TERMS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constants:
+class GpuConstants:
     """What no data sheet gives; cycles are of one multiprocessor.
 
     The first fourteen are calibrated, the others are fixed. All but those of registers, spills and the instruction
@@ -107,7 +107,7 @@ class Constants:
     drift: float = 0.505
 
 
-STREAMING = Constants(dram_share=0.95, overlap=1.8, issue=1.2, halo_share=0.5)
+STREAMING = GpuConstants(dram_share=0.95, overlap=1.8, issue=1.2, halo_share=0.5)
 """What the model of streaming tiles takes of these: estimates, since nobody has measured such tiles on a GPU."""
 
 
@@ -129,7 +129,7 @@ class Residency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompiledCounts:
     """What a compiler says of the code of n tilings, in place of estimates; arrays of shape (n,).
 
     Attributes:
@@ -144,12 +144,12 @@ class Compiled:
 
 
 def residency(
-    work: Work,
+    work: TileWork,
     gpu: Hardware,
     setting: Setting,
-    constants: Constants,
+    constants: GpuConstants,
     off: Collection[str] = (),
-    compiled: Compiled | None = None,
+    compiled: CompiledCounts | None = None,
 ) -> Residency:
     """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy).
 

@@ -7,8 +7,8 @@ busiest multiprocessor runs q blocks per wavefront, c of them together. In the t
 - share the *issue* slots and the access ports of their multiprocessor,
 - share the *memory*: their part of the device's DRAM and L2 bandwidth,
 
-and the three combine by :attr:`Constants.overlap`. Little's law in short: few warps are bound by the first, many by the
-others (Volkov, Better performance at lower occupancy, 2010). Every term can be switched off (:data:`TERMS`).
+and the three combine by :attr:`GpuConstants.overlap`. Little's law in short: few warps are bound by the first, many by
+the others (Volkov, Better performance at lower occupancy, 2010). Every term can be switched off (:data:`TERMS`).
 """
 
 from collections.abc import Collection
@@ -19,9 +19,17 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
-from tilewright.costs.gpu.code import Body, Flags, Threads, Work, body, count
-from tilewright.costs.gpu.terms import TERMS, Compiled, Constants, Residency, residency, whole_fronts, whole_tiles
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
+from tilewright.costs.gpu.code import CodeCounts, Flags, Threads, TileWork, body, count
+from tilewright.costs.gpu.terms import (
+    TERMS,
+    CompiledCounts,
+    GpuConstants,
+    Residency,
+    residency,
+    whole_fronts,
+    whole_tiles,
+)
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.program import Program
@@ -48,14 +56,14 @@ class TilingBatch:
 
     program: Program
     setting: Setting
-    sizes: Sizes
+    sizes: TileSizes
     threads: Threads
-    work: Work
+    work: TileWork
 
     def take(self, index: Ints | Flags) -> "TilingBatch":
         """Return the case with some of its tilings."""
-        names = Work.__slots__
-        work = Work(**{name: getattr(self.work, name)[index] for name in names})
+        names = TileWork.__slots__
+        work = TileWork(**{name: getattr(self.work, name)[index] for name in names})
         threads = tuple(axis[index] for axis in self.threads)
         return replace(self, sizes=self.sizes.take(index), threads=threads, work=work)
 
@@ -104,7 +112,7 @@ class Terms:
         return {**plain, "bound_by": self.bound_by(index)}
 
 
-def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting) -> TilingBatch:
+def make_case(program: Program, sizes: TileSizes, threads: Threads, setting: Setting) -> TilingBatch:
     """Count what the tilings' code does.
 
     Args:
@@ -129,9 +137,9 @@ def make_case(program: Program, sizes: Sizes, threads: Threads, setting: Setting
 def evaluate(
     case: TilingBatch,
     gpu: Hardware,
-    constants: Constants | None = None,
+    constants: GpuConstants | None = None,
     off: Collection[str] = (),
-    compiled: Compiled | None = None,
+    compiled: CompiledCounts | None = None,
 ) -> Terms:
     """Predict the time of every tiling.
 
@@ -151,7 +159,7 @@ def evaluate(
     unknown = sorted(set(off) - set(TERMS))
     if unknown:
         raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
-    known = constants or Constants()
+    known = constants or GpuConstants()
     here = residency(case.work, gpu, case.setting, known, off, compiled)
     fronts = traffic.tiles_per_wavefront(case.sizes, case.setting)
     blocks = np.maximum(*fronts)
@@ -179,7 +187,7 @@ def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[s
     """Return the cycles of a wavefront in which every block has one tile: whole waves and the last, partial one.
 
     A partial wave shares bandwidths among its own blocks only. Blocks fall out of step, and those of the last wave
-    start as others end: the share :attr:`Constants.drift` of the rounding to whole waves is not felt.
+    start as others end: the share :attr:`GpuConstants.drift` of the rounding to whole waves is not felt.
     """
     sms = model.gpu.sm_count
     turns = np.floor(queue / together)
@@ -194,7 +202,7 @@ def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[s
     }
 
 
-def _tiles(case: TilingBatch, known: Constants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
+def _tiles(case: TilingBatch, known: GpuConstants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
     """Return the whole tiles per block that all wavefronts are worth, the boundary's share of them, and launches."""
     setting, sizes, rows = case.setting, case.sizes, case.work.rows
     slow = 1.0 if "boundary_tiles" in off else known.boundary
@@ -212,7 +220,7 @@ class _Model:
 
     case: TilingBatch
     gpu: Hardware
-    constants: Constants
+    constants: GpuConstants
     here: Residency
     off: frozenset[str]
 
@@ -250,7 +258,7 @@ class _Model:
         return np.asarray(work.statements * (per + overhead) + work.stores + self._reads + spills)
 
     @property
-    def _body(self) -> Body:
+    def _body(self) -> CodeCounts:
         return body(self.case.program)
 
     @property

@@ -10,13 +10,13 @@ import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.hexagonal import published
 from tilewright.costs.setting import Setting
 
 
-def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
+def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the corrected model.
 
     Args:

@@ -8,12 +8,12 @@ They cover first-order stencils of one field in a flat hierarchy, and are used u
 import numpy as np
 
 from tilewright.base.constants import WORD
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div, ceil_sum
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting
 
 
-def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
+def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the printed model.
 
     Args:
@@ -56,12 +56,12 @@ def evaluate(sizes: Sizes, setting: Setting) -> Breakdown:
     )
 
 
-def pitch(sizes: Sizes) -> Ints:
+def pitch(sizes: TileSizes) -> Ints:
     """The printed pitch: 2 t_S + t_T in 1D and 2D (5), t_S1 + t_T in 3D (22)."""
     return (1 if len(sizes.space) == 3 else 2) * sizes.space[0] + sizes.time
 
 
-def shared_values(sizes: Sizes) -> Ints:
+def shared_values(sizes: TileSizes) -> Ints:
     """M_tile in values: 2 (t_S + t_T) in 1D, (19) in 2D, and its like in 3D, where nothing is printed."""
     total = np.full_like(sizes.time, 2)
     for size in sizes.space:
@@ -69,7 +69,7 @@ def shared_values(sizes: Sizes) -> Ints:
     return total
 
 
-def prism_tiles(sizes: Sizes, setting: Setting) -> Ints:
+def prism_tiles(sizes: TileSizes, setting: Setting) -> Ints:
     """Tiles in sequence: 1 in 1D, ceil((S_2 + t_T) / t_S2) in 2D, the ceiling of the product in 3D (23)."""
     above, below = np.ones_like(sizes.time), np.ones_like(sizes.time)
     for size, extent in zip(sizes.space[1:], setting.shape[1:], strict=True):
@@ -85,7 +85,7 @@ def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, ran
     return np.where(k > 1, io_seconds + k * longer * count, (io_seconds + compute) * count)
 
 
-def resident_tiles(sizes: Sizes, setting: Setting, shared_bytes: Ints) -> Ints:
+def resident_tiles(sizes: TileSizes, setting: Setting, shared_bytes: Ints) -> Ints:
     """Tiles per SM: as asked, else as many as fit (11), (31); 0 where a tile, or what was asked, does not fit."""
     fits = np.minimum(setting.shared_bytes // np.maximum(shared_bytes, 1), setting.max_tiles)
     fits = np.where(shared_bytes <= setting.block_bytes, fits, 0)

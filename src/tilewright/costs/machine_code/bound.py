@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.constants import REGISTERS, WARP
 from tilewright.costs.hardware import hardware
 from tilewright.costs.machine_code.listing import MEMORY, PIPES, Code
-from tilewright.costs.machine_code.paths import Path, steady
+from tilewright.costs.machine_code.paths import WarpPath, steady
 from tilewright.costs.machine_code.simulation import Timing, cycles
 from tilewright.machines.machine import Machine
 
@@ -42,7 +42,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class LaunchWork:
     """What the grid asks of a kernel, per launch.
 
     Attributes:
@@ -200,7 +200,7 @@ def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops
     )
 
 
-def _cycles(path: Path, clock: Timing) -> dict[str, float]:
+def _cycles(path: WarpPath, clock: Timing) -> dict[str, float]:
     """Cycles of a multiprocessor for a round of one warp, by what takes them."""
     shares = {pipe: clock.busy.get(pipe, 0.0) / clock.schedulers * path.count(pipe) for pipe in (*PIPES, "alu")}
     return {
@@ -213,7 +213,7 @@ def _cycles(path: Path, clock: Timing) -> dict[str, float]:
     }
 
 
-def bound(found: Steady, work: Work, machine: Machine) -> Bound:
+def bound(found: Steady, work: LaunchWork, machine: Machine) -> Bound:
     """Bound the speed of a grid's launches by what one multiprocessor can do."""
     count = int(machine.sm_count.value)
     places = max(1, found.blocks) * count

@@ -14,7 +14,7 @@ _ALIKE = 0.95
 """Share of the most arithmetic from which on a loop is another form of the same one."""
 
 
-class Path:
+class WarpPath:
     """A path that a warp takes again and again.
 
     Attributes:
@@ -40,7 +40,7 @@ class Path:
         return sum(each.pipe in pipes for each in self.instructions)
 
 
-def steady(code: Code, *, loops: bool = True) -> Path:
+def steady(code: Code, *, loops: bool = True) -> WarpPath:
     """Return the path of a kernel's steady loop, or through all of it where no loop computes anything.
 
     Args:
@@ -52,7 +52,7 @@ def steady(code: Code, *, loops: bool = True) -> Path:
     for place, targets in enumerate(after):
         for target in targets:
             before[target].append(place)
-    found: list[Path] = []
+    found: list[WarpPath] = []
     for tail, targets in enumerate(after if loops else ()):
         for head in targets:
             if head > tail or not code.instructions[tail].target:
@@ -60,14 +60,14 @@ def steady(code: Code, *, loops: bool = True) -> Path:
             body = _natural(before, head, tail)
             places = _heaviest(code, after, body, head, {tail})
             if places:
-                found.append(Path(code, places, len(body), loops=True))
+                found.append(WarpPath(code, places, len(body), loops=True))
     most = max((path.count(*_ARITHMETIC) for path in found), default=0)
     if most:
         alike = [path for path in found if path.count(*_ARITHMETIC) >= _ALIKE * most]
         return min(alike, key=lambda path: len(path.instructions))
     ends = {place for place, targets in enumerate(after) if not targets}
     every = set(range(len(code.instructions)))
-    return Path(code, _heaviest(code, after, every, 0, ends), len(every), loops=False)
+    return WarpPath(code, _heaviest(code, after, every, 0, ends), len(every), loops=False)
 
 
 def _successors(code: Code) -> list[list[int]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.costs.machine_code.listing import MEMORY, SCOREBOARDS, UNIT_OF
-from tilewright.costs.machine_code.paths import Path
+from tilewright.costs.machine_code.paths import WarpPath
 
 QUEUE = 16
 """Wavefronts that may wait for the path to shared memory before schedulers issue no more."""
@@ -50,7 +50,7 @@ class _Warp:
         self.waits = False
 
 
-def cycles(path: Path, timing: Timing, warps: int, blocks: int, rounds: int = _ROUNDS) -> float:
+def cycles(path: WarpPath, timing: Timing, warps: int, blocks: int, rounds: int = _ROUNDS) -> float:
     """Return the cycles of a round of all warps.
 
     Args:
@@ -64,7 +64,7 @@ def cycles(path: Path, timing: Timing, warps: int, blocks: int, rounds: int = _R
 
 
 class _Multiprocessor:
-    def __init__(self, path: Path, timing: Timing, warps: int, blocks: int) -> None:
+    def __init__(self, path: WarpPath, timing: Timing, warps: int, blocks: int) -> None:
         self._timing, self._warps = timing, warps
         self._steps = [
             (each.pipe, each.stall + timing.branch * taken, each.result, each.operands, each.waits, each.width)

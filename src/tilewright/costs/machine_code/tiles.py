@@ -7,7 +7,7 @@ many rows as a ring has. Other families have loops inside loops; no bound by mac
 import math
 
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.machine_code.bound import Work
+from tilewright.costs.machine_code.bound import LaunchWork
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
@@ -31,7 +31,7 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     return None
 
 
-def work(problem: Problem, schedule: GpuSchedule) -> Work | None:
+def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
     """Return what a grid asks of the kernel of a tiling; None where :func:`round_updates` is.
 
     Bytes are what a tile loads and stores, halos included, though part of them is still in L2 from its neighbours.
@@ -46,7 +46,7 @@ def work(problem: Problem, schedule: GpuSchedule) -> Work | None:
         groups = math.prod(ceil_div(n, size) for n, size in zip(shape, schedule.cells, strict=True))
         moved = versions + constants + len(program.updated)
         useful = math.prod(shape) / (groups * math.prod(schedule.cells))
-        return Work(updates=updates, useful=useful, tiles=groups, dram_bytes=float(moved * problem.itemsize))
+        return LaunchWork(updates=updates, useful=useful, tiles=groups, dram_bytes=float(moved * problem.itemsize))
     tiling = schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     tiles = math.prod(ceil_div(n, size) for n, size in zip(shape, tiling.space, strict=True))
@@ -55,4 +55,6 @@ def work(problem: Problem, schedule: GpuSchedule) -> Work | None:
     loaded = math.prod(stream_block.loaded(problem, tiling.time, tiling.space))
     cells = math.prod(shape)
     moved = (tiles * loaded * (versions + constants) + cells * versions) * problem.itemsize
-    return Work(updates=updates, useful=cells / (tiles * computed), tiles=tiles, dram_bytes=moved / (cells * levels))
+    return LaunchWork(
+        updates=updates, useful=cells / (tiles * computed), tiles=tiles, dram_bytes=moved / (cells * levels)
+    )

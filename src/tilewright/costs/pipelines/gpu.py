@@ -32,7 +32,7 @@ SECTOR = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocks:
+class BlockShapes:
     """Thread-block configurations as columns (T_y, T_x, N_y, N_x): threads, and elements per thread."""
 
     ty: Ints
@@ -172,7 +172,9 @@ def padded(halo: tuple[int, int], threads: Ints, each: Ints, model: str) -> Ints
     return (each + -(-both // threads)) * threads
 
 
-def evaluate(problem: PipelineProblem, group: Group, blocks: Blocks, machine: Card, model: str = "exact") -> BlockCosts:
+def evaluate(
+    problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Card, model: str = "exact"
+) -> BlockCosts:
     """Evaluate every configuration of a group.
 
     Args:
@@ -217,7 +219,7 @@ def evaluate(problem: PipelineProblem, group: Group, blocks: Blocks, machine: Ca
     )
 
 
-def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, model: str) -> dict[str, tuple[Ints, Ints]]:
+def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, model: str) -> dict[str, tuple[Ints, Ints]]:
     """Rows and columns of every grid's tile."""
     zero = ((0, 0),) * problem.pipeline.rank
     names = [*plan.inputs, *(problem.pipeline.stencils[i].output for i in plan.stencils)]
@@ -261,7 +263,9 @@ def _conflicts(tx: Ints, pitch: Ints) -> Ints:
 class _Work:
     """Seconds that an SM takes for a number of resident blocks."""
 
-    def __init__(self, problem: PipelineProblem, plan: GroupPlan, blocks: Blocks, machine: Card, model: str) -> None:
+    def __init__(
+        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, model: str
+    ) -> None:
         self.problem, self.plan, self.blocks, self.machine, self.model = problem, plan, blocks, machine, model
         self.on_chip = uses_shared(plan)
 

@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Floats, Ints, Sizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting
 
@@ -21,7 +21,7 @@ SINGLE = ("serial", "overlapped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class SeparableForm:
     """Which form of the time model: what the thesis' codesign leaves open, named.
 
     Attributes:
@@ -87,7 +87,7 @@ class Schedule:
         return np.asarray(sum(n * w for n, w in zip(self.fronts, self.tiles, strict=True)))
 
 
-def tile_terms(sizes: Sizes, setting: Setting, form: Form, vector_width: int) -> TileTerms:
+def tile_terms(sizes: TileSizes, setting: Setting, form: SeparableForm, vector_width: int) -> TileTerms:
     """Evaluate the time model of tiles for one width of an SM; see :class:`TileTerms`."""
     family = "hexagonal" if len(sizes.space) == 1 else "hybrid"
     result = time_model.evaluate(family, sizes, dataclasses.replace(setting, vector_width=vector_width), form.model)
@@ -99,7 +99,7 @@ def tile_terms(sizes: Sizes, setting: Setting, form: Form, vector_width: int) ->
     )
 
 
-def schedule(sizes: Sizes, setting: Setting, form: Form) -> Schedule:
+def schedule(sizes: TileSizes, setting: Setting, form: SeparableForm) -> Schedule:
     """Count wavefronts, prisms and tiles per prism; see :class:`Schedule`."""
     extent = setting.shape[0] + 0 * sizes.time
     pitch = form.pitch or form.model
@@ -116,7 +116,7 @@ def schedule(sizes: Sizes, setting: Setting, form: Form) -> Schedule:
     )
 
 
-def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, form: Form, rank: int) -> Floats:
+def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, form: SeparableForm, rank: int) -> Floats:
     """Time of k prisms of N tiles each, together on one SM, in the form that is asked for."""
     if form.single == "overlapped":
         longer = np.maximum(io_seconds, compute)

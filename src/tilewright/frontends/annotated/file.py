@@ -10,7 +10,7 @@ from tilewright.frontends.annotated import macros
 from tilewright.frontends.annotated.c import parse_code, parse_unit, without_transforms
 from tilewright.frontends.annotated.language import MAX_FILE, Region, regions
 from tilewright.frontends.annotated.modules import MODULES, module_of
-from tilewright.frontends.annotated.scope import Scope, assigned, open_braces, rest_of_function, visible
+from tilewright.frontends.annotated.scope import VisibleNames, assigned, open_braces, rest_of_function, visible
 from tilewright.frontends.annotated.spec import TuningSpec, read_spec
 from tilewright.programs.loops.counters import read_outside, settle
 from tilewright.programs.loops.nest import (
@@ -56,7 +56,7 @@ class LoopRegion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class RegionGroup:
     """Regions that belong together: those of one specification, or one region without any.
 
     Attributes:
@@ -123,7 +123,7 @@ def _no_files(name: str) -> str:
     raise UsageError(f"the file {name[:60]!r} is named, but there is no folder to look in")
 
 
-def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[Site, ...]:
+def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[RegionGroup, ...]:
     """Read an annotated file's text.
 
     Args:
@@ -142,7 +142,7 @@ def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[Site, 
     return tuple(_site(text, region, load) for region in found)
 
 
-def _site(text: str, region: Region, load: Callable[[str], str]) -> Site:
+def _site(text: str, region: Region, load: Callable[[str], str]) -> RegionGroup:
     before = macros.without_comments(text[: region.start])
     known = _macros_before(before)
     spec = None
@@ -165,7 +165,7 @@ def _site(text: str, region: Region, load: Callable[[str], str]) -> Site:
         _settled(each, [code, *(other.old for other in loops if other is not each)], types, text, scope)
         for each in loops
     )
-    return Site(
+    return RegionGroup(
         region=region,
         spec=spec,
         around=code,
@@ -182,7 +182,9 @@ def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
     return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
-def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: Scope) -> LoopRegion:
+def _settled(
+    loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: VisibleNames
+) -> LoopRegion:
     """Return a region whose counters have types, with the values of those that are read behind their loops."""
     behind = _rest(text, loop.region)
     live = {
@@ -197,7 +199,7 @@ def _settled(loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str],
     return replace(loop, old=old, code=settle(loop.code, (), types, where)[0], finals=finals)
 
 
-def _scope(before: str, behind: str) -> Scope:
+def _scope(before: str, behind: str) -> VisibleNames:
     """Return what the file declares before a region."""
     try:
         plain = macros.preprocess(before, {})[0]
@@ -211,7 +213,7 @@ def _scope(before: str, behind: str) -> Scope:
         for name, value in scope.values.items()
         if name not in scope.lasting or not (assigned(name, later) or assigned(name, _tail(plain, name)))
     }
-    return Scope(declared=scope.declared, values=values, lasting=scope.lasting)
+    return VisibleNames(declared=scope.declared, values=values, lasting=scope.lasting)
 
 
 def _tail(text: str, name: str) -> str:

@@ -34,7 +34,7 @@ _DECLARATOR = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class VisibleNames:
     """What is visible where a region stands.
 
     Attributes:
@@ -57,7 +57,7 @@ class _Level:
     items: list[tuple[str, int]] = field(default_factory=list)
 
 
-def visible(text: str) -> Scope:
+def visible(text: str) -> VisibleNames:
     """Return what the end of a text sees.
 
     Args:
@@ -87,7 +87,7 @@ def visible(text: str) -> Scope:
                 fixed = re.search(r"\bconst\b", item) or not assigned(one.name, text[place:])
                 if value and not one.dims and fixed:
                     values[one.name] = value
-    return Scope(declared=declared, values=values, lasting=frozenset(lasting))
+    return VisibleNames(declared=declared, values=values, lasting=frozenset(lasting))
 
 
 def open_braces(text: str) -> int:

@@ -50,7 +50,7 @@ _DECL = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class TuneParameter:
     """A parameter and the values that it may take."""
 
     name: str
@@ -89,9 +89,9 @@ class TuningSpec:
         notes: What was read but has no effect.
     """
 
-    params: tuple[Parameter, ...] = ()
+    params: tuple[TuneParameter, ...] = ()
     constraints: tuple[tuple[str, Formula], ...] = ()
-    inputs: tuple[Parameter, ...] = ()
+    inputs: tuple[TuneParameter, ...] = ()
     input_constraints: tuple[tuple[str, Formula], ...] = ()
     variables: tuple[Variable, ...] = ()
     args: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
@@ -109,9 +109,9 @@ class _Reader:
 
     line: int
     lets: dict[str, Plain] = field(default_factory=dict)
-    params: list[Parameter] = field(default_factory=list)
+    params: list[TuneParameter] = field(default_factory=list)
     constraints: list[tuple[str, Formula]] = field(default_factory=list)
-    inputs: list[Parameter] = field(default_factory=list)
+    inputs: list[TuneParameter] = field(default_factory=list)
     input_constraints: list[tuple[str, Formula]] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
     args: dict[str, dict[str, Plain]] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class _Reader:
         if not values:
             self.fail(f"the parameter {name!r} has no value")
         target = self.inputs if kind == "input_params" else self.params
-        target.append(Parameter(name=name, values=tuple(dict.fromkeys(values))))
+        target.append(TuneParameter(name=name, values=tuple(dict.fromkeys(values))))
 
     def declaration(self, text: str) -> None:
         match = _DECL.fullmatch(text) if len(text) <= _LONGEST_DECLARATION else None

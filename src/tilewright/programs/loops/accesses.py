@@ -45,7 +45,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class AssignmentSite:
     """An assignment with the loops around it.
 
     Attributes:
@@ -90,9 +90,9 @@ def show(expr: Expr) -> str:  # noqa: PLR0911
     return "…"
 
 
-def collect(stmt: Stmt) -> tuple[Site, ...]:
+def collect(stmt: Stmt) -> tuple[AssignmentSite, ...]:
     """Return the assignments of a nest with the loops, conditions and places around them."""
-    sites: list[Site] = []
+    sites: list[AssignmentSite] = []
     shared = written(stmt)
     serial, places = itertools.count(), itertools.count()
 
@@ -109,7 +109,7 @@ def collect(stmt: Stmt) -> tuple[Site, ...]:
                 around = (*tests, *(bound for loop in loops for bound in (loop.first, loop.last)))
                 accesses = _accesses(node, around, shared - counters(stmt), local)
                 sites.append(
-                    Site(
+                    AssignmentSite(
                         number=len(sites),
                         loops=loops,
                         positions=(*place, next(places)),

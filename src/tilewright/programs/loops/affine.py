@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from tilewright.programs.loops.accesses import Site
+from tilewright.programs.loops.accesses import AssignmentSite
 from tilewright.programs.loops.nest import Binary, Call, Convert, Expr, Name, Num, Unary, arrays, names
 from tilewright.programs.loops.values import evaluate, literal
 
@@ -147,7 +147,9 @@ def conditions(  # noqa: PLR0911
     return [], False
 
 
-def domain(site: Site, letter: str, known: Mapping[str, int], changed: Collection[str]) -> tuple[list[str], bool]:
+def domain(
+    site: AssignmentSite, letter: str, known: Mapping[str, int], changed: Collection[str]
+) -> tuple[list[str], bool]:
     """Return the conditions on a site's counters as isl text, and whether they are exact."""
     dims: dict[str, str] = {}
     found: list[str] = []

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.loops.accesses import Access, Site, collect, show
+from tilewright.programs.loops.accesses import Access, AssignmentSite, collect, show
 from tilewright.programs.loops.affine import affine, domain
 from tilewright.programs.loops.nest import Declare, Stmt, counters, statements, written
 from tilewright.programs.loops.scalars import inline_temporaries
@@ -47,7 +47,7 @@ def check_bounds(
             _check(islpy, site, access, extents, (where, fixed, changed))
 
 
-def _check(isl: Any, site: Site, access: Access, extents: tuple[int, ...], facts: Any) -> None:  # noqa: ANN401
+def _check(isl: Any, site: AssignmentSite, access: Access, extents: tuple[int, ...], facts: Any) -> None:  # noqa: ANN401
     where, known, changed = facts
     dims = {loop.index: f"v{i}" for i, loop in enumerate(site.loops)}
     names = ", ".join(f"v{i}" for i in range(len(site.loops)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.loops.accesses import Access, Site, collect, shown
+from tilewright.programs.loops.accesses import Access, AssignmentSite, collect, shown
 from tilewright.programs.loops.affine import affine, domain, rows
 from tilewright.programs.loops.nest import Declare, Expr, Loop, Stmt, counters, names, statements, written
 
@@ -24,7 +24,7 @@ _MOST_HARD = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dependence:
+class LoopDependence:
     """Two instances that must keep their order.
 
     Attributes:
@@ -54,7 +54,7 @@ class Dependence:
         )
 
 
-UNKNOWN = Dependence(kind="flow", array="?", source="?", sink="?", loops=(), distance=())
+UNKNOWN = LoopDependence(kind="flow", array="?", source="?", sink="?", loops=(), distance=())
 """Stands for whatever a nest too large or too complicated to analyse may hold."""
 
 
@@ -62,8 +62,8 @@ UNKNOWN = Dependence(kind="flow", array="?", source="?", sink="?", loops=(), dis
 class _Pair:
     """A dependence between two sites, as a relation of isl."""
 
-    source: Site
-    sink: Site
+    source: AssignmentSite
+    sink: AssignmentSite
     first: Access
     second: Access
     common: int
@@ -81,7 +81,7 @@ class Nest:
         complete: Whether everything could be analysed; if not, everything is forbidden.
     """
 
-    sites: tuple[Site, ...]
+    sites: tuple[AssignmentSite, ...]
     known: Mapping[str, int]
     overlap: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
@@ -95,7 +95,7 @@ class Nest:
 
     def carried(
         self, loop: Loop, ignored: Collection[str] = (), among: Collection[int] | None = None
-    ) -> Dependence | None:
+    ) -> LoopDependence | None:
         """Return a dependence between iterations of a loop, those around it being equal; None if there is none.
 
         Args:
@@ -143,7 +143,7 @@ class Nest:
             if depth is not None:
                 yield pair, depth
 
-    def violated(self, times: Mapping[int, Sequence[str]], ignored: Collection[str] = ()) -> Dependence | None:
+    def violated(self, times: Mapping[int, Sequence[str]], ignored: Collection[str] = ()) -> LoopDependence | None:
         """Return a dependence that new times would turn round, or None.
 
         Args:
@@ -171,7 +171,7 @@ class Nest:
         """Whether two arrays surely share no element."""
         return a != b and (a not in self.overlap or self.overlap[a] != self.overlap.get(b))
 
-    def time(self, site: Site) -> list[str]:
+    def time(self, site: AssignmentSite) -> list[str]:
         """Return the original time of a site's instances: positions and counters in turn."""
         items: list[str] = []
         for depth, position in enumerate(site.positions):
@@ -180,7 +180,7 @@ class Nest:
                 items.append(f"v{depth}" if site.loops[depth].step > 0 else f"-v{depth}")
         return items
 
-    def _time(self, site: Site, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
+    def _time(self, site: AssignmentSite, times: Mapping[int, Sequence[str]]) -> Any:  # noqa: ANN401
         dims = ", ".join(f"v{i}" for i in range(len(site.loops)))
         text = f"{self._parameters()} -> {{ S{site.number}[{dims}] -> [{', '.join(times[site.number])}] }}"
         return self._isl.Map.read_from_str(self._context, text)
@@ -191,7 +191,7 @@ class Nest:
             self._names = f"[{', '.join(found)}]"
         return self._names
 
-    def _restricted(self, pair: _Pair, text: str) -> Dependence | None:
+    def _restricted(self, pair: _Pair, text: str) -> LoopDependence | None:
         dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
         more = (
             f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
@@ -204,7 +204,7 @@ class Nest:
             self._context.reset_operations()
             return UNKNOWN
 
-    def _named(self, pair: _Pair, relation: Any) -> Dependence:  # noqa: ANN401
+    def _named(self, pair: _Pair, relation: Any) -> LoopDependence:  # noqa: ANN401
         kind = "output" if pair.first.write and pair.second.write else "flow" if pair.first.write else "anti"
         loops = tuple(loop.index for loop in pair.source.loops[: pair.common])
         distance: tuple[int, ...] = ()
@@ -217,7 +217,7 @@ class Nest:
                 for i in range(count + len(pair.sink.loops))
             ]
             distance = tuple(values[count + i] - values[i] for i in range(pair.common))
-        return Dependence(
+        return LoopDependence(
             kind=kind,
             array=pair.first.array,
             source=shown(pair.first),
@@ -227,7 +227,7 @@ class Nest:
         )
 
 
-def _free(site: Site) -> set[str]:
+def _free(site: AssignmentSite) -> set[str]:
     own = {loop.index for loop in site.loops}
     exprs = [*(e for loop in site.loops for e in (loop.first, loop.last)), *site.tests]
     exprs += [each for access in site.accesses for each in access.index]
@@ -280,7 +280,7 @@ def _declared(stmt: Stmt) -> set[str]:
     return {node.name for node in statements(stmt) if isinstance(node, Declare)}
 
 
-def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
+def _add_pairs(nest: Nest, a: AssignmentSite, b: AssignmentSite, changed: Collection[str]) -> None:
     common = 0
     while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
         if a.positions[common] != b.positions[common]:
@@ -309,7 +309,7 @@ def _add_pairs(nest: Nest, a: Site, b: Site, changed: Collection[str]) -> None:
             nest._pairs.append(pair)  # noqa: SLF001  (one module)
 
 
-def _relation(nest: Nest, a: Site, b: Site, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
+def _relation(nest: Nest, a: AssignmentSite, b: AssignmentSite, conditions: Sequence[str]) -> Any | None:  # noqa: ANN401
     """Return the instances of two sites that conditions relate, or None if there are none.
 
     Where steps of more than one make that too much to work out, they are left out: more instances are related then.
@@ -330,7 +330,7 @@ def _relation(nest: Nest, a: Site, b: Site, conditions: Sequence[str]) -> Any | 
     return None
 
 
-def _orders(a: Site, common: int, *, after: bool) -> list[str]:
+def _orders(a: AssignmentSite, common: int, *, after: bool) -> list[str]:
     """Ways in which one instance can run before another, as isl texts."""
     orders = []
     for depth in range(common):
@@ -342,7 +342,7 @@ def _orders(a: Site, common: int, *, after: bool) -> list[str]:
 
 
 def _equal(
-    nest: Nest, one: tuple[Site, Access], other: tuple[Site, Access], changed: Collection[str]
+    nest: Nest, one: tuple[AssignmentSite, Access], other: tuple[AssignmentSite, Access], changed: Collection[str]
 ) -> list[str] | None:
     """Return the conditions under which two accesses meet as isl texts, or None if they never do."""
     if len(one[1].index) != len(other[1].index):
@@ -356,7 +356,7 @@ def _equal(
 
 
 def _subscripts(
-    nest: Nest, site: Site, index: Expr, letter: str, changed: Collection[str]
+    nest: Nest, site: AssignmentSite, index: Expr, letter: str, changed: Collection[str]
 ) -> tuple[list[str], tuple[str, ...]] | None:
     """Return a subscript as affine ones of a matrix with rows, in isl's words, and the rows' lengths, or None.
 
@@ -373,7 +373,7 @@ def _subscripts(
     return None if found[1] and not nest._in_rows[key] else (texts, found[1])  # noqa: SLF001
 
 
-def _lie_in_rows(nest: Nest, site: Site, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
+def _lie_in_rows(nest: Nest, site: AssignmentSite, letter: str, columns: Sequence[str], lengths: Sequence[str]) -> bool:
     """Whether every instance's columns are from 0 to one below the lengths of their rows."""
     out = " or ".join(f"{a} < 0 or {a} >= p_{b}" for a, b in zip(columns, lengths, strict=True))
     where = nest._domains[site.number, letter]  # noqa: SLF001  (one module)

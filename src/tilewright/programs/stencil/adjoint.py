@@ -61,7 +61,7 @@ class Adjoint:
     stages: dict[str, str]
     split: "Split | None" = None
     recurrent: "Recurrent | None" = None
-    steady: "Steady | None" = None
+    steady: "SteadyPart | None" = None
 
     def worth(self, field: str, level: int = 0) -> str:
         """Name of the field that holds what a forward field's version is worth, ``level`` steps before the newest."""
@@ -90,7 +90,7 @@ class Recurrent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steady:
+class SteadyPart:
     """The part of an adjoint that changes from step to step, where the rest is linear in its sum over the steps.
 
     Attributes:
@@ -340,7 +340,7 @@ class _Maker:
         boundary = {name: self._side(name) for name in found.fields}
         return Split(program=found, boundary=boundary, regions=regions, rims=rims)
 
-    def _steady(self, made: Program) -> Steady | None:
+    def _steady(self, made: Program) -> SteadyPart | None:
         """Return the program without sums, if steps depend on no state and it has the same cells to update."""
         program = self.program
         past = [read for each in program.statements for read in each.reads if read.level and any(read.offset)]
@@ -377,7 +377,7 @@ class _Maker:
                 return None
         if any(name in self.positions.values() for name in found.fields):
             return None
-        return Steady(program=found, boundary=boundary, sums=sums)
+        return SteadyPart(program=found, boundary=boundary, sums=sums)
 
     def _bar_sides(self) -> Sides:
         return tuple(

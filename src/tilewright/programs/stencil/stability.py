@@ -43,7 +43,7 @@ class _Constant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+class GrowingWave:
     """A wave that grows.
 
     Attributes:
@@ -65,7 +65,7 @@ class Growth:
 
 
 @functools.lru_cache(maxsize=256)
-def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growth | None:
+def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> GrowingWave | None:
     """Return the wave that grows fastest, if any does.
 
     A program under which the mean grows fastest is left alone: that is a source or a reaction, not an instability.
@@ -96,7 +96,7 @@ def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growt
     if not np.isfinite(radius).all() or radius[worst] <= (1.0 + tolerance) * max(1.0, float(radius[0])):
         return None
     cells = tuple(2.0 * math.pi / abs(angle) if angle else math.inf for angle in angles[worst])
-    return Growth(factor=float(radius[worst]), cells=cells)
+    return GrowingWave(factor=float(radius[worst]), cells=cells)
 
 
 def advice(program: Program, scalars: tuple[tuple[str, Any], ...], steps: int) -> str:

@@ -229,7 +229,7 @@ MOST_GROWTH_OF_FEW = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class WeightColumn:
     """Three weights along axis 0, or two.
 
     Attributes:
@@ -269,7 +269,7 @@ class Column:
         return max(*(both / each for each in middle), (both + low) / high, (both + high) / low)
 
 
-def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
+def columns(terms: Terms) -> tuple[tuple[WeightColumn, ...], Terms] | None:
     """Cut weighted reads into columns and the rest; None where two results at a time do not pay.
 
     In 2D one column is taken per place on the other axis if there are many places: what all of them need does not fit
@@ -284,7 +284,7 @@ def columns(terms: Terms) -> tuple[tuple[Column, ...], Terms] | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[Column, ...], Terms] | None:
+def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[WeightColumn, ...], Terms] | None:
     terms = dict(items)
     groups = [list(group) for _, group in itertools.groupby(sorted(terms, key=_key), key=lambda read: _key(read)[:-1])]
     flat = len(groups[0][0].offset) < _RANK
@@ -317,9 +317,9 @@ def shares_products(program: Program) -> bool:
     return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
 
 
-def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[Column]:
+def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[WeightColumn]:
     """Cut reads that differ on axis 0 alone, in order, into columns of so many neighbours."""
-    found: list[Column] = []
+    found: list[WeightColumn] = []
     start = 0
     while start + count <= len(reads):
         column = _column(terms, reads[start : start + count])
@@ -331,26 +331,26 @@ def _cut(terms: Terms, reads: Sequence[Read], count: int, most: float) -> list[C
     return found
 
 
-def _least_growth(terms: Terms, reads: Sequence[Read]) -> list[Column]:
+def _least_growth(terms: Terms, reads: Sequence[Read]) -> list[WeightColumn]:
     """Of the columns of three neighbours the one whose weights grow least, if it keeps the bound."""
     every = (_column(terms, reads[start : start + _COLUMN]) for start in range(len(reads) - _COLUMN + 1))
     found = [column for column in every if column is not None and column.growth <= MOST_GROWTH]
     return sorted(found, key=lambda column: column.growth)[:1]
 
 
-def _column(terms: Terms, reads: Sequence[Read]) -> Column | None:
+def _column(terms: Terms, reads: Sequence[Read]) -> WeightColumn | None:
     """Reads as a column; None unless they are neighbours, whose offsets are distinct and sorted."""
     near = reads[-1].offset[0] - reads[0].offset[0] == len(reads) - 1
-    return Column(reads[0], tuple(terms[read] for read in reads)) if near else None
+    return WeightColumn(reads[0], tuple(terms[read] for read in reads)) if near else None
 
 
-def _rest(terms: Terms, found: Sequence[Column]) -> Terms:
+def _rest(terms: Terms, found: Sequence[WeightColumn]) -> Terms:
     """The reads that are in no column."""
     taken = set(itertools.chain.from_iterable(column.reads for column in found))
     return {read: weight for read, weight in terms.items() if read not in taken}
 
 
-def _few_pay(terms: Terms, found: Sequence[Column], rest: Terms) -> bool:
+def _few_pay(terms: Terms, found: Sequence[WeightColumn], rest: Terms) -> bool:
     """Whether columns at few places pay: whether they save multiplications.
 
     Inputs with the same weight are added up before they are multiplied, and additions run beside multiplications. Per

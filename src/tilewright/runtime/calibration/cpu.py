@@ -69,7 +69,7 @@ _WHOLE = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class CpuProtocol:
     """How much is measured.
 
     Attributes:
@@ -87,12 +87,12 @@ class Protocol:
     seed: int = 1
 
 
-USUAL = Protocol()
-THOROUGH = Protocol(instances=70, samples=15, streams=6)
-QUICK = Protocol(instances=20, samples=5, stream_bytes=2**26)
+USUAL = CpuProtocol()
+THOROUGH = CpuProtocol(instances=70, samples=15, streams=6)
+QUICK = CpuProtocol(instances=20, samples=5, stream_bytes=2**26)
 
 
-def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine:
+def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Machine:
     """Measure what belongs to no program: bandwidths, barrier, call.
 
     Args:
@@ -130,7 +130,7 @@ def measure_machine(tools: Toolchain, protocol: Protocol, note: Note) -> Machine
     )
 
 
-def measured_again(machine: Machine, tools: Toolchain, protocol: Protocol) -> Machine:
+def measured_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Machine:
     """Measure L2 and the barrier once more, at the end of a calibration; ranges widen where they have changed.
 
     Nothing makes a barrier shorter than it is, so the shorter one counts. L2 keeps its value: C_iter goes with it.
@@ -190,7 +190,7 @@ class Series:
         return tuple((some, tiling) for tiling in self.tilings)
 
 
-def tile_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
+def tile_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series:
     """Draw instances in hexagonal or hybrid tiles, whose grids lie in a core's L2.
 
     Args:
@@ -205,7 +205,7 @@ def tile_series(program: Program, machine: Machine, protocol: Protocol) -> Serie
     return Series(program=program, kind="tiles", shapes=shapes, tilings=tilings)
 
 
-def sweep_series(program: Program, machine: Machine, protocol: Protocol) -> Series:
+def sweep_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series:
     """Draw instances without tiles, whose grids lie in a core's L1; arguments as for :func:`tile_series`.
 
     They are a third as many, but enough to tell C_iter from the start-up of a step, which takes as long as a hundred
@@ -217,7 +217,7 @@ def sweep_series(program: Program, machine: Machine, protocol: Protocol) -> Seri
     return Series(program=program, kind="none", shapes=shapes, tilings=(NONE,))
 
 
-def stream_series(program: Program, machine: Machine, protocol: Protocol) -> Series | None:
+def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series | None:
     """Draw instances in streaming tiles, whose grids lie in a core's part of L3; arguments as for :func:`tile_series`.
 
     Returns:
@@ -306,7 +306,7 @@ def _wide_shape(
     return (behind[0] * max(1, count),) if program.rank == 1 else (max(12, count), *behind)
 
 
-def _stream_bytes(machine: Machine, threads: int, protocol: Protocol) -> int:
+def _stream_bytes(machine: Machine, threads: int, protocol: CpuProtocol) -> int:
     """Bytes per thread that are streamed: beyond the last cache where memory allows, and no more than 1 GiB in all."""
     last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
     wanted = max(protocol.stream_bytes, min(2 * last, 2**30) // threads)

@@ -42,7 +42,7 @@ _REPEATS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class GpuProtocol:
     """How much is measured.
 
     Attributes:
@@ -72,18 +72,20 @@ class Protocol:
     seed: int = 1
 
 
-FULL = Protocol()
-QUICK = Protocol(instances=20, seconds=60.0, samples=5, stream_bytes=2**27, steps=(32, 128))
-TINY = Protocol(
+FULL = GpuProtocol()
+QUICK = GpuProtocol(instances=20, seconds=60.0, samples=5, stream_bytes=2**27, steps=(32, 128))
+TINY = GpuProtocol(
     instances=4, samples=2, stream_bytes=2**14, launches=4, turns=(2, 10), tiles=(2, 3), steps=(2, 6), local_bytes=4096
 )
 """For interpreters: the path is real, its times are the interpreter's."""
-SMALL = Protocol(seconds=75.0, samples=9, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 6), steps=(4, 24))
+SMALL = GpuProtocol(
+    seconds=75.0, samples=9, stream_bytes=2**24, launches=20, turns=(20, 220), tiles=(2, 6), steps=(4, 24)
+)
 """For processors behind a GPU's interface: what takes their time is compiling, seconds for a kernel of a 3D program."""
 SMALL_QUICK = replace(SMALL, instances=12, seconds=30.0, samples=5)
 
 
-def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
+def protocol_for(device: gpu.Device, *, quick: bool) -> GpuProtocol:
     """Return how much is measured on a device."""
     told = device.describe()
     if told.gpu:
@@ -93,7 +95,7 @@ def protocol_for(device: gpu.Device, *, quick: bool) -> Protocol:
     return SMALL_QUICK if quick else SMALL
 
 
-def measure_machine(device: gpu.Device, protocol: Protocol, note: Note) -> Machine:
+def measure_machine(device: gpu.Device, protocol: GpuProtocol, note: Note) -> Machine:
     """Measure what belongs to no program.
 
     Args:
@@ -145,7 +147,7 @@ def measure_programs(
     machine: Machine,
     device: gpu.Device,
     schedule: Scheduler,
-    protocol: Protocol,
+    protocol: GpuProtocol,
     note: Note,
 ) -> dict[str, tuple[Instance, ...]]:
     """Measure random instances of programs at rest, in the protocol's time.
@@ -184,7 +186,7 @@ def measure_program(
     machine: Machine,
     device: gpu.Device,
     schedule: Scheduler,
-    protocol: Protocol,
+    protocol: GpuProtocol,
     until: float = math.inf,
 ) -> tuple[Instance, ...]:
     """Measure random instances of a program at rest.
@@ -207,7 +209,7 @@ def measure_program(
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
     some = make_problem(program, (4096,) * program.rank, 64)
     tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
-    loaded: list[gpu.Program] = []
+    loaded: list[gpu.DeviceKernels] = []
     found: list[Instance] = []
     for number in range(protocol.instances):
         late = time.monotonic() >= until
@@ -278,7 +280,7 @@ def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, 
     return seconds(silent, 1.0), rest
 
 
-def _least_seconds(program: gpu.Program, problem: Problem) -> float:
+def _least_seconds(program: gpu.DeviceKernels, problem: Problem) -> float:
     values: Array = np.full(problem.shape, 0.5, np.float32)
     known = problem.program
     arrays = {field: [values] * known.history(field) for field in known.fields}
@@ -293,7 +295,7 @@ def _least_seconds(program: gpu.Program, problem: Problem) -> float:
 class _Bench:
     """The micro-benchmarks' kernels and arrays on a device."""
 
-    def __init__(self, device: gpu.Device, protocol: Protocol) -> None:
+    def __init__(self, device: gpu.Device, protocol: GpuProtocol) -> None:
         self._device, self._protocol = device, protocol
         self.cells = max(protocol.stream_bytes // 4, 4 * gpu_micro.WORDS)
         self._kernels = device.build(gpu_micro.micro_source(device.dialect))

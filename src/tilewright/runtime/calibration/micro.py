@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.codegen.source import c_source
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate
 from tilewright.runtime.toolchains.cpu import Toolchain
 
@@ -86,9 +86,9 @@ class Micro:
         team: Starts teams of threads.
     """
 
-    copy: Function
-    barrier: Function
-    team: Function
+    copy: CompiledFunction
+    barrier: CompiledFunction
+    team: CompiledFunction
 
 
 def build(tools: Toolchain) -> Micro:
@@ -135,7 +135,7 @@ def team_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:
     return _least(micro.team, threads, samples)
 
 
-def _least(compiled: Function, threads: int, samples: int) -> tuple[float, ...]:
+def _least(compiled: CompiledFunction, threads: int, samples: int) -> tuple[float, ...]:
     """Take the least of many short timings as one sample.
 
     Threads that wait for one that lost its core to another process wait for the scheduler, a thousand times as long.
@@ -155,7 +155,7 @@ def _least(compiled: Function, threads: int, samples: int) -> tuple[float, ...]:
 
 
 def _time(
-    compiled: Function, fields: "np.typing.NDArray[np.uintp]", sizes: tuple[int, int, int], samples: int
+    compiled: CompiledFunction, fields: "np.typing.NDArray[np.uintp]", sizes: tuple[int, int, int], samples: int
 ) -> tuple[float, ...]:
     """Seconds per repetition, one sample after the other, the first of them dropped."""
 

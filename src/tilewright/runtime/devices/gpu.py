@@ -130,7 +130,7 @@ class ArrayDevice(Device, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class DeviceKernels:
     """A problem's kernels on a device.
 
     Attributes:
@@ -169,19 +169,19 @@ def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule:
     return Artifact(source=source, resources=needs)
 
 
-def load(device: Device, artifact: Artifact[DeviceLayout], schedule: GpuSchedule) -> Program:
+def load(device: Device, artifact: Artifact[DeviceLayout], schedule: GpuSchedule) -> DeviceKernels:
     """Make compiled kernels ready to be started.
 
     Raises:
         ToolchainError: If they do not load.
     """
     kernels = tuple(device.build(artifact.source))
-    return Program(
+    return DeviceKernels(
         device=device, source=artifact.source, schedule=schedule, kernels=kernels, resources=artifact.resources
     )
 
 
-def program_of(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Program:
+def program_of(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> DeviceKernels:
     """Compile a source and load it, see :func:`compile_source` and :func:`load`."""
     return load(device, compile_source(device, source, schedule), schedule)
 
@@ -189,7 +189,7 @@ def program_of(device: Device, source: KernelSource[DeviceLayout], schedule: Gpu
 class GpuSession:
     """A problem in a device's memory; used like :class:`tilewright.runtime.session.Session`."""
 
-    def __init__(self, program: Program, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
+    def __init__(self, program: DeviceKernels, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
         """Take memory and copy the first versions in.
 
         Args:

@@ -19,7 +19,7 @@ _LOCAL_BYTES = 256 * 1024
 
 
 @dataclass(slots=True)
-class Report:
+class OclgrindReport:
     """What Oclgrind writes down."""
 
     path: Path
@@ -49,7 +49,7 @@ def library() -> Path:
 
 
 @contextlib.contextmanager
-def only_oclgrind() -> Iterator[Report]:
+def only_oclgrind() -> Iterator[OclgrindReport]:
     """Let programs that are started meanwhile see Oclgrind and no other platform.
 
     Yields:
@@ -61,7 +61,7 @@ def only_oclgrind() -> Iterator[Report]:
     where = library()
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / "oclgrind.icd").write_text(f"{where}\n", encoding="utf-8")
-        report = Report(Path(folder) / "report.txt")
+        report = OclgrindReport(Path(folder) / "report.txt")
         values = {
             "OCL_ICD_VENDORS": folder,
             "OCLGRIND_DATA_RACES": "1",

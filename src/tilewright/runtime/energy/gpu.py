@@ -19,7 +19,7 @@ from tilewright.costs.energy.micro import WATTS, benchmarks
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.calibration.micro import enough
 from tilewright.runtime.devices import gpu
-from tilewright.runtime.energy.micro import Work
+from tilewright.runtime.energy.micro import MicroBenchmark
 
 _CALL_SECONDS = 0.05
 _TRIALS = 3
@@ -46,7 +46,7 @@ _OPERANDS: dict[str, tuple[float, float, float, float]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class KernelSizes:
     """How much the kernels do.
 
     Attributes:
@@ -66,7 +66,7 @@ class Sizes:
     call_seconds: float = _CALL_SECONDS
 
 
-def sizes_for(told: GpuDescription) -> Sizes:
+def sizes_for(told: GpuDescription) -> KernelSizes:
     """Return what suits a device.
 
     A quarter of L2 (of 4 MiB where the driver does not say), since some GPUs keep lines in both of its halves; eight
@@ -83,7 +83,7 @@ def sizes_for(told: GpuDescription) -> Sizes:
     stream = min(max(8 * cache, 2**28), 2**30, max(told.memory_bytes // 4, 2**24) if told.memory_bytes else 2**28)
     together = max(1, min(_GROUPS, (told.shared_bytes or told.block_bytes or CHIP_BYTES) // CHIP_BYTES))
     groups = _GROUPS * told.units
-    return Sizes(
+    return KernelSizes(
         units=told.units,
         groups=groups,
         shared_groups=together * told.units,
@@ -95,7 +95,7 @@ def sizes_for(told: GpuDescription) -> Sizes:
 class GpuBench:
     """The benchmarks of a device, with their kernels and their memory; a context that hands the memory back."""
 
-    def __init__(self, device: gpu.Device, sizes: Sizes) -> None:
+    def __init__(self, device: gpu.Device, sizes: KernelSizes) -> None:
         """Compile the kernels and make their data.
 
         Args:
@@ -132,7 +132,7 @@ class GpuBench:
         while self._buffers:
             self._device.release(self._buffers.pop())
 
-    def works(self) -> dict[str, Work]:
+    def works(self) -> dict[str, MicroBenchmark]:
         """Return every benchmark by name, repeated inside so often that a call takes some hundredths of a second."""
         return {name: self._work(name) for name in benchmarks("gpu")}
 
@@ -170,9 +170,9 @@ class GpuBench:
         self._device.read(self._results, 0, found)
         return found
 
-    def _work(self, name: str) -> Work:
+    def _work(self, name: str) -> MicroBenchmark:
         if name == "idle":
-            return Work(call=partial(sleep, _SLEEP), operations=0.0)
+            return MicroBenchmark(call=partial(sleep, _SLEEP), operations=0.0)
 
         def seconds(turns: int) -> float:
             # The least of some: one that another program's kernel held up would make calls too short.
@@ -185,7 +185,7 @@ class GpuBench:
             start()
             self._device.finish()
 
-        return Work(call=call, operations=self.operations(name, turns))
+        return MicroBenchmark(call=call, operations=self.operations(name, turns))
 
     def _allocated(self, size: int) -> Any:  # noqa: ANN401
         buffer = self._device.allocate(size)

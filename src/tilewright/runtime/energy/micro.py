@@ -15,11 +15,11 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.codegen.source import c_source
-from tilewright.costs.energy.micro import WATTS, Window, benchmarks
+from tilewright.costs.energy.micro import WATTS, MeterWindow, benchmarks
 from tilewright.machines.machine import Machine
 from tilewright.runtime.calibration.micro import enough
-from tilewright.runtime.cpu import Function, functions
-from tilewright.runtime.energy.power import Meter
+from tilewright.runtime.cpu import CompiledFunction, functions
+from tilewright.runtime.energy.power import EnergyMeter
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.memory import Array, allocate
 from tilewright.runtime.toolchains.cpu import Toolchain
@@ -128,7 +128,7 @@ _LEAST_STREAM, _MOST_STREAM = 2**26, 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class MicroBenchmark:
     """One benchmark, ready to run.
 
     Attributes:
@@ -166,7 +166,7 @@ def text() -> str:
     )
 
 
-def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]:
+def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, MicroBenchmark]:
     """Compile the benchmarks and make their data.
 
     Args:
@@ -187,7 +187,7 @@ def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]
     apart = round_up(max(sizes.values()) // 4, _VALUES) + _APART
     data = allocate(4 * apart * threads).view(np.float32)
     data[:] = np.resize(np.random.default_rng(1).uniform(0.5, 2.0, 2**16 + 1).astype(np.float32), data.size)
-    works = {"idle": Work(call=partial(time.sleep, _SLEEP), operations=0.0)}
+    works = {"idle": MicroBenchmark(call=partial(time.sleep, _SLEEP), operations=0.0)}
     works["awake"] = _work(awake, data, (_VALUES, threads, 0), counts=False)
     for name, compiled in zip(_ARITHMETIC, arithmetic, strict=True):
         works[name] = _work(compiled, data, (_VALUES, threads, 0))
@@ -197,8 +197,12 @@ def prepare(machine: Machine, tools: Toolchain, threads: int) -> dict[str, Work]
 
 
 def run_rounds(
-    works: Mapping[str, Work], meter: Meter | None, pace: Pace, *, clock: Callable[[], float] = time.time
-) -> tuple[Window, ...]:
+    works: Mapping[str, MicroBenchmark],
+    meter: EnergyMeter | None,
+    pace: Pace,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> tuple[MeterWindow, ...]:
     """Run all benchmarks in turn, round after round, each until its window is full.
 
     Args:
@@ -230,14 +234,16 @@ def run_rounds(
                 hint = "take a longer window"
                 raise UsageError(f"the meter stood still while {name!r} ran for {now - start:g} s", hint)
             operations = calls * work.operations if name not in WATTS.values() else 0.0
-            each = Window(
+            each = MeterWindow(
                 round=number, benchmark=name, start=start, end=now, operations=operations, joules=joules
             )  # fmt: skip
             found.append(each)
     return tuple(found)
 
 
-def _work(compiled: Function, data: Array, sizes: tuple[int, int, int], *, counts: bool = True) -> Work:
+def _work(
+    compiled: CompiledFunction, data: Array, sizes: tuple[int, int, int], *, counts: bool = True
+) -> MicroBenchmark:
     """Bind a benchmark to its data, repeated inside so often that a call takes some hundredths of a second."""
     values, threads, apart = sizes
 
@@ -248,7 +254,7 @@ def _work(compiled: Function, data: Array, sizes: tuple[int, int, int], *, count
 
     # The least of some: one that waited for another process would make calls so short that they only start threads.
     repeats = enough(lambda count: min(run(count) for _ in range(_TRIALS)), _CALL_SECONDS)
-    return Work(call=partial(run, repeats), operations=float(values * threads * repeats) if counts else 0.0)
+    return MicroBenchmark(call=partial(run, repeats), operations=float(values * threads * repeats) if counts else 0.0)
 
 
 def _load_bytes(machine: Machine, threads: int) -> tuple[int, int, int]:

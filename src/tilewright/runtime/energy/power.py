@@ -27,7 +27,7 @@ _MAX_BYTES = 2**26
 _HINT = "pip install 'tilewright[power]', or give a recorded trace"
 
 
-class Meter(Protocol):
+class EnergyMeter(Protocol):
     """A counter of energy."""
 
     name: str
@@ -255,7 +255,7 @@ def trace(path: Path) -> Trace:
 
 
 def measure(
-    work: Callable[[], object], meter: Meter, *, window: float = WINDOW, windows: int = 3, cool: float = 0.0
+    work: Callable[[], object], meter: EnergyMeter, *, window: float = WINDOW, windows: int = 3, cool: float = 0.0
 ) -> Reading:
     """Measure the energy of some work.
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.codegen.pipelines.group import GroupLayout, emit_group
 from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import Workspace, allocate, check_memory
 from tilewright.schedules.pipelines.fusion import Fusion
 from tilewright.schedules.pipelines.rows import RowTile
@@ -32,7 +32,7 @@ class Step:
     """
 
     layout: GroupLayout
-    compiled: Function
+    compiled: CompiledFunction
     tile: RowTile
 
 

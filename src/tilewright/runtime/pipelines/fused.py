@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.matrices.matmul import emit_fused, work_elements
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate, check_memory
 from tilewright.schedules.bodies.unrolling import Blocking
 
@@ -19,7 +19,7 @@ _THREADED = 500_000
 
 
 @functools.lru_cache(maxsize=8)
-def _kernel(fusion: str, dtype: str, how: Blocking) -> Function:
+def _kernel(fusion: str, dtype: str, how: Blocking) -> CompiledFunction:
     return functions(emit_fused(fusion, dtype, how))[0]
 
 

@@ -10,7 +10,7 @@ from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.tables.align import emit_align
 from tilewright.programs.tables.scoring import Codes, Scoring
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate, check_memory
 
 Ints = npt.NDArray[np.int32]
@@ -35,7 +35,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ScoreTable:
     """What the score kernel leaves of the table.
 
     Attributes:
@@ -59,7 +59,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class AlignmentPath:
     """An alignment as steps: 0 pairs a letter of x with one of y, 1 takes one of y alone, 2 one of x alone.
 
     Attributes:
@@ -74,7 +74,7 @@ class Path:
 
 
 @functools.lru_cache(maxsize=1)
-def _kernels() -> tuple[Function, Function]:
+def _kernels() -> tuple[CompiledFunction, CompiledFunction]:
     score, trace = functions(emit_align())
     return score, trace
 
@@ -84,7 +84,7 @@ def parallel() -> bool:
     return _kernels()[0].parallel
 
 
-def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool = False, bits: int = 8) -> Table:
+def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool = False, bits: int = 8) -> ScoreTable:
     """Compute the scores of all local alignments.
 
     Args:
@@ -123,10 +123,10 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, lowest, own)
     arrays = (x, y, matrix, left[0], left[1], top[0], top[1], best, used, flags)
     kernel(arrays, sizes, work)
-    return Table(tile=tile, best=best, bits=used, left=left, top=top)
+    return ScoreTable(tile=tile, best=best, bits=used, left=left, top=top)
 
 
-def trace_path(pair: Pair, table: Table) -> Path:
+def trace_path(pair: Pair, table: ScoreTable) -> AlignmentPath:
     """Trace a best alignment through a table whose edges were kept, computing again the tiles that it crosses.
 
     Args:
@@ -153,13 +153,13 @@ def trace_path(pair: Pair, table: Table) -> Path:
             break
         a, row = (a - 1, t - 1) if row < 0 else (a, row)
         b, column = (b - 1, s - 1) if column < 0 else (b, column)
-    return Path(x=(here[0], end[0]), y=(here[1], end[1]), steps=np.concatenate(parts)[::-1])
+    return AlignmentPath(x=(here[0], end[0]), y=(here[1], end[1]), steps=np.concatenate(parts)[::-1])
 
 
 class _Visit:
     """Computes tiles again, from their kept edges, with directions."""
 
-    def __init__(self, pair: Pair, table: Table) -> None:
+    def __init__(self, pair: Pair, table: ScoreTable) -> None:
         self.pair, self.table = pair, table
         rows, columns = min(table.tile[0], len(pair.x)), min(table.tile[1], len(pair.y))
         self.way = np.empty(rows * columns, dtype=np.uint8)

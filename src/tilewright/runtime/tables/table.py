@@ -12,7 +12,7 @@ from tilewright.codegen.tables.cpu import emit_table, work_bytes
 from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
 from tilewright.programs.tables.table import Recurrence
-from tilewright.runtime.cpu import Function, functions
+from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate, check_memory
 
 Array = npt.NDArray[Any]
@@ -34,7 +34,7 @@ class Filled:
     folded: Any
 
 
-def kernel_of(plan: TablePlan) -> Function:
+def kernel_of(plan: TablePlan) -> CompiledFunction:
     """Compile the kernel of a plan, or find what an earlier call or run made of it.
 
     Raises:
@@ -45,7 +45,7 @@ def kernel_of(plan: TablePlan) -> Function:
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> Function:
+def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> CompiledFunction:
     return functions(emit_table(program, dtype, floating, kept))[0]
 
 

@@ -156,7 +156,7 @@ def _opened(answer: bytes) -> tuple[str, Any]:
     return (kind, value) if isinstance(kind, str) else (_DAMAGED, "")
 
 
-class Pool:
+class WorkerPool:
     """Some worker processes; see :func:`pool`."""
 
     def __init__(self, workers: Sequence[_Worker]) -> None:
@@ -190,7 +190,7 @@ class Pool:
 
     def call(self, function: Callable[..., Any], *arguments: Any, limit: float) -> Reply:  # noqa: ANN401
         """Call a function in the first worker, which keeps what the function keeps in its module."""
-        return Pool(self._workers[:1]).map(function, [arguments], limit)[0]
+        return WorkerPool(self._workers[:1]).map(function, [arguments], limit)[0]
 
     def close(self) -> None:
         """End every process."""
@@ -199,7 +199,7 @@ class Pool:
 
 
 @contextmanager
-def pool(count: int, memory: int | None = None) -> Iterator[Pool]:
+def pool(count: int, memory: int | None = None) -> Iterator[WorkerPool]:
     """Make a pool; its processes start when they are first needed and end with the block.
 
     Args:
@@ -210,7 +210,7 @@ def pool(count: int, memory: int | None = None) -> Iterator[Pool]:
         The pool.
     """
     folder = Path(tempfile.mkdtemp(prefix="tilewright-"))
-    workers = Pool([_Worker(folder=folder / str(number), memory=memory) for number in range(max(1, count))])
+    workers = WorkerPool([_Worker(folder=folder / str(number), memory=memory) for number in range(max(1, count))])
     try:
         yield workers
     finally:

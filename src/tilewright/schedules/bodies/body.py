@@ -39,7 +39,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class RowBlock:
     """Neighbouring rows of results that are computed together.
 
     Attributes:
@@ -82,14 +82,14 @@ class BoxCode:
         end_vectors: Whether the ends of the grid's rows are vectors, not single cells.
     """
 
-    block: Block
-    rest: Block
+    block: RowBlock
+    rest: RowBlock
     cached: int | None = None
     short: int = 1
     shuffled: int = 0
     end_vectors: bool = True
 
-    def of(self, rows: int) -> Block:
+    def of(self, rows: int) -> RowBlock:
         """How so many rows are written: those of :attr:`block`, or one."""
         return self.block if rows == self.block.rows else self.rest
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.weights import Column, Terms, columns
+from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
 from tilewright.schedules.bodies.body import Sum
 
 
@@ -50,7 +50,7 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class SumWork:
     """Vector operations of a sum for all results of a block.
 
     Attributes:
@@ -74,7 +74,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class SumForm:
     """A form of a weighted sum.
 
     Attributes:
@@ -83,7 +83,7 @@ class Candidate:
         pairs: Whether it is for pairs of results along axis 0, and for sums with columns of three weights.
     """
 
-    work: Callable[[Terms, Results, Sum], Work]
+    work: Callable[[Terms, Results, Sum], SumWork]
     rank: int = 1
     pairs: bool = False
 
@@ -94,7 +94,7 @@ class Candidate:
         return not self.pairs or (results.axis == 0 and results.planes > 1 and columns(terms) is not None)
 
 
-def work(terms: Terms, results: Results, form: Sum) -> Work:
+def work(terms: Terms, results: Results, form: Sum) -> SumWork:
     """Return what a sum takes in a form.
 
     Args:
@@ -122,11 +122,11 @@ def input_loads(reads: Iterable[Read], results: Results) -> int:
     return sum(len({(a + p, b + q) for a, b in some for p, q in results.places}) for some in groups.values())
 
 
-def _input_work(terms: Terms, results: Results, form: Sum) -> Work:
+def _input_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     return _by_input(terms, results, results.places, form.accumulators)
 
 
-def _by_input(terms: Terms, results: Results, places: Sequence[tuple[int, int]], sums: int) -> Work:
+def _by_input(terms: Terms, results: Results, places: Sequence[tuple[int, int]], sums: int) -> SumWork:
     """Inputs that several results read go to each of them; others with one weight are added up first.
 
     ``sums`` is how many every result starts anew; 0 where there is something to add to.
@@ -140,7 +140,7 @@ def _by_input(terms: Terms, results: Results, places: Sequence[tuple[int, int]],
     of = [place for place, _ in products]
     started = sum(min(sums, of.count(place)) for place in places)
     begun = len(set(of)) if sums else 0
-    return Work(
+    return SumWork(
         products=len(products),
         additions=len(alone) - len(set(alone)) + len(products) - begun,
         fused=len(products) - started,
@@ -155,7 +155,7 @@ def _loaded(weights: Iterable[float]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SumPart:
     """Reads that are added together: of one column, or all with the same weight.
 
     Attributes:
@@ -167,7 +167,7 @@ class Part:
     weights: tuple[float, ...]
 
 
-def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[Part]:
+def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[SumPart]:
     """Cut a weighted sum into parts of at most so many weights, of columns along an axis."""
     found: dict[object, list[Read]] = {}
 
@@ -184,18 +184,18 @@ def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[Part]:
         count = ceil_div(len(reads), most)
         for k in range(count):
             some = tuple(reads[len(reads) * k // count : len(reads) * (k + 1) // count])
-            yield Part(some, tuple(terms[read] for read in some))
+            yield SumPart(some, tuple(terms[read] for read in some))
     for weight, reads in alone.items():
-        yield Part(tuple(reads), (weight,))
+        yield SumPart(tuple(reads), (weight,))
 
 
-def _column_work(terms: Terms, results: Results, form: Sum) -> Work:
+def _column_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     cut = list(parts(terms, form.weights, results.axis))
     many, sums = results.count, min(form.accumulators, len(cut))
     products = sum(len(part.weights) for part in cut)
     added_first = sum(len(part.reads) - len(part.weights) for part in cut)
     loaded = _loaded(weight for part in cut for weight in part.weights)
-    return Work(
+    return SumWork(
         products=many * products,
         additions=many * (added_first + products - 1),
         fused=many * (products - sums),
@@ -204,7 +204,7 @@ def _column_work(terms: Terms, results: Results, form: Sum) -> Work:
     )
 
 
-def _winograd_work(terms: Terms, results: Results, form: Sum) -> Work:
+def _winograd_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     found = columns(terms)
     if found is None:
         raise ValueError("there is no column of three weights in this sum")
@@ -217,7 +217,7 @@ def _winograd_work(terms: Terms, results: Results, form: Sum) -> Work:
     rest = _by_input(found[1], results, results.places[: 2 * pairs], 0)
     left = _by_input(terms, results, results.places[2 * pairs :], 1)
     # b and c start sums, b + c and b - c two more, onto which the others go.
-    return Work(
+    return SumWork(
         products=pairs * products + rest.products + left.products,
         additions=pairs * (turned + products) + rest.additions + left.additions,
         fused=pairs * (products - 2) + rest.fused + left.fused,
@@ -237,7 +237,7 @@ class Near:
     """
 
     offset: int
-    columns: tuple[Column, ...]
+    columns: tuple[WeightColumn, ...]
     rest: tuple[tuple[Read, float], ...]
 
     @property
@@ -253,7 +253,7 @@ class Near:
         return (*products, *(weight for _, weight in self.rest))
 
 
-def nears(terms: Terms, found: Sequence[Column] = ()) -> tuple[Near, ...]:
+def nears(terms: Terms, found: Sequence[WeightColumn] = ()) -> tuple[Near, ...]:
     """Sort reads, and columns of others, by their offset along the rows."""
 
     def order(read: Read) -> tuple[object, ...]:
@@ -304,12 +304,12 @@ def _paired(items: tuple[tuple[Read, float], ...], alike: bool) -> tuple[Near, .
     return nears(rest, some)
 
 
-def _alike(terms: Terms, found: Sequence[Column]) -> tuple[Column, ...]:
+def _alike(terms: Terms, found: Sequence[WeightColumn]) -> tuple[WeightColumn, ...]:
     """The columns that are some at every other offset, too, where all three of their reads are."""
     offsets = {read.offset[-1] for read in terms}
     whole = {column.reads for column in found}
 
-    def kept(column: Column) -> bool:
+    def kept(column: WeightColumn) -> bool:
         moved = (tuple(_along(read, offset) for read in column.reads) for offset in offsets)
         return all(reads in whole or not set(reads) <= terms.keys() for reads in moved)
 
@@ -321,7 +321,7 @@ def _along(read: Read, offset: int) -> Read:
     return Read(read.field, read.level, (*read.offset[:-1], offset))
 
 
-def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> Work:
+def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     products = turned = 0
     for near in paired(terms, alike=form.alike):
         products += 4 * len(near.columns) * results.lines + len(near.rest) * results.count
@@ -334,7 +334,7 @@ def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> Work:
             }
         )
     joined = 2 * results.count if turned else 0
-    return Work(
+    return SumWork(
         products=products,
         additions=products + turned + joined,
         fused=products,
@@ -343,9 +343,9 @@ def _paired_loop_work(terms: Terms, results: Results, form: Sum) -> Work:
     )
 
 
-def _loop_work(terms: Terms, results: Results, form: Sum) -> Work:
+def _loop_work(terms: Terms, results: Results, form: Sum) -> SumWork:
     products = len(terms) * results.count
-    return Work(
+    return SumWork(
         products=products,
         additions=products + results.count * (form.accumulators - 1),
         fused=products,
@@ -354,10 +354,10 @@ def _loop_work(terms: Terms, results: Results, form: Sum) -> Work:
     )
 
 
-CANDIDATES: Mapping[str, Candidate] = {
-    "inputs": Candidate(work=_input_work),
-    "columns": Candidate(work=_column_work, rank=2),
-    "winograd": Candidate(work=_winograd_work, rank=2, pairs=True),
-    "loop": Candidate(work=_loop_work, rank=2),
+CANDIDATES: Mapping[str, SumForm] = {
+    "inputs": SumForm(work=_input_work),
+    "columns": SumForm(work=_column_work, rank=2),
+    "winograd": SumForm(work=_winograd_work, rank=2, pairs=True),
+    "loop": SumForm(work=_loop_work, rank=2),
 }
 """By form."""

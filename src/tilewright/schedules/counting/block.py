@@ -10,7 +10,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK
 from tilewright.schedules.counting import words
 from tilewright.schedules.pieces import Box, volume
-from tilewright.schedules.tree.affine import Combined, Expr, Operator, extent_of, names_in, value
+from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, extent_of, names_in, value
 from tilewright.schedules.tree.nodes import (
     Compute,
     CopyIn,
@@ -68,7 +68,7 @@ def block_of(problem: Problem, tree: Node) -> BlockCounts:
 def _cut_in_time(tree: Node) -> bool:
     """Whether the first or the last step may cut tiles."""
     ends = (each.high for each in nodes(tree) if isinstance(each, Loop))
-    return any(isinstance(end, Combined) and end.operator is Operator.MIN for end in ends)
+    return any(isinstance(end, Combined) and end.operator is AffineOperator.MIN for end in ends)
 
 
 def _sweep(problem: Problem) -> BlockCounts:

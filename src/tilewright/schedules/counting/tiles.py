@@ -13,8 +13,8 @@ from typing import TypeVar
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.counting.fronts import Profile, overlapping, profile_of
 from tilewright.schedules.pieces import Box, volume
-from tilewright.schedules.tree.affine import Combined, Expr, Operator
-from tilewright.schedules.tree.forms import Ambiguous, Class, Form, Later, Names, Scope, number
+from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr
+from tilewright.schedules.tree.forms import Ambiguous, Class, Form, FormScope, Later, Names, number
 from tilewright.schedules.tree.nodes import (
     Compute,
     Guard,
@@ -98,7 +98,7 @@ class Tiles:
 
 
 @dataclass(slots=True)
-class Run:
+class CountedRun:
     """What a tree runs.
 
     Attributes:
@@ -118,7 +118,7 @@ class Counter:
     def __init__(self, shape: tuple[int, ...], reach: tuple[Reach, ...]) -> None:
         self.shape = shape
         self.reach = reach
-        self.scope = Scope()
+        self.scope = FormScope()
 
     def each(self, low: Form, count: int, step: int, visit: Callable[[Form], Found]) -> Iterator[tuple[Class, Found]]:
         """Yield classes of ``count`` numbers from ``low`` on, with what a visit of each says."""
@@ -140,7 +140,7 @@ class Counter:
 
     # Wavefronts.
 
-    def run(self, node: Node, names: Names) -> Run:  # noqa: PLR0911
+    def run(self, node: Node, names: Names) -> CountedRun:  # noqa: PLR0911
         """Count what a node above tiles runs."""
         match node:
             case Mark(_, child):
@@ -155,12 +155,12 @@ class Counter:
                 return _after([(piece.size, found) for piece, found in visits])
             case Parallel(ranges, child):
                 work = self._parallel(ranges, child, names)
-                return Run(wavefronts=int(work.tiles > 0), widest=work.tiles, work=work)
+                return CountedRun(wavefronts=int(work.tiles > 0), widest=work.tiles, work=work)
             case Wavefronts():
                 return self._by_sums(node, names)
             case Compute():
                 work = self._block(node, names)
-                return Run(wavefronts=work.tiles, widest=work.tiles, work=work)
+                return CountedRun(wavefronts=work.tiles, widest=work.tiles, work=work)
             case _:
                 raise ValueError(f"nothing is counted of a {type(node).__name__} above tiles")
 
@@ -197,7 +197,7 @@ class Counter:
             total.add(found, piece.size)
         return total
 
-    def _by_sums(self, node: Wavefronts, names: Names) -> Run:
+    def _by_sums(self, node: Wavefronts, names: Names) -> CountedRun:
         """Tiles of equal sums run at once: their boxes of numbers are spread over the sums."""
         if node.bands is None:
             profile, work = self._band(node, names)
@@ -212,7 +212,7 @@ class Counter:
                 work.add(tiles, piece.size)
                 bands.append((piece.size, profile))
         wavefronts, widest = overlapping(bands, lag)
-        return Run(wavefronts=wavefronts, widest=widest, work=work)
+        return CountedRun(wavefronts=wavefronts, widest=widest, work=work)
 
     def _band(self, node: Wavefronts, names: Names) -> tuple[Profile, Tiles]:
         total, used = Tiles(), []
@@ -304,8 +304,8 @@ class Counter:
 
     def _rows_of(self, loop: Loop, names: Names) -> _Cells:
         """The rows of a loop, which the first or the last step may cut: there the limit is what decides a bound."""
-        low, early = self._end(loop.low, Operator.MAX, names)
-        high, late = self._end(loop.high, Operator.MIN, names)
+        low, early = self._end(loop.low, AffineOperator.MAX, names)
+        high, late = self._end(loop.high, AffineOperator.MIN, names)
         count = -(-self.scope.constant(high.plus(low, -1)) // loop.step)
         total = _Cells(some=False, full=not (early or late))
         return self._joined((low, count, loop.step), lambda at: self.rows(loop.child, {**names, loop.name: at}), total)
@@ -332,12 +332,12 @@ class Counter:
             total = total.beside(found)
         return total
 
-    def _end(self, end: Expr, cut: Operator, names: Names) -> tuple[Form, bool]:
+    def _end(self, end: Expr, cut: AffineOperator, names: Names) -> tuple[Form, bool]:
         """A bound of a loop, and whether a limit decides it: the second operand of ``most`` or ``least``."""
         if not (isinstance(end, Combined) and end.operator is cut):
             return self.scope.value(end, names), False
         own, limit = self.scope.value(end.first, names), self.scope.value(end.second, names)
-        inside = own.plus(limit, -1) if cut is Operator.MAX else limit.plus(own, -1)
+        inside = own.plus(limit, -1) if cut is AffineOperator.MAX else limit.plus(own, -1)
         return (own, False) if self.scope.holds(inside) else (limit, True)
 
     def _row(self, cells: Compute, names: Names) -> _Cells:
@@ -348,7 +348,7 @@ class Counter:
         some: list[Form] = []
         full: list[list[Form]] = []
         for (low, high), extent, (before, after) in zip(cells.box, self.shape, reach, strict=True):
-            lows, highs = self._ends(low, Operator.MAX, names), self._ends(high, Operator.MIN, names)
+            lows, highs = self._ends(low, AffineOperator.MAX, names), self._ends(high, AffineOperator.MIN, names)
             some += [b.plus(a, -1).plus(number(-1)) for a in lows for b in highs]
             some += [number(extent - 1).plus(a, -1) for a in lows]
             some += [b.plus(number(-1)) for b in highs]
@@ -406,15 +406,15 @@ class Counter:
         length = high.plus(low, -1)
         return self.scope.constant(length) if self.scope.holds(length) else 0
 
-    def _ends(self, end: Expr, operator: Operator, names: Names) -> list[Form]:
+    def _ends(self, end: Expr, operator: AffineOperator, names: Names) -> list[Form]:
         """What a bound is the most, or the least, of."""
         if isinstance(end, Combined) and end.operator is operator:
             return [*self._ends(end.first, operator, names), *self._ends(end.second, operator, names)]
         return [self.scope.value(end, names)]
 
 
-def _after(runs: list[tuple[int, Run]]) -> Run:
-    total = Run()
+def _after(runs: list[tuple[int, CountedRun]]) -> CountedRun:
+    total = CountedRun()
     for times, each in runs:
         total.wavefronts += times * each.wavefronts
         total.widest = max(total.widest, each.widest)

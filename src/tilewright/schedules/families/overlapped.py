@@ -20,7 +20,7 @@ from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.legality import Legal, Verdict, untileable, without_own_memory
 from tilewright.schedules.pieces import Box
-from tilewright.schedules.streaming.levels import Growth, of_problem
+from tilewright.schedules.streaming.levels import LevelGrowth, of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, ceiling, extent_of, least, most
@@ -62,8 +62,8 @@ class Ghosts:
 
     bands: "Bands[int]"
     space: tuple[int, ...]
-    below: tuple[Growth, ...]
-    above: tuple[Growth, ...]
+    below: tuple[LevelGrowth, ...]
+    above: tuple[LevelGrowth, ...]
     stage_of: tuple[int, ...]
 
     def grown(

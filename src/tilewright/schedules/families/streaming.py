@@ -19,7 +19,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import shares_products
 from tilewright.schedules.legality import Legal, Verdict, Violation, untileable, without_own_memory
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.streaming.levels import Pipeline as Levels
+from tilewright.schedules.streaming.levels import LevelPipeline as Levels
 from tilewright.schedules.streaming.levels import line_cells, of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits

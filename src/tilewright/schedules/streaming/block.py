@@ -24,7 +24,7 @@ from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.streaming.levels import Growth, Pipeline, of_problem
+from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline, of_problem
 from tilewright.schedules.streaming.rims import Rims, rims
 from tilewright.schedules.tiling import Tiling
 
@@ -86,7 +86,7 @@ class BlockGrowth:
     """
 
     program: Program
-    pipeline: Pipeline
+    pipeline: LevelPipeline
     halo_base: tuple[int, ...]
     halo_rate: tuple[int, ...]
     lag_base: int
@@ -154,7 +154,7 @@ def footing(problem: Problem) -> BlockGrowth:
     )
 
 
-def of_block(problem: Problem) -> Pipeline:
+def of_block(problem: Problem) -> LevelPipeline:
     """Return the pipeline of a problem in a thread block."""
     return of_problem(problem, PAUSE)
 
@@ -405,12 +405,12 @@ def loaded(problem: Problem, time: int, space: tuple[int, ...]) -> tuple[int, ..
     return tuple(size + a + b for size, a, b in zip(space, low, high, strict=True))
 
 
-def halo(pipeline: Pipeline, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def halo(pipeline: LevelPipeline, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the cells that a tile of some levels loads below and above its own, per axis."""
     pairs = zip(pipeline.history, pipeline.stage_of, strict=True)
     ages = [(levels + age, stage) for versions, stage in pairs for age in range(versions)]
 
-    def most(sides: tuple[Growth, ...]) -> tuple[int, ...]:
+    def most(sides: tuple[LevelGrowth, ...]) -> tuple[int, ...]:
         return tuple(max(side.at(left, stage) for left, stage in ages) for side in sides)
 
     return most(pipeline.below), most(pipeline.above)

@@ -20,7 +20,7 @@ from tilewright.schedules.tree.affine import Integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+class LevelGrowth:
     """Distances that grow by a period per step and start with an offset per stage.
 
     Attributes:
@@ -37,7 +37,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class LevelPipeline:
     """The pipeline of a program and its boundaries; tile sizes do not matter.
 
     Attributes:
@@ -56,10 +56,10 @@ class Pipeline:
     stage_of: tuple[int, ...]
     history: tuple[int, ...]
     versions: tuple[int, ...]
-    lag: Growth
+    lag: LevelGrowth
     keep: tuple[int, ...]
-    below: tuple[Growth, ...]
-    above: tuple[Growth, ...]
+    below: tuple[LevelGrowth, ...]
+    above: tuple[LevelGrowth, ...]
     ghosts: tuple[tuple[tuple[int, int], ...], ...]
 
 
@@ -77,7 +77,7 @@ class _Edge:
 @functools.lru_cache(maxsize=256)
 def of_program(
     program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...], pause: int = 0
-) -> Pipeline:
+) -> LevelPipeline:
     """Return the pipeline of a program under boundaries (``Problem.boundaries``).
 
     Args:
@@ -107,7 +107,7 @@ def of_program(
         for axis in range(rank)
     ]
     most = [max([1, *(e.steps for e in edges if e.field == f)]) for f in range(len(program.fields))]
-    return Pipeline(
+    return LevelPipeline(
         stages=stages,
         stage_of=stage_of,
         history=tuple(program.history(field) for field in program.fields),
@@ -120,7 +120,7 @@ def of_program(
     )
 
 
-def of_problem(problem: Problem, pause: int = 0) -> Pipeline:
+def of_problem(problem: Problem, pause: int = 0) -> LevelPipeline:
     """Return the pipeline of a problem; see :func:`of_program`."""
     return of_program(problem.program, problem.boundaries, pause)
 
@@ -174,7 +174,7 @@ def _ghosts(
     return tuple(result)
 
 
-def _solve(stages: int, rules: list[tuple[int, int, int, int]]) -> Growth:
+def _solve(stages: int, rules: list[tuple[int, int, int, int]]) -> LevelGrowth:
     """Return the smallest period, then the smallest offsets, with ``x[b] + steps * period >= x[a] + w`` for every rule.
 
     Args:
@@ -189,5 +189,5 @@ def _solve(stages: int, rules: list[tuple[int, int, int, int]]) -> Growth:
             for a, b, steps, w in rules:
                 offsets[b] = max(offsets[b], offsets[a] + w - steps * period)
             if offsets == before:
-                return Growth(period=period, offsets=tuple(offsets))
+                return LevelGrowth(period=period, offsets=tuple(offsets))
         period += 1

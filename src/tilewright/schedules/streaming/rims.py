@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.weights import box_sum
-from tilewright.schedules.streaming.levels import Pipeline
+from tilewright.schedules.streaming.levels import LevelPipeline
 
 Cell = tuple[int, ...]
 """Indices along the axes that threads share."""
@@ -90,13 +90,13 @@ def split(cell: Cell, cells: Cell) -> tuple[Cell, Cell]:
     return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
 
 
-def age_of(pipeline: Pipeline, consumer: int, producer: int, level: int, offset: int) -> int:
+def age_of(pipeline: LevelPipeline, consumer: int, producer: int, level: int, offset: int) -> int:
     """Advances since a row was computed that a stage reads, ``offset`` rows beside its own and of a version's level."""
     return pipeline.lag.at(1 - level, consumer) - pipeline.lag.offsets[producer] - offset
 
 
 @functools.lru_cache(maxsize=1024)
-def rims(program: Program, pipeline: Pipeline, cells: Cell) -> Rims:
+def rims(program: Program, pipeline: LevelPipeline, cells: Cell) -> Rims:
     """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline."""
     fields = program.fields
     boxes = tuple(itertools.product(*map(range, cells)))

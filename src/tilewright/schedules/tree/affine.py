@@ -22,7 +22,7 @@ from typing import TypeVar, overload
 from tilewright.base.intmath import ceil_div
 
 
-class Operator(Enum):
+class AffineOperator(Enum):
     """What two operands are combined by."""
 
     ADD = "+"
@@ -51,7 +51,7 @@ class _Arithmetic:
         other = expression(other)
         if isinstance(other, Whole):
             return _sum(expression(self), Whole(-other.value))
-        return Combined(Operator.SUB, expression(self), other)
+        return Combined(AffineOperator.SUB, expression(self), other)
 
     def __rsub__(self, other: int) -> "Expr":
         return Whole(other) - expression(self)
@@ -64,13 +64,13 @@ class _Arithmetic:
 
     def __floordiv__(self, other: "Expr | int") -> "Expr":
         other = expression(other)
-        return expression(self) if other == Whole(1) else _combined(Operator.DIV, expression(self), other)
+        return expression(self) if other == Whole(1) else _combined(AffineOperator.DIV, expression(self), other)
 
     def __neg__(self) -> "Expr":
         return 0 - expression(self)
 
     def __mod__(self, other: "Expr | int") -> "Expr":
-        return _combined(Operator.MOD, expression(self), expression(other))
+        return _combined(AffineOperator.MOD, expression(self), expression(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Name(_Arithmetic):
 class Combined(_Arithmetic):
     """Two operands under an operator."""
 
-    operator: Operator
+    operator: AffineOperator
     first: "Expr"
     second: "Expr"
 
@@ -118,7 +118,7 @@ def floor_div(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return ``a / b`` rounded down, whatever the sign of ``a``."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
-    return _combined(Operator.FLOOR_DIV, expression(a), expression(b))
+    return _combined(AffineOperator.FLOOR_DIV, expression(a), expression(b))
 
 
 @overload
@@ -129,7 +129,9 @@ def ceiling(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return ``a / b`` rounded up."""
     if isinstance(a, int) and isinstance(b, int):
         return ceil_div(a, b)
-    return expression(a) if expression(b) == Whole(1) else _combined(Operator.CEIL_DIV, expression(a), expression(b))
+    return (
+        expression(a) if expression(b) == Whole(1) else _combined(AffineOperator.CEIL_DIV, expression(a), expression(b))
+    )
 
 
 @overload
@@ -140,7 +142,7 @@ def least(a: Expr, b: Expr | int) -> Expr: ...
 def least(a: int, b: Expr) -> Expr: ...
 def least(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return the smaller of two numbers."""
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(Operator.MIN, a, b)
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(AffineOperator.MIN, a, b)
 
 
 @overload
@@ -151,15 +153,15 @@ def most(a: Expr, b: Expr | int) -> Expr: ...
 def most(a: int, b: Expr) -> Expr: ...
 def most(a: Expr | int, b: Expr | int) -> Expr | int:
     """Return the larger of two numbers."""
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(Operator.MAX, a, b)
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _choice(AffineOperator.MAX, a, b)
 
 
-def _choice(operator: Operator, a: Expr | int, b: Expr | int) -> Expr:
+def _choice(operator: AffineOperator, a: Expr | int, b: Expr | int) -> Expr:
     a, b = expression(a), expression(b)
     return a if a == b else _combined(operator, a, b)
 
 
-def _combined(operator: Operator, a: Expr, b: Expr) -> Expr:
+def _combined(operator: AffineOperator, a: Expr, b: Expr) -> Expr:
     """Two operands under an operator; of two numbers, the number."""
     if isinstance(a, Whole) and isinstance(b, Whole):
         return Whole(_COMPUTE[operator](a.value, b.value))
@@ -179,13 +181,13 @@ def _sum(a: Expr, b: Expr) -> Expr:
     if b == Whole(0):
         return a
     if isinstance(a, Combined) and isinstance(a.second, Whole) and isinstance(b, Whole):
-        if a.operator is Operator.ADD:
+        if a.operator is AffineOperator.ADD:
             return _sum(a.first, Whole(a.second.value + b.value))
-        if a.operator is Operator.SUB:
+        if a.operator is AffineOperator.SUB:
             return _sum(a.first, Whole(b.value - a.second.value))
     if isinstance(b, Whole) and b.value < 0:
-        return Combined(Operator.SUB, a, Whole(-b.value))
-    return Combined(Operator.ADD, a, b)
+        return Combined(AffineOperator.SUB, a, Whole(-b.value))
+    return Combined(AffineOperator.ADD, a, b)
 
 
 def _product(a: Expr, b: Expr) -> Expr:
@@ -195,7 +197,7 @@ def _product(a: Expr, b: Expr) -> Expr:
         return Whole(a.value * b.value)
     if b in (Whole(0), Whole(1)):
         return a if b == Whole(1) else b
-    return Combined(Operator.MUL, a, b)
+    return Combined(AffineOperator.MUL, a, b)
 
 
 def _nonnegative(a: int) -> int:
@@ -204,16 +206,16 @@ def _nonnegative(a: int) -> int:
     return a
 
 
-_COMPUTE: Mapping[Operator, Callable[[int, int], int]] = {
-    Operator.ADD: lambda a, b: a + b,
-    Operator.SUB: lambda a, b: a - b,
-    Operator.MUL: lambda a, b: a * b,
-    Operator.DIV: lambda a, b: _nonnegative(a) // b,
-    Operator.MOD: lambda a, b: _nonnegative(a) % b,
-    Operator.FLOOR_DIV: lambda a, b: a // b,
-    Operator.CEIL_DIV: ceil_div,
-    Operator.MIN: min,
-    Operator.MAX: max,
+_COMPUTE: Mapping[AffineOperator, Callable[[int, int], int]] = {
+    AffineOperator.ADD: lambda a, b: a + b,
+    AffineOperator.SUB: lambda a, b: a - b,
+    AffineOperator.MUL: lambda a, b: a * b,
+    AffineOperator.DIV: lambda a, b: _nonnegative(a) // b,
+    AffineOperator.MOD: lambda a, b: _nonnegative(a) % b,
+    AffineOperator.FLOOR_DIV: lambda a, b: a // b,
+    AffineOperator.CEIL_DIV: ceil_div,
+    AffineOperator.MIN: min,
+    AffineOperator.MAX: max,
 }
 
 

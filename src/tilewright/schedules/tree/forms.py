@@ -20,10 +20,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tilewright.base.intmath import ceil_div
-from tilewright.schedules.tree.affine import Combined, Expr, Operator, Whole
+from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Whole
 
 
-class Kind(IntEnum):
+class AtomKind(IntEnum):
     """What of a variable a term is a multiple of."""
 
     ITSELF = 0
@@ -42,7 +42,7 @@ class Atom(NamedTuple):
     """
 
     depth: int
-    kind: Kind = Kind.ITSELF
+    kind: AtomKind = AtomKind.ITSELF
     factor: int = 1
     divisor: int = 1
 
@@ -73,10 +73,10 @@ class Class:
     def bounds(self, atom: Atom) -> tuple[int, int]:
         """The least and the largest value of an atom, or less and more."""
         k, c = atom.factor, atom.divisor
-        if atom.kind is Kind.ITSELF:
+        if atom.kind is AtomKind.ITSELF:
             return self.low, self.high
         first, last = k * self.low // c, k * self.high // c
-        if atom.kind is Kind.STAIRS:
+        if atom.kind is AtomKind.STAIRS:
             return first, last
         low, high = self.residues if self.stairs == (k, c) else (0, c - 1)
         if first == last:
@@ -90,14 +90,14 @@ class Class:
             ValueError: If that cuts nothing.
         """
         k, c = atom.factor, atom.divisor
-        if atom.kind is Kind.RESIDUE and self.stairs in ((1, 1), (k, c)):
+        if atom.kind is AtomKind.RESIDUE and self.stairs in ((1, 1), (k, c)):
             first, last = self.residues if self.stairs == (k, c) else (0, c - 1)
             ends = [first, *at, last + 1]
             parts = [replace(self, stairs=(k, c), residues=(a, b - 1)) for a, b in itertools.pairwise(ends)]
         else:
-            if atom.kind is Kind.RESIDUE:
+            if atom.kind is AtomKind.RESIDUE:
                 at = ((self.low + self.high + 1) // 2,)
-            elif atom.kind is Kind.STAIRS:
+            elif atom.kind is AtomKind.STAIRS:
                 at = tuple(ceil_div(c * value, k) for value in at)
             ends = [self.low, *at, self.high + 1]
             parts = [replace(self, low=a, high=b - 1) for a, b in itertools.pairwise(ends) if a < b]
@@ -178,7 +178,7 @@ class Later:
     names: "Names"
     known: Form | None = None
 
-    def form(self, scope: "Scope") -> Form:
+    def form(self, scope: "FormScope") -> Form:
         """What the name stands for."""
         if self.known is None:
             self.known = scope.value(self.expression, self.names)
@@ -189,7 +189,7 @@ Names = Mapping[str, Form | Later]
 """What names stand for."""
 
 
-class Scope:
+class FormScope:
     """The variables that there are, from the outermost to the innermost, and what is known of forms over them."""
 
     def __init__(self) -> None:
@@ -270,14 +270,14 @@ class Scope:
         if low == high:
             return whole.plus(number(low)), rest.plus(number(-low * divisor))
         ((atom, factor), *others) = rest.terms.items()
-        if others or atom.kind is not Kind.ITSELF or factor < 0:
+        if others or atom.kind is not AtomKind.ITSELF or factor < 0:
             raise self.cut(rest.plus(number(-divisor * high)))
-        residue = Atom(atom.depth, Kind.RESIDUE, factor, divisor)
+        residue = Atom(atom.depth, AtomKind.RESIDUE, factor, divisor)
         first, last = self.classes[atom.depth].bounds(residue)
         low, high = (first + rest.constant) // divisor, (last + rest.constant) // divisor
         if low != high:
             raise Ambiguous(residue, (divisor - rest.constant,))
-        stairs = Atom(atom.depth, Kind.STAIRS, factor, divisor)
+        stairs = Atom(atom.depth, AtomKind.STAIRS, factor, divisor)
         return whole.plus(Form(low, {stairs: 1})), Form(rest.constant - low * divisor, {residue: 1})
 
     def value(self, expression: Expr, names: "Names") -> Form:
@@ -298,22 +298,22 @@ class Scope:
         found = names[expression.name]
         return found if isinstance(found, Form) else found.form(self)
 
-    def _combined(self, operator: Operator, a: Form, b: Form) -> Form:
-        if operator is Operator.ADD:
+    def _combined(self, operator: AffineOperator, a: Form, b: Form) -> Form:
+        if operator is AffineOperator.ADD:
             return a.plus(b)
-        if operator is Operator.SUB:
+        if operator is AffineOperator.SUB:
             return a.plus(b, -1)
-        if operator is Operator.MUL:
+        if operator is AffineOperator.MUL:
             return b.times(self.constant(a)) if b.terms else a.times(b.constant)
-        if operator is Operator.MIN:
+        if operator is AffineOperator.MIN:
             return a if self.holds(b.plus(a, -1)) else b
-        if operator is Operator.MAX:
+        if operator is AffineOperator.MAX:
             return a if self.holds(a.plus(b, -1)) else b
         divisor = self.constant(b)
-        if operator is Operator.CEIL_DIV:
+        if operator is AffineOperator.CEIL_DIV:
             a = a.plus(number(divisor - 1))
         floor, remainder = self.divided(a, divisor)
-        return remainder if operator is Operator.MOD else floor
+        return remainder if operator is AffineOperator.MOD else floor
 
 
 _FEW = 64

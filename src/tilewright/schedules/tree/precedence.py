@@ -18,8 +18,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.schedules.tree.affine import Combined, Expr, Name, Operator, Whole, extent_of
-from tilewright.schedules.tree.forms import Ambiguous, Atom, Class, Form, Later, Names, Scope, number
+from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole, extent_of
+from tilewright.schedules.tree.forms import Ambiguous, Atom, Class, Form, FormScope, Later, Names, number
 from tilewright.schedules.tree.nodes import (
     Compute,
     Guard,
@@ -56,7 +56,7 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class TreeSizes:
     """What a tree runs over.
 
     Attributes:
@@ -75,7 +75,7 @@ class Sizes:
         return {"steps": number(self.steps), **cells}
 
 
-def breaks(tree: Node, distance: Distance, sizes: Sizes) -> bool:
+def breaks(tree: Node, distance: Distance, sizes: TreeSizes) -> bool:
     """Whether the order of a tree, whose tiles compute in the grid's memory, breaks a dependence.
 
     Args:
@@ -138,7 +138,7 @@ def _divisors(tree: Node) -> Mapping[str, int]:
     return {
         part.first.name: part.second.value
         for part in found
-        if part.operator in {Operator.DIV, Operator.MOD}
+        if part.operator in {AffineOperator.DIV, AffineOperator.MOD}
         and isinstance(part.first, Name)
         and isinstance(part.second, Whole)
     }
@@ -189,12 +189,12 @@ class _Variables:
     def _rest(self, name: str) -> int | None:
         return self._add(0, self.divisors[name] - 1) if name in self.divisors else None
 
-    def later(self, scope: Scope, name: str) -> Form:
+    def later(self, scope: FormScope, name: str) -> Form:
         """How often the later one's loop of a name has gone round before."""
         whole, rest = self.own[name]
         return self._joined(scope, name, self.form(scope, whole), rest)
 
-    def earlier(self, scope: Scope, name: str) -> Form:
+    def earlier(self, scope: FormScope, name: str) -> Form:
         """The same of the earlier one."""
         if name in self.alike:
             return self.later(scope, name)
@@ -204,11 +204,11 @@ class _Variables:
         moved = self.form(scope, self.own[name][0]).plus(self.form(scope, self.apart[name]))
         return self._joined(scope, name, moved, self.rests[name])
 
-    def _joined(self, scope: Scope, name: str, whole: Form, rest: int | None) -> Form:
+    def _joined(self, scope: FormScope, name: str, whole: Form, rest: int | None) -> Form:
         return whole if rest is None else whole.times(self.divisors[name]).plus(self.form(scope, rest))
 
     @staticmethod
-    def form(scope: Scope, depth: int) -> Form:
+    def form(scope: FormScope, depth: int) -> Form:
         """A variable."""
         only = scope.classes[depth]
         return number(only.low) if only.low == only.high else Form(0, {Atom(depth): 1})
@@ -233,7 +233,7 @@ class _Pair:
     """Two computations, one of which must come before the other."""
 
     def __init__(
-        self, later: _Way, earlier: _Way, distance: Distance, sizes: Sizes, divisors: Mapping[str, int]
+        self, later: _Way, earlier: _Way, distance: Distance, sizes: TreeSizes, divisors: Mapping[str, int]
     ) -> None:
         self.later, self.earlier, self.distance, self.sizes = later, earlier, distance, sizes
         self.divisors = divisors
@@ -261,7 +261,7 @@ class _Pair:
         variables = _Variables(self, frozenset(alike))
         origins: list[Form] = []  # what cells are counted from, the same in every box
 
-        def conditions(scope: Scope) -> Iterator[Condition]:
+        def conditions(scope: FormScope) -> Iterator[Condition]:
             later = self._side(scope, self.later, lambda name: variables.later(scope, name))
             earlier = self._side(scope, self.earlier, lambda name: variables.earlier(scope, name))
             yield from self._wrong(scope, order, later, earlier)
@@ -280,7 +280,7 @@ class _Pair:
 
         return solution(variables.ranges, conditions) is not None
 
-    def _side(self, scope: Scope, way: _Way, count: Callable[[str], Form]) -> _Side:
+    def _side(self, scope: FormScope, way: _Way, count: Callable[[str], Form]) -> _Side:
         """Follow the way to a computation."""
         side = _Side(self.sizes.names())
         for node in way.nodes:
@@ -290,7 +290,7 @@ class _Pair:
                     side.names[name] = Later(value, names)
                 case Loop():
                     times, first = count(node.name), node.low
-                    while isinstance(first, Combined) and first.operator is Operator.MAX:
+                    while isinstance(first, Combined) and first.operator is AffineOperator.MAX:
                         first = first.first
                     at = times.times(node.step).plus(scope.value(first, names))
                     side.names[node.name] = at
@@ -306,7 +306,7 @@ class _Pair:
                     side.conditions += _between(scope, (node.low, node.high), at, names)
         return side
 
-    def _wrong(self, scope: Scope, order: _Order, later: _Side, earlier: _Side) -> Iterator[Condition]:
+    def _wrong(self, scope: FormScope, order: _Order, later: _Side, earlier: _Side) -> Iterator[Condition]:
         """That the two are in the wrong order."""
         if order.node == len(self.shared):
             return
@@ -326,7 +326,7 @@ class _Pair:
         if isinstance(node, Wavefronts):
             yield _known(ahead, ahead.times(-1))
 
-    def _times(self, scope: Scope, later: _Side, earlier: _Side) -> Iterator[Condition]:
+    def _times(self, scope: FormScope, later: _Side, earlier: _Side) -> Iterator[Condition]:
         """That their logical times are so far apart, and the later one's stage."""
         stages = self.sizes.stages
 
@@ -345,7 +345,7 @@ class _Pair:
         yield apart
         yield stage
 
-    def _inside(self, scope: Scope, leaf: Compute, cells: Sequence[Form], names: Names) -> Iterator[Condition]:
+    def _inside(self, scope: FormScope, leaf: Compute, cells: Sequence[Form], names: Names) -> Iterator[Condition]:
         """That a cell is one of a box, and of the grid."""
         for extent, ends, cell in zip(self.sizes.shape, leaf.box, cells, strict=True):
             yield _known(cell, number(extent - 1).plus(cell, -1))
@@ -356,12 +356,12 @@ def _known(*forms: Form) -> Condition:
     return lambda: forms
 
 
-def _between(scope: Scope, ends: tuple[Expr, Expr], at: Form, names: Names) -> list[Condition]:
+def _between(scope: FormScope, ends: tuple[Expr, Expr], at: Form, names: Names) -> list[Condition]:
     """That a number is not less than a low end, and less than a high one."""
     low, high = ends
     return [
-        lambda: [each.below(at) for each in limits(scope, low, Operator.MAX, names)],
-        lambda: [each.above(at) for each in limits(scope, high, Operator.MIN, names)],
+        lambda: [each.below(at) for each in limits(scope, low, AffineOperator.MAX, names)],
+        lambda: [each.above(at) for each in limits(scope, high, AffineOperator.MIN, names)],
     ]
 
 
@@ -392,7 +392,7 @@ class Limit:
         return self.form.plus(at, -self.divisor).plus(number(-self.divisor))
 
 
-def near(scope: Scope, place: Expr, names: Names) -> Form:
+def near(scope: FormScope, place: Expr, names: Names) -> Form:
     """Return what of an expression is a form whatever its variables are; the rest is left out."""
     try:
         return scope.value(place, names)
@@ -401,12 +401,14 @@ def near(scope: Scope, place: Expr, names: Names) -> Form:
     match place:
         case Name(name) if isinstance(found := names[name], Later):
             return near(scope, found.expression, found.names)
-        case Combined(Operator.ADD | Operator.SUB as operator, first, second):
-            return near(scope, first, names).plus(near(scope, second, names), 1 if operator is Operator.ADD else -1)
+        case Combined(AffineOperator.ADD | AffineOperator.SUB as operator, first, second):
+            return near(scope, first, names).plus(
+                near(scope, second, names), 1 if operator is AffineOperator.ADD else -1
+            )
     return number(0)
 
 
-def limits(scope: Scope, end: Expr, operator: Operator, names: Names) -> list[Limit]:  # noqa: PLR0911
+def limits(scope: FormScope, end: Expr, operator: AffineOperator, names: Names) -> list[Limit]:  # noqa: PLR0911
     """Return what an expression is the most, or the least, of; sums of these are taken apart, so that none is decided.
 
     Args:
@@ -418,31 +420,31 @@ def limits(scope: Scope, end: Expr, operator: Operator, names: Names) -> list[Li
     Raises:
         Ambiguous: If a part of it is no form.
     """
-    dual = Operator.MIN if operator is Operator.MAX else Operator.MAX
+    dual = AffineOperator.MIN if operator is AffineOperator.MAX else AffineOperator.MAX
     match end:
         case Name(name) if isinstance(found := names[name], Later):
             return limits(scope, found.expression, operator, found.names)
         case Combined(own, first, second) if own is operator:
             return [*limits(scope, first, operator, names), *limits(scope, second, operator, names)]
-        case Combined(Operator.ADD, first, second):
+        case Combined(AffineOperator.ADD, first, second):
             sums = [
                 a.plus(b) for a in limits(scope, first, operator, names) for b in limits(scope, second, operator, names)
             ]
-        case Combined(Operator.SUB, first, second):
+        case Combined(AffineOperator.SUB, first, second):
             sums = [
                 a.plus(b.negative())
                 for a in limits(scope, first, operator, names)
                 for b in limits(scope, second, dual, names)
             ]
-        case Combined(Operator.MUL, first, second):
+        case Combined(AffineOperator.MUL, first, second):
             if isinstance(second, Whole):
                 first, second = second, first
             factor = scope.constant(scope.value(first, names))
             parts = limits(scope, second, operator if factor >= 0 else dual, names)
             sums = [Limit(part.form.times(factor)) if part.divisor == 1 else None for part in parts]
-        case Combined(Operator.DIV | Operator.FLOOR_DIV, first, Whole(divisor)):
+        case Combined(AffineOperator.DIV | AffineOperator.FLOOR_DIV, first, Whole(divisor)):
             return [Limit(each.form, each.divisor * divisor) for each in limits(scope, first, operator, names)]
-        case Combined(Operator.CEIL_DIV, first, Whole(divisor)):
+        case Combined(AffineOperator.CEIL_DIV, first, Whole(divisor)):
             more = limits(scope, first, operator, names)
             if any(each.divisor > 1 for each in more):
                 return [Limit(scope.value(end, names))]

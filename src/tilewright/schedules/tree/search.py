@@ -12,7 +12,7 @@ automatic method of solving discrete programming problems" (Econometrica 28(3), 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from tilewright.schedules.tree.forms import Ambiguous, Class, Form, Kind, Scope
+from tilewright.schedules.tree.forms import Ambiguous, AtomKind, Class, Form, FormScope
 
 Condition = Callable[[], Sequence[Form]]
 """Numbers that must not be negative, computed when they are asked for; they may be :class:`Ambiguous`."""
@@ -20,7 +20,7 @@ _ROUNDS = 8
 """How often bounds go round before a variable is cut."""
 
 
-def solution(ranges: Sequence[Class], conditions: Callable[[Scope], Iterator[Condition]]) -> list[Class] | None:
+def solution(ranges: Sequence[Class], conditions: Callable[[FormScope], Iterator[Condition]]) -> list[Class] | None:
     """Return classes of numbers all of which satisfy every condition, or None if no numbers do.
 
     Args:
@@ -33,7 +33,7 @@ def solution(ranges: Sequence[Class], conditions: Callable[[Scope], Iterator[Con
     >>> solution([Class(0, 2**40)], multiples) is None
     True
     """
-    scope, work = Scope(), [list(ranges)]
+    scope, work = FormScope(), [list(ranges)]
     failures = [0] * len(ranges)
     while work:
         scope.classes = work.pop()
@@ -69,7 +69,7 @@ def _computed(conditions: Iterator[Condition]) -> tuple[list[Form], Ambiguous | 
     return forms, first
 
 
-def _propagated(scope: Scope, forms: list[Form]) -> Form | None:
+def _propagated(scope: FormScope, forms: list[Form]) -> Form | None:
     """Tighten the classes of a scope by all conditions; return one that nothing is left for, if there is one."""
     for _ in range(_ROUNDS):
         changed = False
@@ -79,7 +79,7 @@ def _propagated(scope: Scope, forms: list[Form]) -> Form | None:
             if most < 0:
                 return form
             for factor, atom, low, high in terms:
-                if atom.kind is not Kind.ITSELF or abs(factor) * (high - low) <= most:
+                if atom.kind is not AtomKind.ITSELF or abs(factor) * (high - low) <= most:
                     continue
                 # The others add at most `most` less this one's own share.
                 own = scope.classes[atom.depth]
@@ -97,7 +97,9 @@ def _propagated(scope: Scope, forms: list[Form]) -> Form | None:
     return None
 
 
-def _cut(scope: Scope, still: list[Form], ambiguous: Ambiguous | None, failures: Sequence[int]) -> list[list[Class]]:
+def _cut(
+    scope: FormScope, still: list[Form], ambiguous: Ambiguous | None, failures: Sequence[int]
+) -> list[list[Class]]:
     """Cut the box where the fewest numbers are open, by how often boxes have failed there.
 
     Source: Boussemart et al., "Boosting systematic search by weighting constraints" (ECAI 2004), dom/wdeg.
@@ -121,5 +123,5 @@ def _cut(scope: Scope, still: list[Form], ambiguous: Ambiguous | None, failures:
     return [_with(scope, best, half) for half in halves if half.size]
 
 
-def _with(scope: Scope, depth: int, piece: Class) -> list[Class]:
+def _with(scope: FormScope, depth: int, piece: Class) -> list[Class]:
     return [*scope.classes[:depth], piece, *scope.classes[depth + 1 :]]

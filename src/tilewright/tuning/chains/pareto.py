@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.costs.chains.traffic import Floats, Ints
 from tilewright.programs.chains.chain import FUSIONS, Product, Tree
-from tilewright.tuning.chains.search import Setting, batch_of, by_operations, by_words, solve
+from tilewright.tuning.chains.search import ChainSearch, batch_of, by_operations, by_words, solve
 from tilewright.tuning.chains.splits import levels
 
 _ROUND = 1 + 1e-12
@@ -62,7 +62,7 @@ def pareto(sizes: Sequence[int], model: str, memory: int) -> tuple[Trade, ...]:
     """
     count = len(sizes) - 1
     chain = np.array([sizes], dtype=np.int64)
-    settings = [Setting(model=model, memory=memory, price=price) for price in (by_operations, by_words)]
+    settings = [ChainSearch(model=model, memory=memory, price=price) for price in (by_operations, by_words)]
     total, _ = solve(chain, settings)
     fewest, least = total[:, 0], total[:, 1]
     # Costs as (operations, words): least per range, and how much more a part of an undominated whole may cost.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tilewright.costs.chains.traffic import SCHEDULES, Floats, Ints, moves, tiles
 from tilewright.programs.chains.chain import FUSIONS, Product, Tree, extents, nodes, span
-from tilewright.tuning.chains.splits import Level, levels
+from tilewright.tuning.chains.splits import ChainLevel, levels
 
 _Number = TypeVar("_Number", np.float64, np.int64)
 _CHUNK = 200_000
@@ -45,7 +45,7 @@ Price = Callable[[Batch], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ChainSearch:
     """What a search needs besides the sizes.
 
     Attributes:
@@ -111,7 +111,7 @@ def batch_of(model: str, memory: int, fusion: str, p: tuple[Floats, ...]) -> Bat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class CutPrices:
     """Prices of every cut of one level, arrays of shape (chains, ranges, cuts).
 
     Attributes:
@@ -120,21 +120,21 @@ class Options:
         fused: The same of the better of the two fused pairs, and 0 for left or 1 for right; None without fusion.
     """
 
-    level: Level
+    level: ChainLevel
     single: tuple[Floats, Floats]
     fused: tuple[Floats, Floats, Ints] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ChainGroup:
     """Some levels of chains of one length, and every node that their cuts make: what all objectives share."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[ChainLevel, ...]
     single: Batch
     pairs: tuple[Batch, ...]
 
 
-def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[Group, ...]:
+def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[ChainGroup, ...]:
     """List every node of every tree of many chains of one length; their words are computed when first asked for.
 
     Args:
@@ -144,8 +144,8 @@ def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[Group,
         fuse: Whether pairs may be fused.
     """
     known = sizes.astype(np.float64)
-    groups: list[Group] = []
-    levels_now: list[Level] = []
+    groups: list[ChainGroup] = []
+    levels_now: list[ChainLevel] = []
     pending = 0
     every = levels(sizes.shape[1] - 1)
     for level in every:
@@ -155,12 +155,12 @@ def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[Group,
             single = batch_of(model, memory, "none", _flat(known, levels_now, fused=False))
             four = _flat(known, levels_now, fused=True) if fuse else ()
             pairs = tuple(batch_of(model, memory, fusion, four) for fusion in FUSIONS[1:] if fuse)
-            groups.append(Group(levels=tuple(levels_now), single=single, pairs=pairs))
+            groups.append(ChainGroup(levels=tuple(levels_now), single=single, pairs=pairs))
             levels_now, pending = [], 0
     return tuple(groups)
 
 
-def best_trees(sizes: Ints, setting: Setting) -> list[Tree]:
+def best_trees(sizes: Ints, setting: ChainSearch) -> list[Tree]:
     """Return the best tree over all parenthesisations and fusions, for many chains of one length.
 
     Args:
@@ -173,7 +173,7 @@ def best_trees(sizes: Ints, setting: Setting) -> list[Tree]:
     return best_by_each(sizes, (setting,))[0]
 
 
-def best_by_each(sizes: Ints, settings: Sequence[Setting]) -> list[list[Tree]]:
+def best_by_each(sizes: Ints, settings: Sequence[ChainSearch]) -> list[list[Tree]]:
     """Return :func:`best_trees` for several objectives of one model and memory, solved side by side."""
     _, choice = solve(sizes, settings)
     chains, last = sizes.shape[0], sizes.shape[1] - 2
@@ -181,7 +181,7 @@ def best_by_each(sizes: Ints, settings: Sequence[Setting]) -> list[list[Tree]]:
     return [[_build(choice[:, row], 0, last) for row in group] for group in rows]
 
 
-def solve(sizes: Ints, settings: Sequence[Setting]) -> tuple[Floats, Ints]:
+def solve(sizes: Ints, settings: Sequence[ChainSearch]) -> tuple[Floats, Ints]:
     """Return the least cost of every range of operands, and how it is cut.
 
     Args:
@@ -200,7 +200,7 @@ def solve(sizes: Ints, settings: Sequence[Setting]) -> tuple[Floats, Ints]:
     return total, choice
 
 
-def priced(sizes: Ints, settings: Sequence[Setting]) -> Iterator[Options]:
+def priced(sizes: Ints, settings: Sequence[ChainSearch]) -> Iterator[CutPrices]:
     """Price the cuts of every level by every objective, shortest ranges first."""
     fuse = any(setting.fuse for setting in settings)
     for group in prepare(sizes, settings[0].model, settings[0].memory, fuse=fuse):
@@ -213,10 +213,10 @@ def priced(sizes: Ints, settings: Sequence[Setting]) -> Iterator[Options]:
             if pairs is not None and level.first.size:
                 first, tie, kinds = pairs[number]
                 fused = (first, tie, kinds.astype(np.int64))
-            yield Options(level=level, single=(single[number][0], single[number][1]), fused=fused)
+            yield CutPrices(level=level, single=(single[number][0], single[number][1]), fused=fused)
 
 
-def _pair(setting: Setting, group: Group) -> tuple[Floats, Floats, Floats]:
+def _pair(setting: ChainSearch, group: ChainGroup) -> tuple[Floats, Floats, Floats]:
     """Return the price and the tie-breaker of the better of the two fusions, and which it is."""
     if not setting.fuse:
         never = np.full_like(group.pairs[0].operations, np.inf)
@@ -231,13 +231,13 @@ def _joined(prices: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:
     return tuple(np.concatenate(column) for column in zip(*prices, strict=True))
 
 
-def _flat(sizes: Floats, group: Sequence[Level], *, fused: bool) -> tuple[Floats, ...]:
+def _flat(sizes: Floats, group: Sequence[ChainLevel], *, fused: bool) -> tuple[Floats, ...]:
     """Return the sizes of every cut of several levels, arrays of shape (chains, cuts of all ranges)."""
     ends = zip(*(level.ends(fused) for level in group), strict=True)
     return tuple(sizes[:, np.concatenate([each.ravel() for each in column])] for column in ends)
 
 
-def _split(flat: Sequence[Floats], group: Sequence[Level], *, fused: bool) -> list[tuple[Floats, ...]]:
+def _split(flat: Sequence[Floats], group: Sequence[ChainLevel], *, fused: bool) -> list[tuple[Floats, ...]]:
     """Undo :func:`_flat` for results: per level arrays of shape (chains, ranges, cuts)."""
     shapes = [(level.starts.size, (level.first if fused else level.cuts).size) for level in group]
     bounds = np.cumsum([0, *(ranges * cuts for ranges, cuts in shapes)]).tolist()
@@ -247,7 +247,7 @@ def _split(flat: Sequence[Floats], group: Sequence[Level], *, fused: bool) -> li
     ]
 
 
-def _decide(options: Options, total: Floats, choice: Ints) -> None:
+def _decide(options: CutPrices, total: Floats, choice: Ints) -> None:
     """Choose the best cut of every range of a level; ``choice`` takes fusion, first and second cut."""
     level = options.level
     i, j = level.starts, level.starts + level.length
@@ -294,7 +294,7 @@ def _build(choice: Ints, first: int, last: int) -> Tree:
     return Product(children=tuple(_build(choice, a, b) for a, b in parts), fusion=FUSIONS[fusion])
 
 
-def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], setting: Setting) -> list[Tree]:
+def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], setting: ChainSearch) -> list[Tree]:
     """Fuse pairs of products of given parenthesisations as the objective wants: the hyper-node recurrence (D.23-D.26).
 
     Args:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.programs.chains.chain import FUSIONS, Chain, Product, Tree, span
-from tilewright.tuning.chains.search import Options, Setting, priced
+from tilewright.tuning.chains.search import ChainSearch, CutPrices, priced
 
 Key = tuple[tuple[int, bool], ...]
 MAX_SHARED = 40
@@ -62,7 +62,7 @@ class _Known:
     products: frozenset[Key]
 
 
-def shared_tree(chain: Chain, setting: Setting) -> Tree:
+def shared_tree(chain: Chain, setting: ChainSearch) -> Tree:
     """Return a good tree of a chain with repeated matrices; see the module's description.
 
     Args:
@@ -89,7 +89,7 @@ _Way = tuple[int, tuple[int, ...], tuple[float, float]]
 """Fusion, relative ends of every part but the last, and the cost of the node."""
 
 
-def _ways(options: Options, row: int) -> list[_Way]:
+def _ways(options: CutPrices, row: int) -> list[_Way]:
     level = options.level
     costs = zip(*(part[0, row].tolist() for part in options.single), strict=True)
     ways: list[_Way] = [(0, (cut,), (a, b)) for cut, (a, b) in zip(level.cuts.tolist(), costs, strict=True)]

@@ -10,7 +10,7 @@ Indexes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class ChainLevel:
     """All ranges of operands i … j = i + length, and where each can be cut.
 
     Attributes:
@@ -42,7 +42,7 @@ def _ends(length: int, ranges: int, fused: bool) -> tuple[Indexes, ...]:
 
 
 @functools.lru_cache(maxsize=4)
-def levels(count: int) -> tuple[Level, ...]:
+def levels(count: int) -> tuple[ChainLevel, ...]:
     """Return the levels of a chain of ``count`` operands, shortest ranges first.
 
     >>> [(level.length, level.starts.size, level.cuts.size, level.first.size) for level in levels(4)]
@@ -52,7 +52,7 @@ def levels(count: int) -> tuple[Level, ...]:
     for length in range(1, count):
         first, second = np.triu_indices(length, 1)
         result.append(
-            Level(
+            ChainLevel(
                 length=length,
                 starts=np.arange(count - length)[:, None],
                 cuts=np.arange(length),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
-from tilewright.costs.pipelines.separable import Form
+from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.tuning.spaces.space import families
@@ -79,7 +79,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class DesignOptions:
     """What the thesis leaves open, made explicit.
 
     Attributes:
@@ -97,7 +97,7 @@ class Options:
         metric: What is least per stencil and size: ``time`` (also for ``per_area``), ``energy`` or ``edp``.
     """
 
-    form: Form = field(default_factory=Form)
+    form: SeparableForm = field(default_factory=SeparableForm)
     scope: str | None = None
     blocks_per_sm: int = 2
     strategies: tuple[str, ...] = ("tiled",)

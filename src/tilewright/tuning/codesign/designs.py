@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import area as area_model
-from tilewright.costs.area import Chip, Coefficients, Parts
+from tilewright.costs.area import AreaCoefficients, Chip, Parts
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, reweighted
+from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
 from tilewright.tuning.codesign.search import NOTHING
-from tilewright.tuning.codesign.solve import UNTILED, Solution
+from tilewright.tuning.codesign.solve import UNTILED, DesignSolution
 from tilewright.tuning.pareto import best_within, pareto
 from tilewright.tuning.spaces import space
 
@@ -63,7 +63,7 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class DesignScore:
     """What a workload makes of every design; arrays of shape (designs,).
 
     Attributes:
@@ -96,18 +96,18 @@ class Exploration:
 
     cases: tuple[WeightedProblem, ...]
     axes: Axes
-    options: Options
-    solutions: tuple[Solution, ...]
-    coefficients: Coefficients
+    options: DesignOptions
+    solutions: tuple[DesignSolution, ...]
+    coefficients: AreaCoefficients
     area_model: str = "exact"
     width_cost: bool = False
 
-    def parts(self, coefficients: Coefficients | None = None) -> Parts:
+    def parts(self, coefficients: AreaCoefficients | None = None) -> Parts:
         """Return the areas of all designs per part, each of shape (designs,), perhaps by other coefficients."""
         by = coefficients or self.coefficients
         return area_model.parts(chips(self.axes, by), by, model=self.area_model, width_cost=self.width_cost)
 
-    def score(self, weights: Mapping[str, float] | None = None, areas: Floats | None = None) -> Score:
+    def score(self, weights: Mapping[str, float] | None = None, areas: Floats | None = None) -> DesignScore:
         """Return what the workload makes of every design.
 
         Args:
@@ -129,9 +129,9 @@ class Exploration:
         elif self.options.metric == "edp" and joules is not None:
             products = (w * (one.joules * one.seconds).ravel() for _, one, w in active if one.joules is not None)
             gain = 1.0 / np.asarray(sum(products))
-        return Score(seconds=seconds, joules=joules, gflops=gflops, gain=np.where(gain > 0, gain, -np.inf))
+        return DesignScore(seconds=seconds, joules=joules, gflops=gflops, gain=np.where(gain > 0, gain, -np.inf))
 
-    def within(self, between: Range, areas: Floats, score: Score) -> NDArray[np.bool_]:
+    def within(self, between: Range, areas: Floats, score: DesignScore) -> NDArray[np.bool_]:
         """Say which designs have an area in a range and run every case.
 
         Raises:
@@ -154,7 +154,7 @@ class Exploration:
         return tiling_of(self.solutions[case], design)
 
 
-def tiling_of(solution: Solution, design: int) -> Tiling | None:
+def tiling_of(solution: DesignSolution, design: int) -> Tiling | None:
     """Return the tiling of one design of a solution, k included, or None where nothing fits."""
     choice = int(solution.choice.ravel()[design])
     if choice in {NOTHING, UNTILED}:
@@ -170,7 +170,7 @@ def tiling_of(solution: Solution, design: int) -> Tiling | None:
     return Tiling(family=family, time=found.time, space=found.space, k=int(held.k[choice]))
 
 
-def chips(axes: Axes, by: Coefficients) -> Chip:
+def chips(axes: Axes, by: AreaCoefficients) -> Chip:
     """Return all designs of the axes as arrays of shape (designs,)."""
     outer, sms, lanes, shared = (
         grid.ravel()
@@ -191,7 +191,7 @@ def chips(axes: Axes, by: Coefficients) -> Chip:
 
 
 def designs_at(
-    exploration: Exploration, indices: Ints | Sequence[int], score: Score, parts: Parts
+    exploration: Exploration, indices: Ints | Sequence[int], score: DesignScore, parts: Parts
 ) -> tuple[Design, ...]:
     """Return some of the explored designs as values."""
     held = chips(exploration.axes, exploration.coefficients)

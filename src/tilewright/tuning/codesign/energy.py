@@ -19,7 +19,7 @@ from tilewright.tuning.codesign.design import WeightedProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Energy:
+class DesignEnergy:
     """The energy model of a set of designs.
 
     Attributes:
@@ -43,7 +43,7 @@ class Energy:
         return rule(case.problem, self.known).dynamic(WORD * words, updates)
 
 
-def energy_of(machine: Machine, areas: Floats, area: float) -> Energy:
+def energy_of(machine: Machine, areas: Floats, area: float) -> DesignEnergy:
     """Make the energy model from a metered machine.
 
     Args:
@@ -59,7 +59,7 @@ def energy_of(machine: Machine, areas: Floats, area: float) -> Energy:
     """
     known = require_known(machine)
     watts = known.static_watts.value
-    return Energy(watts=areas * (watts / area), known=known, watts_per_mm2=watts / area)
+    return DesignEnergy(watts=areas * (watts / area), known=known, watts_per_mm2=watts / area)
 
 
 def value(metric: str, seconds: Floats, joules: Floats, watts: Floats | float) -> Floats:

@@ -14,12 +14,12 @@ import numpy as np
 from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies, strategy_work
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
 from tilewright.schedules.catalogue import traits
-from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, expand
-from tilewright.tuning.codesign.energy import Energy
+from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, expand
+from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.search import Search
 from tilewright.tuning.codesign.tiles import Configurations, arranged
 from tilewright.tuning.spaces.space import families
@@ -56,17 +56,17 @@ class DesignQuery:
 
     sm_count: Floats
     widths: tuple[int, ...]
-    energy: Energy | None
+    energy: DesignEnergy | None
     metric: str
 
 
-def strategies_of(case: WeightedProblem, options: Options) -> tuple[str, ...]:
+def strategies_of(case: WeightedProblem, options: DesignOptions) -> tuple[str, ...]:
     """Return the strategies that are tried for a case."""
     return case.strategies or expand(options.strategies)
 
 
 def others_of(
-    case: WeightedProblem, axes: Axes, machine: Machine, options: Options
+    case: WeightedProblem, axes: Axes, machine: Machine, options: DesignOptions
 ) -> tuple[tuple[str, Configurations], ...]:
     """Return the families besides hexagons that are tried for a case, each with its configurations.
 
@@ -137,7 +137,7 @@ def family_search(
     return search, computes
 
 
-def _grid(family: str, setting: Setting, *, coarse: bool) -> Sizes:
+def _grid(family: str, setting: Setting, *, coarse: bool) -> TileSizes:
     rank, density = len(setting.shape), 1 if coarse else 2
     heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
     if traits(family).ghosts:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tilewright.costs.area import Coefficients
+from tilewright.costs.area import AreaCoefficients
 from tilewright.costs.arrays import Floats
 from tilewright.tuning.codesign.design import Axes
 from tilewright.tuning.codesign.designs import Design, Exploration, Range, best_of, designs_at, pareto_set
@@ -16,7 +16,7 @@ Weights = Mapping[str, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
+class WorkloadSensitivity:
     """The best design for one stencil alone (a row of table C.2), and what the workload's best design loses on it.
 
     Attributes:
@@ -32,7 +32,7 @@ class Sensitivity:
     common_gflops: float
 
 
-def sensitivity(exploration: Exploration, between: Range, weights: Weights = None) -> tuple[Sensitivity, ...]:
+def sensitivity(exploration: Exploration, between: Range, weights: Weights = None) -> tuple[WorkloadSensitivity, ...]:
     """Return the best design per stencil in a range of areas."""
     parts = exploration.parts()
     total = parts.total
@@ -45,7 +45,7 @@ def sensitivity(exploration: Exploration, between: Range, weights: Weights = Non
         own = [index for index, case in enumerate(exploration.cases) if case.program == name]
         largest = max(own, key=lambda index: exploration.cases[index].flops)
         rows.append(
-            Sensitivity(
+            WorkloadSensitivity(
                 program=name,
                 best=designs_at(exploration, [best], score, parts)[0],
                 shared_tiling=str(exploration.tiling(best, largest)),
@@ -117,7 +117,7 @@ def robustness(
     score = exploration.score(weights, total)
     nominal = best_of(total, score.gain, exploration.within(between, total, score))
     rows = []
-    for name in Coefficients.names():
+    for name in AreaCoefficients.names():
         for factor in (1 - change, 1 + change):
             by = dataclasses.replace(
                 exploration.coefficients, **{name: getattr(exploration.coefficients, name) * factor}

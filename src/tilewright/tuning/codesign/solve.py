@@ -21,8 +21,8 @@ from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.program import Program
-from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem
-from tilewright.tuning.codesign.energy import Energy, value
+from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem
+from tilewright.tuning.codesign.energy import DesignEnergy, value
 from tilewright.tuning.codesign.families import DesignQuery, family_search, others_of, strategies_of
 from tilewright.tuning.codesign.search import NOTHING, Search
 from tilewright.tuning.codesign.tiles import Configurations, configurations
@@ -37,7 +37,7 @@ Choices = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
+class DesignSolution:
     """The best cost of one case on every hardware.
 
     Attributes:
@@ -85,11 +85,11 @@ def solve(
     cases: Sequence[WeightedProblem],
     axes: Axes,
     machine: Machine,
-    options: Options,
-    energy: Energy | None = None,
+    options: DesignOptions,
+    energy: DesignEnergy | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[Solution, ...]:
+) -> tuple[DesignSolution, ...]:
     """Solve every case on every hardware.
 
     Args:
@@ -139,8 +139,8 @@ class _Plan:
     """What is asked for: the whole hardware, the assumptions, and the energy model if the metric needs one."""
 
     axes: Axes
-    options: Options
-    energy: Energy | None
+    options: DesignOptions
+    energy: DesignEnergy | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,11 @@ class _Terms:
 
 
 def _terms(
-    cases: Sequence[WeightedProblem], held: Mapping[Program, Configurations], part: _Part, axes: Axes, options: Options
+    cases: Sequence[WeightedProblem],
+    held: Mapping[Program, Configurations],
+    part: _Part,
+    axes: Axes,
+    options: DesignOptions,
 ) -> dict[Program, _Terms]:
     terms: dict[Program, _Terms] = {}
     for case in cases:
@@ -165,7 +169,7 @@ def _terms(
     return terms
 
 
-def _put(result: Solution, part: _Part, seconds: Floats, joules: Floats, choice: Choices) -> None:
+def _put(result: DesignSolution, part: _Part, seconds: Floats, joules: Floats, choice: Choices) -> None:
     for outer in part.outer:
         result.seconds[outer, part.column] = seconds
         result.choice[outer, part.column] = choice
@@ -174,9 +178,9 @@ def _put(result: Solution, part: _Part, seconds: Floats, joules: Floats, choice:
 
 
 def _empty(
-    held: Configurations, others: tuple[tuple[str, Configurations], ...], axes: Axes, energy: Energy | None
-) -> Solution:
-    return Solution(
+    held: Configurations, others: tuple[tuple[str, Configurations], ...], axes: Axes, energy: DesignEnergy | None
+) -> DesignSolution:
+    return DesignSolution(
         seconds=np.full(axes.shape, np.inf),
         joules=None if energy is None else np.full(axes.shape, np.inf),
         choice=np.full(axes.shape, NOTHING, dtype=np.int32),
@@ -185,7 +189,7 @@ def _empty(
     )
 
 
-def _parts(axes: Axes, machine: Machine, options: Options, energy: Energy | None) -> Iterator[_Part]:
+def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignEnergy | None) -> Iterator[_Part]:
     """Yield the parts of the hardware; outer combinations that the time cannot tell apart share one."""
     alike: dict[tuple[float, ...], list[int]] = {}
     for index, (bandwidth, register, l1, l2) in enumerate(axes.outer):

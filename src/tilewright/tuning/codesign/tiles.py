@@ -13,10 +13,10 @@ import numpy as np
 from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Ints, Sizes
+from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.hexagonal import published
 from tilewright.costs.setting import Setting
-from tilewright.tuning.codesign.design import Options
+from tilewright.tuning.codesign.design import DesignOptions
 
 _HIGHEST, _WIDEST, _WIDEST_MIDDLE, _LONGEST = 128, 1024, 128, 1024
 _LONGEST_1D = 16384
@@ -35,7 +35,7 @@ class Configurations:
         starts: Where each level begins, and the end: shape (levels + 1,).
     """
 
-    tiles: Sizes
+    tiles: TileSizes
     shared_bytes: Ints
     tile: Ints
     k: Ints
@@ -43,7 +43,7 @@ class Configurations:
     starts: Ints
 
 
-def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Options) -> Configurations:
+def configurations(setting: Setting, shared_kb: tuple[float, ...], options: DesignOptions) -> Configurations:
     """Enumerate the configurations of one stencil.
 
     Args:
@@ -73,7 +73,7 @@ def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Opti
 
 
 def arranged(
-    tiles: Sizes, footprint: Ints, every: Ints, shared_kb: tuple[float, ...], blocks_per_sm: int
+    tiles: TileSizes, footprint: Ints, every: Ints, shared_kb: tuple[float, ...], blocks_per_sm: int
 ) -> Configurations:
     """Combine tiles with values of k and order them by the smallest M_SM that holds them.
 
@@ -106,7 +106,7 @@ def arranged(
     )
 
 
-def _grid(setting: Setting, *, coarse: bool) -> Sizes:
+def _grid(setting: Setting, *, coarse: bool) -> TileSizes:
     rank = len(setting.shape)
     per_doubling, dense = (4, 8) if coarse else (8, 16)
     heights = _steps(2, 2 * dense, _HIGHEST, per_doubling, 2)
@@ -118,7 +118,7 @@ def _grid(setting: Setting, *, coarse: bool) -> Sizes:
         axes += [_steps(1, dense, _WIDEST_MIDDLE, per_doubling, 1) for _ in range(rank - 2)]
         axes.append(_steps(WARP, WARP * dense // 2, _LONGEST, per_doubling, WARP))
     grids = [grid.ravel() for grid in np.meshgrid(heights, *axes, indexing="ij")]
-    sizes = Sizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
+    sizes = TileSizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
     return sizes.take(sizes.space[0] >= setting.slopes[0])
 
 

@@ -47,7 +47,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class ParameterSpace:
     """Parameters and their values.
 
     Attributes:
@@ -89,7 +89,7 @@ class Budget:
     repeats: int = 2
 
 
-class Meter(Protocol):
+class PointMeter(Protocol):
     """What measures points: each result holds samples, or a failure and its reason."""
 
     def measure(self, points: Sequence[Values]) -> list[Measurement]:
@@ -142,9 +142,9 @@ class LoopChoice:
 class _State:
     """A search in its course."""
 
-    space: Space
+    space: ParameterSpace
     budget: Budget
-    meter: Meter
+    meter: PointMeter
     deadline: Deadline
     first: Deadline
     cut: bool = False
@@ -181,10 +181,10 @@ class _State:
 
 
 def search_loops(
-    space: Space,
+    space: ParameterSpace,
     name: str,
     budget: Budget,
-    meter: Meter,
+    meter: PointMeter,
     *,
     prior: Callable[[Values], float] | None = None,
     seed: int = 0,

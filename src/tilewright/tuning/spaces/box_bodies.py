@@ -12,7 +12,7 @@ from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart, box_sum
-from tilewright.schedules.bodies.body import Block, BoxCode, Sum
+from tilewright.schedules.bodies.body import BoxCode, RowBlock, Sum
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.sum_forms import UNDER_WAY, asked_form, column_sum
@@ -106,7 +106,7 @@ def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
     return asked
 
 
-def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, rows: int) -> Block:
+def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, rows: int) -> RowBlock:
     """Decide how so many rows are computed together."""
     rank, many = problem.program.rank, len(statement.reads)
     found = () if form == "outputs" else apart(statement.tape).sums
@@ -115,7 +115,7 @@ def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, ro
     sums = tuple(_sum(terms, rows, form, room=True) for terms in found)
     if loops and whole is not None:
         sums = (Sum(form="loop", accumulators=sums_in_turn(len(whole), rows)),)
-    return Block(
+    return RowBlock(
         rows=rows,
         neighbours=_neighbours(problem, statement, tiling, rows, loops=loops),
         sums=sums,

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.base.constants import WARP
 from tilewright.costs import traffic
-from tilewright.costs.arrays import Ints, Sizes
+from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 
 PIECE_POINTS = 2**18
@@ -20,7 +20,7 @@ _MOST_PER_AXIS = 4096
 _PER_DOUBLING = 8
 
 
-def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[Sizes]:
+def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[TileSizes]:
     """Yield the feasible sizes in lexicographic order of (t_T, t_S1, …), k left open.
 
     Args:
@@ -45,7 +45,7 @@ def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[Sizes]:
         everything = np.full(1, values, dtype=np.int64)
         for columns in _extend(axes, grown, least, (), everything):
             count = np.full(len(columns[0]), time, dtype=np.int64)
-            yield Sizes(time=count, space=columns, k=np.zeros_like(count))
+            yield TileSizes(time=count, space=columns, k=np.zeros_like(count))
 
 
 def grid(first: int, last: int, step: int, *, coarse: bool) -> Ints:

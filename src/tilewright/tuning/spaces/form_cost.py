@@ -10,7 +10,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import apart
 from tilewright.schedules.bodies.body import Body, Sum
-from tilewright.schedules.bodies.sums import Results, Work, input_loads, work
+from tilewright.schedules.bodies.sums import Results, SumWork, input_loads, work
 from tilewright.schedules.streaming.levels import of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.bodies import choose_body
@@ -69,14 +69,14 @@ def _statement_cycles(
     parts = [] if found is None else [work(terms, results, form) for terms, form in zip(found.sums, sums, strict=True)]
     if found is None:
         loads = input_loads(statement.reads, results)
-        parts = [Work(products=0, additions=0, fused=0, loads=loads, weights=0)]
+        parts = [SumWork(products=0, additions=0, fused=0, loads=loads, weights=0)]
     every = functools.reduce(_both, parts, rest)
     constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
     return cycles(every, ports, results.count, len(constants)) / results.count
 
 
-def _both(first: Work, second: Work) -> Work:
-    return Work(
+def _both(first: SumWork, second: SumWork) -> SumWork:
+    return SumWork(
         products=first.products + second.products,
         additions=first.additions + second.additions,
         fused=first.fused + second.fused,
@@ -85,13 +85,13 @@ def _both(first: Work, second: Work) -> Work:
     )
 
 
-def _plain_work(tape: Tape, results: Results) -> Work:
+def _plain_work(tape: Tape, results: Results) -> SumWork:
     """What operations take that are written one by one: all of them, a product fused with an addition that follows."""
     products = [node for node in tape if isinstance(node, Apply) and node.op == "mul"]
     others = sum(isinstance(node, Apply) for node in tape) - len(products)
     weighted = sum(any(isinstance(tape[arg], Const) for arg in node.args) for node in products)
     added = sum(isinstance(node, Apply) and node.op in {"add", "sub"} for node in tape)
-    return Work(
+    return SumWork(
         products=results.count * len(products),
         additions=results.count * others,
         fused=results.count * min(len(products), added),

@@ -26,7 +26,7 @@ _SMALL = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocks:
+class PeriodicBlocks:
     """How a periodic problem runs in time tiles.
 
     Attributes:
@@ -60,7 +60,7 @@ def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) ->
 
 def plan_blocks(
     problem: Problem, machine: Machine, choose: Callable[[Problem], Tiling], *, always: bool = False
-) -> Blocks | None:
+) -> PeriodicBlocks | None:
     """Find the block length that the model expects to be fastest.
 
     Args:
@@ -77,7 +77,7 @@ def plan_blocks(
     """
     if problem.steps < 2 or not wrapped_axes(problem):
         return None
-    found: Blocks | None = None
+    found: PeriodicBlocks | None = None
     failure: UsageError | None = None
     for length in sorted({min(length, problem.steps) for length in _LENGTHS}):
         extended = extend(problem, length)
@@ -100,7 +100,7 @@ def plan_blocks(
     return found if found.costs.seconds < threshold * plain.seconds else None
 
 
-def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tiling) -> Blocks:
+def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tiling) -> PeriodicBlocks:
     """Cost blocks: the extended grid's time, and the copies that are read, fetched and written between blocks."""
     block = extended.problem
     ratio = arithmetic_ratio(block, tiling, machine)
@@ -130,4 +130,4 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
         gcells_per_second=work / seconds * 1e-9,
         gflops_per_second=flops / seconds * 1e-9,
     )
-    return Blocks(extended=extended, count=count, tiling=tiling, costs=whole)
+    return PeriodicBlocks(extended=extended, count=count, tiling=tiling, costs=whole)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.costs import strategies
-from tilewright.costs.arrays import Ints, Sizes
+from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import family as family_of
@@ -49,7 +49,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
     return (*found, *(name for name in rest if problem.plain or not traits(name).ghosts))
 
 
-def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Sizes:
+def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> TileSizes:
     """Enumerate the tile sizes that a machine can hold.
 
     On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
@@ -65,10 +65,10 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> Siz
     Returns:
         The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
     """
-    return Sizes.join(list(parts(setting, coarse=coarse, family=family)))
+    return TileSizes.join(list(parts(setting, coarse=coarse, family=family)))
 
 
-def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[Sizes]:
+def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[TileSizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
     if family and traits(family).streams:
         if setting.cpu:
@@ -83,11 +83,11 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterat
         yield _product(_cpu_axes(setting))
     else:
         empty = np.zeros(0, dtype=np.int64)
-        yield Sizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
+        yield TileSizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
         yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
 
 
-def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
+def possible(family: str, sizes: TileSizes, setting: Setting) -> NDArray[np.bool_]:
     """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
     even, reach = sizes.time % 2 == 0, setting.slopes[0]
     if traits(family).hexagons:
@@ -100,7 +100,7 @@ def possible(family: str, sizes: Sizes, setting: Setting) -> NDArray[np.bool_]:
     return np.ones(len(sizes.time), dtype=bool)
 
 
-def tiling_at(family: str, sizes: Sizes, index: int) -> Tiling:
+def tiling_at(family: str, sizes: TileSizes, index: int) -> Tiling:
     """Return one point of a space as a tiling; the only point of ``none`` is the absence of time tiling."""
     if traits(family).untiled:
         return NONE
@@ -134,10 +134,10 @@ def _clip(values: list[int], extent: int, least: int) -> Ints:
     return _ints(kept or [max(least, min(values))])
 
 
-def _product(axes: list[Ints]) -> Sizes:
+def _product(axes: list[Ints]) -> TileSizes:
     """Return every combination of a height and of sizes, the last axis fastest."""
     grids = [grid.ravel() for grid in np.meshgrid(*axes, indexing="ij")]
-    return Sizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
+    return TileSizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
 
 
 def _ints(values: list[int]) -> Ints:

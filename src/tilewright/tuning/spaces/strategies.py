@@ -8,7 +8,7 @@ import numpy as np
 from tilewright.base.constants import WARP
 from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
-from tilewright.costs.arrays import Ints, Sizes
+from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
@@ -23,7 +23,7 @@ _PER_DOUBLING = {1: 8, 2: 4, 3: 3}
 _LARGEST = 4096
 
 
-def points(family: str, setting: Setting) -> Sizes:
+def points(family: str, setting: Setting) -> TileSizes:
     """Enumerate sizes that a machine can hold.
 
     Args:
@@ -55,11 +55,11 @@ def points(family: str, setting: Setting) -> Sizes:
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
 
 
-def _named(tilings: list[Tiling]) -> Sizes:
+def _named(tilings: list[Tiling]) -> TileSizes:
     """The sizes of tilings of one family, in lexicographic order."""
     found = sorted(dict.fromkeys((each.time, *each.space, each.team or 1) for each in tilings))
     time, *space, team = np.array(found, dtype=np.int64).T.copy()
-    return Sizes(time=time, space=tuple(space), k=np.zeros_like(time), team=team)
+    return TileSizes(time=time, space=tuple(space), k=np.zeros_like(time), team=team)
 
 
 def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:
@@ -73,12 +73,12 @@ def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:
     return [time, *space]
 
 
-def ordered(family: str, columns: list[Ints]) -> Sizes:
+def ordered(family: str, columns: list[Ints]) -> TileSizes:
     """Return combinations in lexicographic order, each once; only pitches of diamonds come otherwise."""
     if traits(family).diamonds:
         rows = np.unique(np.stack(columns, axis=1), axis=0)
         columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
-    return Sizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))
+    return TileSizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))
 
 
 def _geometric(first: int, last: int, step: int, per_doubling: int) -> Ints:

@@ -8,7 +8,7 @@ import numpy as np
 from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import Setting
 
@@ -25,7 +25,7 @@ _WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4, 5, 6, 7, 8)
 _LEAST_ROWS = 16
 
 
-def points(setting: Setting) -> Sizes:
+def points(setting: Setting) -> TileSizes:
     """Enumerate tilings that a machine can hold.
 
     Args:
@@ -54,7 +54,7 @@ def points(setting: Setting) -> Sizes:
         rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
     table = np.unique(np.array(rows, dtype=np.int64).reshape(len(rows), 2 * rank + 1), axis=0)
     columns = [table[:, column].copy() for column in range(table.shape[1])]
-    sizes = Sizes(
+    sizes = TileSizes(
         time=columns[0],
         space=tuple(columns[1 : rank + 1]),
         k=np.zeros_like(columns[0]),

@@ -13,7 +13,7 @@ from tilewright.programs.stencil.weights import Terms, apart, columns
 from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.body import Stage, StageCode, StreamBlock, Sum
 from tilewright.schedules.bodies.sums import CANDIDATES, Results
-from tilewright.schedules.streaming.levels import Pipeline, of_problem
+from tilewright.schedules.streaming.levels import LevelPipeline, of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.sum_forms import asked_form, column_sum, fastest
 
@@ -66,7 +66,7 @@ def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[St
 class _Stage:
     """One stage: what it computes."""
 
-    def __init__(self, problem: Problem, pipeline: Pipeline, number: int, rows: int, form: str) -> None:
+    def __init__(self, problem: Problem, pipeline: LevelPipeline, number: int, rows: int, form: str) -> None:
         program = problem.program
         self.rank, self.rows, self.form = program.rank, rows, form
         self.fields = [program.fields[k] for k, stage in enumerate(pipeline.stage_of) if stage == number]

@@ -4,7 +4,7 @@ import numpy as np
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.setting import Setting
 
 _LEVELS = {1: (8, 16, 24, 32, 52, 64, 100, 128), 2: (4, 6, 8, 12, 16, 20, 24, 32, 52), 3: (2, 3, 4, 5, 6, 7, 8, 10)}
@@ -13,7 +13,7 @@ _MIDDLE = (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)
 _WIDTHS = (256, 352, 512, 704, 1024, 2048, 4096, 8192)
 
 
-def points(setting: Setting) -> Sizes:
+def points(setting: Setting) -> TileSizes:
     """Enumerate levels and tile sizes worth a look on a CPU; shape (n,)."""
     rank, unit = len(setting.shape), max(1, CACHE_LINE // setting.itemsize)
     times = sorted({min(t, max(1, setting.steps)) for t in _LEVELS[rank]})
@@ -24,7 +24,7 @@ def points(setting: Setting) -> Sizes:
     counts = sorted({1, *(max(1, round(last / width)) for width in _WIDTHS)})
     axes.append(_parts(last, unit, tuple(counts), unit))
     grids = [grid.ravel() for grid in np.meshgrid(np.array(times), *map(np.array, axes), indexing="ij")]
-    return Sizes(
+    return TileSizes(
         time=grids[0].astype(np.int64),
         space=tuple(grid.astype(np.int64) for grid in grids[1:]),
         k=np.zeros(len(grids[0]), dtype=np.int64),

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from tilewright.base.constants import WARP
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
@@ -62,7 +62,7 @@ def shapes(rank: int, most: int) -> tuple[Shape, ...]:
 
 def select_with_threads(
     program: Program, setting: Setting, gpu: Hardware, most: int, *, within: float = 0.10, top: int | None = None
-) -> tuple[Sizes, tuple[Shape, ...], Floats, int]:
+) -> tuple[TileSizes, tuple[Shape, ...], Floats, int]:
     """Select hybrid tiles together with their thread shapes by the model that knows both.
 
     Args:
@@ -82,7 +82,7 @@ def select_with_threads(
     every = shapes(len(setting.shape), most)
     table = np.array(every, dtype=np.int64)
 
-    def seconds(points: Sizes) -> Floats:
+    def seconds(points: TileSizes) -> Floats:
         threads = tuple(table[points.k, axis] for axis in range(table.shape[1]))
         plain = replace(points, k=np.zeros_like(points.k))
         return selector.evaluate(selector.make_case(program, plain, threads, setting), gpu).seconds
@@ -92,12 +92,12 @@ def select_with_threads(
     return replace(kept, k=np.zeros_like(kept.k)), tuple(every[number] for number in kept.k.tolist()), costs, count
 
 
-def _points(setting: Setting, table: Ints) -> Iterator[Sizes]:
+def _points(setting: Setting, table: Ints) -> Iterator[TileSizes]:
     """Yield tiles with the numbers of the shapes that they can keep busy."""
     empty = True
     parts = list(pieces(setting, coarse=True))
     if parts:
-        tiles = Sizes(
+        tiles = TileSizes(
             time=np.concatenate([part.time for part in parts]),
             space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
             k=np.concatenate([part.k for part in parts]),
@@ -111,4 +111,4 @@ def _points(setting: Setting, table: Ints) -> Iterator[Sizes]:
                 yield replace(part, k=np.full_like(part.k, number))
     if empty:
         none = np.zeros(0, dtype=np.int64)
-        yield Sizes(time=none, space=(none,) * len(setting.shape), k=none)
+        yield TileSizes(time=none, space=(none,) * len(setting.shape), k=none)

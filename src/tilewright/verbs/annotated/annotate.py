@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated.file import Site, read_file, read_text, sibling
+from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
 from tilewright.plan import read_target
 from tilewright.tuning.loops.search import Deadline
 from tilewright.verbs.annotated.case import Case, input_sizes, make_case
-from tilewright.verbs.annotated.options import MAX_RUNS, Options
+from tilewright.verbs.annotated.options import MAX_RUNS, AnnotatedOptions
 from tilewright.verbs.annotated.output import replaced
 from tilewright.verbs.annotated.result import SiteResult
 from tilewright.verbs.annotated.site import plain_site, tune_site
@@ -99,7 +99,7 @@ def annotate(
     deadline = Deadline(end=time.monotonic() + seconds)
     source = Path(path)
     target = _target(source, out)
-    options = Options(
+    options = AnnotatedOptions(
         backend=where.backend,
         device=where.device,
         seconds=seconds,
@@ -135,7 +135,7 @@ def annotate(
     )
 
 
-def _cases(sites: Sequence[Site], options: Options, folder: Path) -> list[list[Case]]:
+def _cases(sites: Sequence[RegionGroup], options: AnnotatedOptions, folder: Path) -> list[list[Case]]:
     """Work out everything that can be wrong before anything is run."""
     tuned = [site for site in sites if site.spec is not None]
     if options.sizes and not tuned:

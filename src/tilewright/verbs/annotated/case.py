@@ -11,12 +11,12 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loops.apply import Applied, apply_transforms
 from tilewright.codegen.loops.edges import split_edges
-from tilewright.codegen.loops.harness import Bound, emit_reference, emit_unit
+from tilewright.codegen.loops.harness import BoundVariable, emit_reference, emit_unit
 from tilewright.codegen.loops.openmp import on_cpu
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import Plain, formula
-from tilewright.frontends.annotated.file import InputFiles, LoopRegion, Site, read_input_files, sibling
+from tilewright.frontends.annotated.file import InputFiles, LoopRegion, RegionGroup, read_input_files, sibling
 from tilewright.frontends.annotated.spec import TuningSpec, Variable
 from tilewright.programs.loops.nest import (
     Assign,
@@ -38,7 +38,7 @@ from tilewright.programs.loops.scalars import exposed, inline_temporaries, local
 from tilewright.programs.loops.types import ELEMENTS, REAL_TYPES
 from tilewright.programs.loops.values import evaluate
 from tilewright.runtime.host import available_bytes
-from tilewright.runtime.loops import Input
+from tilewright.runtime.loops import RegionInput
 from tilewright.runtime.toolchains.build_command import parse_build_command, substitute, unknown_parameters
 from tilewright.verbs.annotated.types import file_value, region_types, scalars
 
@@ -68,11 +68,11 @@ class Case:
         shapes: Extents of arrays, where known.
     """
 
-    site: Site
+    site: RegionGroup
     numbers: Mapping[str, int | float]
     known: Mapping[str, int]
-    inputs: tuple[Input, ...]
-    bound: tuple[Bound, ...]
+    inputs: tuple[RegionInput, ...]
+    bound: tuple[BoundVariable, ...]
     loose: Mapping[str, str]
     types: Mapping[str, str]
     init: Stmt = field(default_factory=lambda: Block(()))
@@ -134,7 +134,7 @@ def input_sizes(spec: TuningSpec, chosen: Mapping[str, int]) -> tuple[dict[str, 
     return tuple(found)
 
 
-def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: Path) -> Case:
+def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], folder: Path) -> Case:
     """Work out what is known of a site at one size of its input.
 
     Args:
@@ -150,7 +150,7 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
     files = _input_files(spec, folder)
     whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
     words = {**_file_numbers(site), **spec.lets, **size}
-    variables: dict[str, Input] = {}
+    variables: dict[str, RegionInput] = {}
     for each in spec.variables:
         variables[each.name] = made = _input(each, words)
         if not made.extents and isinstance(made.init, int):
@@ -169,7 +169,7 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
     ]
     _check_memory(inputs)
     bound = tuple(
-        Bound(ctype=types[each.name], name=each.name, extents=each.extents, inside=each.name in declared)
+        BoundVariable(ctype=types[each.name], name=each.name, extents=each.extents, inside=each.name in declared)
         for each in inputs
     )
     loose = {name: types[name] for name in sorted((scalars(old) | counters(old)) - taken - set(live))}
@@ -191,13 +191,13 @@ def make_case(site: Site, spec: TuningSpec, size: Mapping[str, Plain], folder: P
     )
 
 
-def _file_numbers(site: Site) -> dict[str, Plain]:
+def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
     """Return the whole numbers that the file gives to scalars and macros before the region: extents may name them."""
     found = {name: file_value(site, name) for name in site.values}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _numbers(site: Site, size: Mapping[str, Plain]) -> dict[str, int | float]:
+def _numbers(site: RegionGroup, size: Mapping[str, Plain]) -> dict[str, int | float]:
     """Return the parameters that are constants of the unit; those that the code declares itself are not."""
     own = {node.name for node in statements(site.around) if isinstance(node, Declare)}
     found: dict[str, int | float] = {}
@@ -217,7 +217,7 @@ def _input_files(spec: TuningSpec, folder: Path) -> InputFiles:
     return read_input_files(list(dict.fromkeys(names)), defines, lambda name: sibling(folder, name))
 
 
-def _input(each: Variable, names: Mapping[str, Plain]) -> Input:
+def _input(each: Variable, names: Mapping[str, Plain]) -> RegionInput:
     extents = tuple(_extent(dim.value(names), each.name) for dim in each.dims)
     init: Any = "random"
     if isinstance(each.init, tuple):
@@ -226,7 +226,7 @@ def _input(each: Variable, names: Mapping[str, Plain]) -> Input:
         init = _number(each.init.value(names), each.name)
     if init == "random" and not extents:
         init = 0.75 if each.ctype in REAL_TYPES else 1
-    return Input(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=init)
+    return RegionInput(name=each.name, dtype=ELEMENTS[each.ctype], extents=extents, init=init)
 
 
 def _extent(value: Plain, name: str) -> int:
@@ -243,13 +243,13 @@ def _number(value: Plain, name: str) -> int | float:
     return value
 
 
-def _declared_input(each: Declare, known: Mapping[str, int]) -> Input:
+def _declared_input(each: Declare, known: Mapping[str, int]) -> RegionInput:
     extents = []
     for dim in each.dims:
         value = evaluate(dim, known)
         extents.append(_extent(value if value is not None else 0, each.name))
     init = 0 if each.value is None or isinstance(each.value, tuple) else evaluate(each.value, known)
-    return Input(
+    return RegionInput(
         name=each.name, dtype=ELEMENTS[each.ctype], extents=tuple(extents), init=init if init is not None else 0
     )
 
@@ -259,7 +259,7 @@ def _ctypes(spec: TuningSpec, files: InputFiles) -> dict[str, str]:
     return found | {each.name: each.ctype for each in files.variables}
 
 
-def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, Input], init: Stmt) -> dict[str, int]:
+def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, RegionInput], init: Stmt) -> dict[str, int]:
     """Return whole numbers that names stand for: parameters, and scalars that are set once, to something known."""
     known = dict(numbers)
     # A floating-point number that begins with a whole one chooses nothing: it is compared on other values, too.
@@ -293,7 +293,7 @@ def _constants(stmt: Stmt, numbers: Mapping[str, int], inputs: Mapping[str, Inpu
     return known
 
 
-def _results(site: Site, variables: Mapping[str, Input], types: Mapping[str, str]) -> list[str]:
+def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Mapping[str, str]) -> list[str]:
     """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
     found: dict[str, None] = {}
     for loop in site.loops:
@@ -307,7 +307,9 @@ def _results(site: Site, variables: Mapping[str, Input], types: Mapping[str, str
     return list(found)
 
 
-def _live(site: Site, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]) -> list[Input]:
+def _live(
+    site: RegionGroup, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
+) -> list[RegionInput]:
     """Return the scalars that the code takes from outside, or leaves behind, with their first values.
 
     Raises:
@@ -325,11 +327,11 @@ def _live(site: Site, old: Stmt, types: Mapping[str, str], taken: set[str], resu
                 f"give it one in input_params or input_vars, such as decl int {name} = 100;",
             )
         init: Any = "random" if value is None else value
-        found.append(Input(name=name, dtype=ELEMENTS[types[name]], init=init))
+        found.append(RegionInput(name=name, dtype=ELEMENTS[types[name]], init=init))
     return found
 
 
-def _check_memory(inputs: Sequence[Input]) -> None:
+def _check_memory(inputs: Sequence[RegionInput]) -> None:
     total = sum(each.nbytes for each in inputs)
     free = available_bytes()
     if free is not None and total > _SHARE * free:
@@ -356,13 +358,13 @@ def _outside(case: Case, loop: LoopRegion) -> set[str]:
     return found - counters(loop.code)
 
 
-def setting_of(case: Case) -> Setting:
+def setting_of(case: Case) -> NestContext:
     """Return what is known of the place where a site's regions stand."""
-    return Setting(known=case.known, types=case.types, kept=case.site.behind)
+    return NestContext(known=case.known, types=case.types, kept=case.site.behind)
 
 
 def threaded(
-    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], setting: Setting, *, strict: bool
+    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], setting: NestContext, *, strict: bool
 ) -> tuple[Stmt, list[str]]:
     """Return a region at one point of the space for a CPU, a device's kernels on its threads, and notes."""
     applied = transformed(loop, case, code, values, strict=strict, setting=setting)
@@ -381,7 +383,7 @@ def transformed(
     *,
     strict: bool,
     openmp: bool = True,
-    setting: Setting | None = None,
+    setting: NestContext | None = None,
 ) -> Applied:
     """Carry out the transforms of a region at one point of the space."""
     spec = case.site.spec

@@ -16,7 +16,7 @@ from tilewright.codegen.loops.extents import extents_of
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
 from tilewright.codegen.loops.kernels import CUDA, kernels_text
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.file import LoopRegion
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.programs.loops.nest import (
@@ -31,7 +31,7 @@ from tilewright.programs.loops.nest import (
     written,
 )
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.devices.oclgrind import Report, only_oclgrind
+from tilewright.runtime.devices.oclgrind import OclgrindReport, only_oclgrind
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.build_command import current_architecture, parse_build_command
 from tilewright.runtime.warn import warn_once
@@ -39,8 +39,8 @@ from tilewright.runtime.workers.pool import pool
 from tilewright.tuning.loops.search import Deadline, LoopChoice, search_loops
 from tilewright.verbs.annotated.case import Case, command_of, prepared, setting_of, transformed
 from tilewright.verbs.annotated.guard import guard_of, sized_arrays
-from tilewright.verbs.annotated.meter import NARROW, CpuMeter, Variant, shown_command
-from tilewright.verbs.annotated.options import Options, budget_of
+from tilewright.verbs.annotated.meter import NARROW, CpuMeter, LoopVariant, shown_command
+from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
 from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 
 _LITERAL = re.compile(r"[\d\s()*]+")
@@ -67,7 +67,9 @@ class DeviceVariant:
     conditions: tuple[tuple[str, ...], ...] = ()
 
 
-def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: Options) -> DeviceVariant:
+def device_variant(
+    case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: AnnotatedOptions
+) -> DeviceVariant:
     """Return a point as text for a device.
 
     Raises:
@@ -90,7 +92,12 @@ def device_variant(case: Case, codes: Sequence[Stmt], values: Mapping[str, objec
 
 
 def _program(
-    loop: LoopRegion, case: Case, code: Stmt, values: Mapping[str, object], options: Options, setting: Setting
+    loop: LoopRegion,
+    case: Case,
+    code: Stmt,
+    values: Mapping[str, object],
+    options: AnnotatedOptions,
+    setting: NestContext,
 ) -> tuple[DeviceProgram, list[str]]:
     """Return a region's program for a device, and notes about its transforms.
 
@@ -122,7 +129,7 @@ def _for_device(stmt: Stmt) -> Stmt:
     return Transform(stmt.name, asked, stmt.body) if asked else stmt.body
 
 
-def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], options: Options) -> DeviceVariant:
+def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], options: AnnotatedOptions) -> DeviceVariant:
     """Return a point with what has to hold where it is called.
 
     Sizes are those that its extents and its legality were told by; a device's copies of arrays that overlap are not
@@ -133,7 +140,7 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
     for loop, program in zip(case.site.loops, made.programs, strict=True):
         code = prepared(loop, case)
 
-        def build(setting: Setting, loop: LoopRegion = loop, code: Stmt = code) -> object:
+        def build(setting: NestContext, loop: LoopRegion = loop, code: Stmt = code) -> object:
             found = _program(loop, case, code, values, options, setting)[0]
             return found.steps, found.streams
 
@@ -175,8 +182,8 @@ def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[str, ...] | 
 class OpenCLMeter(CpuMeter):
     """Builds and runs variants through OpenCL's own library, in the worker that ran the original body."""
 
-    options: Options
-    report: Report | None = None
+    options: AnnotatedOptions
+    report: OclgrindReport | None = None
 
     def _timed(self, built: Artifact[None]) -> Measurement:
         """Run a variant; what Oclgrind finds in it is a failure."""
@@ -184,13 +191,13 @@ class OpenCLMeter(CpuMeter):
         news = self.report.news() if self.report is not None else ""
         return Measurement(outcome=Outcome.WRONG, detail=f"Oclgrind: {news[:200]}") if news else measured
 
-    def variant(self, values: Mapping[str, object]) -> Variant:
+    def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
         made = device_variant(self.case, self._codes, values, self.options)
         bodies = tuple(Verbatim(text) for text in made.bodies)
         prelude = "\n".join(dict.fromkeys(made.preludes))
         command = (*self.program(parse_build_command("cc")), "-O2", "-lOpenCL")
-        return Variant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
+        return LoopVariant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -205,7 +212,7 @@ class CudaMeter:
     """
 
     case: Case
-    options: Options
+    options: AnnotatedOptions
     architecture: str
     codes: list[Stmt] = field(default_factory=list)
     resources: dict[str, Mapping[str, Resources]] = field(default_factory=dict)
@@ -272,7 +279,7 @@ def expected_seconds(programs: Sequence[DeviceProgram], taken: Mapping[str, Reso
     return total
 
 
-def plain_device(case: Case, options: Options) -> SiteResult:
+def plain_device(case: Case, options: AnnotatedOptions) -> SiteResult:
     """Generate device code of a region without a tuning specification; its arguments are literals."""
     codes = [prepared(loop, case) for loop in case.site.loops]
     made = guarded(device_variant(case, codes, {}, options), case, {}, options)
@@ -300,7 +307,7 @@ def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
     }
 
 
-def tune_device(case: Case, options: Options, deadline: Deadline) -> SizeResult:
+def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
     """Tune a case for a device."""
     return _tune_opencl(case, options, deadline) if options.backend == "opencl" else _tune_cuda(case, options, deadline)
 
@@ -311,7 +318,7 @@ def _spec(case: Case) -> TuningSpec:
     return case.site.spec
 
 
-def _tune_opencl(case: Case, options: Options, deadline: Deadline) -> SizeResult:
+def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     with only_oclgrind() if options.device else contextlib.nullcontext() as report, pool(1) as workers:
@@ -351,7 +358,7 @@ def _tune_opencl(case: Case, options: Options, deadline: Deadline) -> SizeResult
     )
 
 
-def _tune_cuda(case: Case, options: Options, deadline: Deadline) -> SizeResult:
+def _tune_cuda(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     first = {each.name: each.values[0] for each in spec.params}

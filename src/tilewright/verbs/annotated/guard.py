@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import TilewrightError
 from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.extents import extents_of
-from tilewright.codegen.loops.transforms import Setting
+from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.file import LoopRegion
 from tilewright.programs.loops.nest import (
     Declare,
@@ -35,7 +35,7 @@ _ANY = "any"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
+class RegionGuard:
     """What a region's new code assumes.
 
     Attributes:
@@ -47,21 +47,21 @@ class Guard:
     notes: tuple[str, ...] = ()
 
 
-def conditions_of(guards: Iterable[Guard]) -> tuple[tuple[str, ...], ...]:
+def conditions_of(guards: Iterable[RegionGuard]) -> tuple[tuple[str, ...], ...]:
     """Return the conditions of regions, in order."""
     return tuple(guard.conditions for guard in guards)
 
 
-def cpu_guards(case: Case, values: Mapping[str, object]) -> tuple[Guard, ...]:
+def cpu_guards(case: Case, values: Mapping[str, object]) -> tuple[RegionGuard, ...]:
     """Return what the regions of a site assume at one point of the space, on a CPU."""
-    found: list[Guard] = []
+    found: list[RegionGuard] = []
     for loop in case.site.loops:
         if loop.stencil:
-            found.append(Guard())
+            found.append(RegionGuard())
             continue
         code = prepared(loop, case)
 
-        def build(setting: Setting, loop: LoopRegion = loop, code: Stmt = code) -> object:
+        def build(setting: NestContext, loop: LoopRegion = loop, code: Stmt = code) -> object:
             return threaded(loop, case, code, values, setting, strict=False)[0]
 
         found.append(guard_of(loop, case, code, build))
@@ -72,11 +72,11 @@ def guard_of(
     loop: LoopRegion,
     case: Case,
     code: Stmt,
-    build: Callable[[Setting], object],
+    build: Callable[[NestContext], object],
     *,
     fixed: Sequence[str] = (),
     apart: bool = False,
-) -> Guard:
+) -> RegionGuard:
     """Return what one region assumes.
 
     Args:
@@ -112,7 +112,7 @@ def guard_of(
     elif same(sizes, overlap):
         overlap = {}
     distinct, notes = _distinct(loop, case, code, overlap)
-    return Guard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
+    return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
 
 
 def sized_arrays(case: Case, extents: Mapping[str, str]) -> tuple[str, ...]:

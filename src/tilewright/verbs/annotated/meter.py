@@ -17,7 +17,7 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.build_command import BuildCommand, full_level, optimised, parse_build_command
 from tilewright.runtime.toolchains.cpu import compiler_identity, find_command
-from tilewright.runtime.workers.pool import Pool
+from tilewright.runtime.workers.pool import WorkerPool
 from tilewright.tuning.loops.search import Deadline
 from tilewright.verbs.annotated.case import Case, command_of, neutral_command, prepared, setting_of, threaded
 from tilewright.verbs.annotated.result import LATE
@@ -34,7 +34,7 @@ _REFERENCE = ("-O1", "-ffp-contract=off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class LoopVariant:
     """One point of the space as text.
 
     Attributes:
@@ -82,7 +82,7 @@ class Beside:
 
 @dataclass(slots=True, kw_only=True)
 class CpuMeter:
-    """Builds, validates and times variants; see :class:`tilewright.tuning.loops.search.Meter`.
+    """Builds, validates and times variants; see :class:`tilewright.tuning.loops.search.PointMeter`.
 
     Attributes:
         case: The regions at one size of the input.
@@ -98,7 +98,7 @@ class CpuMeter:
     """
 
     case: Case
-    pool: Pool
+    pool: WorkerPool
     repeats: int
     strict: bool
     allowed: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ class CpuMeter:
         """Return the flags of a command for a C compiler, the best general ones before them."""
         return (*optimised(parsed.flags), *(f"-D{name}={value}" for name, value in parsed.defines))
 
-    def variant(self, values: Mapping[str, object]) -> Variant:
+    def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text.
 
         Raises:
@@ -229,7 +229,7 @@ class CpuMeter:
         command = self.compiler(command_of(self.case.site.spec, values))
         if any(has_directives(body) for body in bodies) and "-fopenmp" not in command:
             command = (*command, "-fopenmp")
-        return Variant(
+        return LoopVariant(
             bodies=tuple(bodies), unit=self.case.unit(bodies), command=command, notes=tuple(dict.fromkeys(notes))
         )
 
@@ -238,8 +238,8 @@ class CpuMeter:
 
         What the deadline cuts short is no result: it is neither kept nor logged.
         """
-        found: list[Variant | Measurement] = [self._variant(values) for values in points]
-        fresh = {each.key: each for each in found if isinstance(each, Variant) and each.key not in self._known}
+        found: list[LoopVariant | Measurement] = [self._variant(values) for values in points]
+        fresh = {each.key: each for each in found if isinstance(each, LoopVariant) and each.key not in self._known}
         with ThreadPoolExecutor(max_workers=2) as threads:
             objects = dict(zip(fresh, threads.map(self._built, fresh.values()), strict=True))
         made: dict[str, Measurement] = {}
@@ -248,9 +248,9 @@ class CpuMeter:
             if made[key].detail != LATE:
                 self._known[key] = made[key]
                 self._record(key)
-        self.reused += sum(isinstance(each, Variant) for each in found) - len(fresh)
+        self.reused += sum(isinstance(each, LoopVariant) for each in found) - len(fresh)
         known = {**self._known, **made}
-        return [known[each.key] if isinstance(each, Variant) else each for each in found]
+        return [known[each.key] if isinstance(each, LoopVariant) else each for each in found]
 
     def again(self, point: Mapping[str, object]) -> Measurement:
         """Time a point once more."""
@@ -260,10 +260,10 @@ class CpuMeter:
         built = self._built(made)
         return built if isinstance(built, Measurement) else self._timed(built)
 
-    def beside(self, variant: Variant, rounds: int = 3) -> Beside:
+    def beside(self, variant: LoopVariant, rounds: int = 3) -> Beside:
         """Time a variant and the original body in turn, built with the same flags and at least the third level."""
         bodies = tuple(loop.old for loop in self.case.site.loops)
-        plain = Variant(bodies=bodies, unit=self.case.original(), command=full_level(variant.command))
+        plain = LoopVariant(bodies=bodies, unit=self.case.original(), command=full_level(variant.command))
         built = [self._built(each) for each in (variant, plain)]
         taken: list[tuple[float, float]] = []
         for _ in range(rounds):
@@ -273,7 +273,7 @@ class CpuMeter:
             taken.append((both[0].median, both[1].median))
         return Beside(rounds=tuple(taken), command=plain.command)
 
-    def single(self, variant: Variant, rounds: int = 3) -> tuple[float, str]:
+    def single(self, variant: LoopVariant, rounds: int = 3) -> tuple[float, str]:
         """Build, validate and time one variant; return its seconds, and why it failed if it did."""
         built = self._built(variant)
         if isinstance(built, Measurement):
@@ -286,7 +286,7 @@ class CpuMeter:
             samples += timed.seconds
         return Measurement(seconds=samples).median, ""
 
-    def _built(self, variant: Variant) -> Artifact[None] | Measurement:
+    def _built(self, variant: LoopVariant) -> Artifact[None] | Measurement:
         """Compile a variant, once; a compiler that runs at the deadline is killed."""
         kept = self._compiled.get(variant.key)
         if kept is not None:
@@ -301,7 +301,7 @@ class CpuMeter:
         self._compiled[variant.key] = made
         return made
 
-    def _variant(self, values: Mapping[str, object]) -> Variant | Measurement:
+    def _variant(self, values: Mapping[str, object]) -> LoopVariant | Measurement:
         try:
             return self.variant(values)
         except TilewrightError as error:

@@ -11,7 +11,7 @@ MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class AnnotatedOptions:
     """How to tune.
 
     Attributes:
@@ -41,7 +41,7 @@ class Options:
     repeats: int | None = None
 
 
-def budget_of(case: Case, options: Options, seconds: float) -> Budget:
+def budget_of(case: Case, options: AnnotatedOptions, seconds: float) -> Budget:
     """Return when the search of a case ends."""
     spec = case.site.spec
     total = spec.arg("search", "total_runs") if spec is not None else None

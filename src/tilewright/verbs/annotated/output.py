@@ -7,12 +7,12 @@ from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.c import text as expression_text
 from tilewright.codegen.loops.harness import region_text
 from tilewright.frontends.annotated.evaluate import Plain
-from tilewright.frontends.annotated.file import LoopRegion, Site
+from tilewright.frontends.annotated.file import LoopRegion, RegionGroup
 from tilewright.programs.loops.nest import Num
 from tilewright.verbs.annotated.result import SiteResult, SizeResult
 
 
-def replaced(text: str, results: Sequence[tuple[Site, SiteResult]]) -> str:
+def replaced(text: str, results: Sequence[tuple[RegionGroup, SiteResult]]) -> str:
     """Return a file's text with its regions' old bodies replaced.
 
     The annotations stay, so that the file can be tuned again.

@@ -11,8 +11,8 @@ from tilewright.frontends.annotated.evaluate import Plain
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.programs.loops.nest import Stmt
 from tilewright.tuning.loops.algorithms import algorithm
-from tilewright.tuning.loops.search import LoopChoice, Space
-from tilewright.verbs.annotated.options import Options
+from tilewright.tuning.loops.search import LoopChoice, ParameterSpace
+from tilewright.verbs.annotated.options import AnnotatedOptions
 
 LATE = "the time was over"
 """What is said of a variant that the end of the time cut short."""
@@ -164,7 +164,7 @@ def _compared(size: SizeResult) -> str:
     )
 
 
-def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> Space:
+def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> ParameterSpace:
     """Return the space of a specification at one size of the input."""
 
     def refused(values: Mapping[str, object]) -> str:
@@ -174,14 +174,14 @@ def space_of(spec: TuningSpec, numbers: Mapping[str, Plain]) -> Space:
                 return f"the constraint {name} is not fulfilled: {rule.text[:80]}"
         return ""
 
-    return Space(
+    return ParameterSpace(
         names=tuple(each.name for each in spec.params),
         values=tuple(each.values for each in spec.params),
         refused=refused,
     )
 
 
-def search_name(spec: TuningSpec, options: Options, space: Space) -> str:
+def search_name(spec: TuningSpec, options: AnnotatedOptions, space: ParameterSpace) -> str:
     """Return the search to use: the user's, the specification's, or ours where the space is large."""
     asked = options.algorithm or spec.arg("search", "algorithm")
     if asked is None:
@@ -189,7 +189,7 @@ def search_name(spec: TuningSpec, options: Options, space: Space) -> str:
     return algorithm(str(asked)) or str(asked)
 
 
-def repeats_of(spec: TuningSpec, options: Options) -> int:
+def repeats_of(spec: TuningSpec, options: AnnotatedOptions) -> int:
     """Return how often a variant is timed."""
     asked = options.repeats or spec.arg("performance_counter", "repetitions") or _REPEATS
     return min(max(int(asked), 1), _MOST_REPEATS) if isinstance(asked, int) else _REPEATS

@@ -6,17 +6,17 @@ from dataclasses import replace
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loops.apply import DEVICE
 from tilewright.codegen.loops.edges import has_edges
-from tilewright.frontends.annotated.file import Site
+from tilewright.frontends.annotated.file import RegionGroup
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.programs.loops.bounds import check_bounds
 from tilewright.programs.loops.nest import Stmt, Transform, statements
 from tilewright.runtime.workers.pool import pool
-from tilewright.tuning.loops.search import Budget, Deadline, Space, search_loops
+from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
 from tilewright.verbs.annotated.case import INTERIOR, PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.verbs.annotated.gpu import plain_device, tune_device
 from tilewright.verbs.annotated.guard import conditions_of, cpu_guards
 from tilewright.verbs.annotated.meter import NARROW, Beside, CpuMeter, shown_command
-from tilewright.verbs.annotated.options import Options, budget_of
+from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
 from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.verbs.annotated.types import region_types
 
@@ -26,7 +26,7 @@ _KEEP = 0.95
 """The original body stays if it takes less than this share of the winner's time."""
 
 
-def plain_site(site: Site, options: Options) -> SiteResult:
+def plain_site(site: RegionGroup, options: AnnotatedOptions) -> SiteResult:
     """Transform a region that has no tuning specification; its arguments must be literals."""
     types = region_types(site, {}, {}, device=options.backend != "c")
     case = Case(site=site, numbers={}, known={}, inputs=(), bound=(), loose={}, types=types)
@@ -48,14 +48,16 @@ def plain_site(site: Site, options: Options) -> SiteResult:
     return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
 
 
-def tune_site(site: Site, cases: Sequence[Case], options: Options, deadline: Deadline) -> SiteResult:
+def tune_site(site: RegionGroup, cases: Sequence[Case], options: AnnotatedOptions, deadline: Deadline) -> SiteResult:
     """Tune a site at every size of its input; what one size leaves of its time is the others'."""
     spec = _spec(site)
     notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
     kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
     if kinds:
         notes.append(f"{', '.join(sorted(kinds))}: variants are compared with the original body instead")
-    tune: Callable[[Case, Options, Deadline], SizeResult] = _tune_cpu if options.backend == "c" else tune_device
+    tune: Callable[[Case, AnnotatedOptions, Deadline], SizeResult] = (
+        _tune_cpu if options.backend == "c" else tune_device
+    )
     results = []
     for number, case in enumerate(cases):
         check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known, case.types)
@@ -69,13 +71,13 @@ def tune_site(site: Site, cases: Sequence[Case], options: Options, deadline: Dea
     )
 
 
-def _spec(site: Site) -> TuningSpec:
+def _spec(site: RegionGroup) -> TuningSpec:
     if site.spec is None:
         raise UsageError("there is no tuning specification")
     return site.spec
 
 
-def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
+def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
     from tilewright.verbs.annotated.prior import prior_of
     from tilewright.verbs.annotated.stencil import hand_over
 
@@ -131,7 +133,7 @@ def _tune_cpu(case: Case, options: Options, deadline: Deadline) -> SizeResult:
     )
 
 
-def _with_own(space: Space, case: Case) -> Space:
+def _with_own(space: ParameterSpace, case: Case) -> ParameterSpace:
     """Add whether loops run on threads, where transforms are for a device, and whether interiors are split off."""
     nodes = [node for loop in case.site.loops for node in statements(loop.code)]
     device = any(

@@ -23,7 +23,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.legality import Violation
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.verbs.annotated.case import Case
-from tilewright.verbs.annotated.meter import Beside, CpuMeter, Variant, shown_command
+from tilewright.verbs.annotated.meter import Beside, CpuMeter, LoopVariant, shown_command
 from tilewright.verbs.annotated.result import SizeResult
 
 _STEPS = 2
@@ -65,7 +65,7 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Han
     problem = None if found is None else _problem(case, found, asked=bool(loop.stencil))
     if found is None or problem is None:
         return None
-    trials: list[tuple[float, Variant, Tiling]] = []
+    trials: list[tuple[float, LoopVariant, Tiling]] = []
     reasons: list[str] = []
     for tiling in candidates(problem):
         variant = stencil_variant(case, found, problem, tiling)
@@ -120,7 +120,7 @@ def _legal(problem: Problem, tiling: Tiling) -> bool:
         return False
 
 
-def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> Variant:
+def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Tiling) -> LoopVariant:
     """Return a region as a call of the stencil compiler's kernel."""
     source = emit_tiling(problem, tiling)
     (layout,) = source.layout
@@ -143,7 +143,7 @@ def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Til
     bodies = (Verbatim(call_text(call)),)
     tools = toolchain()
     prelude = HEAD + source.text
-    return Variant(
+    return LoopVariant(
         bodies=bodies,
         unit=case.unit(bodies, prelude),
         command=(*tools.command, *tools.flags(strict=False)),

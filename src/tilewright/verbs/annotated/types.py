@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated.c import parse_code
-from tilewright.frontends.annotated.file import Site
+from tilewright.frontends.annotated.file import RegionGroup
 from tilewright.programs.loops.nest import (
     Assign,
     Declare,
@@ -22,7 +22,7 @@ from tilewright.programs.loops.values import evaluate
 
 
 def region_types(
-    site: Site, variables: Mapping[str, str], numbers: Mapping[str, int | float], *, device: bool = False
+    site: RegionGroup, variables: Mapping[str, str], numbers: Mapping[str, int | float], *, device: bool = False
 ) -> dict[str, str]:
     """Return the types of everything that a site's code mentions.
 
@@ -93,7 +93,7 @@ def _assigned(code: Stmt) -> set[str]:
     return {node.target.name for node in statements(code) if isinstance(node, Assign) and isinstance(node.target, Name)}
 
 
-def file_value(site: Site, name: str) -> int | None:
+def file_value(site: RegionGroup, name: str) -> int | None:
     """Return the whole number that the file gives to a scalar before the region, or None."""
     text = site.values.get(name)
     if text is None:
@@ -108,6 +108,6 @@ def file_value(site: Site, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _literal(site: Site, name: str) -> int | None:
+def _literal(site: RegionGroup, name: str) -> int | None:
     text = site.values[name]
     return int(text) if text.isdecimal() and (text == "0" or text[0] != "0") else None

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.chains.time import Energy, HostTimes, Rates, energy, joules, machine_rates, seconds
+from tilewright.costs.chains.time import ChainCost, HostTimes, Rates, energy, joules, machine_rates, seconds
 from tilewright.costs.chains.traffic import Floats, check_model
 from tilewright.programs.chains.chain import Chain, Tree, extents, make_chain, node_operations
 from tilewright.tuning.chains.pareto import pareto as pareto_trees
 from tilewright.tuning.chains.search import (
     Batch,
+    ChainSearch,
     Price,
-    Setting,
     batch_of,
     best_by_each,
     by_operations,
@@ -29,14 +29,14 @@ from tilewright.tuning.chains.search import (
     words_of,
 )
 from tilewright.tuning.chains.shared import can_share, computed, shared_tree
-from tilewright.verbs.chains.plan import ChainPlan, Variant, variant
-from tilewright.verbs.chains.run import Trial, calibrate, choose, multi_dot, trial
+from tilewright.verbs.chains.plan import ChainPlan, ChainVariant, variant
+from tilewright.verbs.chains.run import ChainTrial, calibrate, choose, multi_dot, trial
 from tilewright.verbs.predict import MachineLike, as_machine
 
 OBJECTIVES = ("opcount", "two-step", "words", "weighted", "time", "energy")
 _ITEMSIZE = 4
 
-__all__ = ["OBJECTIVES", "ChainPlan", "HostTimes", "Trial", "calibrate", "choose", "multi_dot", "plan", "trial"]
+__all__ = ["OBJECTIVES", "ChainPlan", "ChainTrial", "HostTimes", "calibrate", "choose", "multi_dot", "plan", "trial"]
 
 
 def plan(
@@ -89,7 +89,7 @@ def plan(
     price = _price(goal, weights, rates)
     metered = rates if rates is not None and rates.metered else None
     view = _View(chain=chain, model=model, memory=memory, rates=metered)
-    words_first = Setting(model=model, memory=memory, price=by_words)
+    words_first = ChainSearch(model=model, memory=memory, price=by_words)
     together = by_words if metered is None else _price("energy", weights, metered)
     goals = [replace(words_first, price=each) for each in (together, price)]
     textbook, *optima = _optima(chain, goals[: 1 if goal == "two-step" else 2])
@@ -120,12 +120,12 @@ class _View:
     memory: int
     rates: Rates | None
 
-    def variant(self, tree: Tree) -> Variant:
+    def variant(self, tree: Tree) -> ChainVariant:
         """Return a tree with its costs."""
         found = variant(self.chain, tree, self.model, self.memory)
         return found if self.rates is None else replace(found, energy=self.energy(tree))
 
-    def energy(self, tree: Tree) -> Energy | None:
+    def energy(self, tree: Tree) -> ChainCost | None:
         """Return a tree's seconds and joules, if there is a machine that has energy figures."""
         if self.rates is None:
             return None
@@ -172,7 +172,7 @@ def _price(goal: str, weights: tuple[float, float], rates: Rates | None) -> Pric
     return by_machine
 
 
-def _optima(chain: Chain, goals: Sequence[Setting]) -> list[Tree]:
+def _optima(chain: Chain, goals: Sequence[ChainSearch]) -> list[Tree]:
     """Return the textbook's tree, as numpy.linalg.multi_dot chooses it, and the best tree by every goal.
 
     With repeated matrices, a goal's tree is the better of the optimum and one that seeks equal products.
@@ -187,7 +187,7 @@ def _optima(chain: Chain, goals: Sequence[Setting]) -> list[Tree]:
     return [first, *found]
 
 
-def _total(chain: Chain, tree: Tree, setting: Setting) -> tuple[float, float]:
+def _total(chain: Chain, tree: Tree, setting: ChainSearch) -> tuple[float, float]:
     total = np.zeros(2)
     for node in computed(chain, tree):
         columns = tuple(np.array([size], dtype=np.float64) for size in extents(chain.sizes, node))

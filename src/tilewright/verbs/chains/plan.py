@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tilewright.costs.chains.time import Energy
+from tilewright.costs.chains.time import ChainCost
 from tilewright.costs.chains.traffic import count, kept_result
 from tilewright.programs.chains.chain import (
     Chain,
@@ -30,7 +30,7 @@ def kept_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> flo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class ChainVariant:
     """One more tree to set beside the plan's.
 
     Attributes:
@@ -43,7 +43,7 @@ class Variant:
     tree: Tree
     operations: int
     words: float
-    energy: Energy | None = None
+    energy: ChainCost | None = None
 
     def to_dict(self, chain: Chain) -> dict[str, object]:
         """Return the tree as plain data."""
@@ -84,13 +84,13 @@ class ChainPlan:
     memory: int
     objective: str
     tree: Tree
-    numpy: Variant
-    two_step: Variant
-    joint: Variant
+    numpy: ChainVariant
+    two_step: ChainVariant
+    joint: ChainVariant
     machine: str = ""
     rates: tuple[str, ...] = ()
-    energy: Energy | None = None
-    pareto: tuple[Variant, ...] = ()
+    energy: ChainCost | None = None
+    pareto: tuple[ChainVariant, ...] = ()
 
     @property
     def nodes(self) -> tuple[Product, ...]:
@@ -217,7 +217,7 @@ class ChainPlan:
         lines += [f"  trade-off: {self._compared(each)}" for each in self.pareto]
         return "\n".join(lines)
 
-    def _compared(self, other: Variant) -> str:
+    def _compared(self, other: ChainVariant) -> str:
         joules = "" if other.energy is None else f", {other.energy.joules:.3g} J"
         return f"{text(other.tree, self.chain)}, {other.operations:,} multiply-adds, {int(other.words):,} words{joules}"
 
@@ -233,10 +233,10 @@ def _saving(words: float, reference: float) -> float:
     return 1.0 - words / reference if reference else 0.0
 
 
-def variant(chain: Chain, tree: Tree, model: str, memory: int) -> Variant:
+def variant(chain: Chain, tree: Tree, model: str, memory: int) -> ChainVariant:
     """Return a tree with its costs, equal products counted once."""
     done = tuple(computed(chain, tree))
-    return Variant(
+    return ChainVariant(
         tree=tree,
         operations=sum(node_operations(chain.sizes, node) for node in done),
         words=sum(words_of(chain.sizes, done, model, memory)),

@@ -22,7 +22,7 @@ from tilewright.runtime.memory import check_memory
 from tilewright.runtime.pipelines.fused import DTYPES, fused_product
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.runtime.warn import warn_once
-from tilewright.tuning.chains.search import Batch, Setting, best_trees
+from tilewright.tuning.chains.search import Batch, ChainSearch, best_trees
 from tilewright.tuning.chains.shared import Key, can_share, key_of, shared_tree
 from tilewright.tuning.spaces.unrolling import blocking
 from tilewright.verbs.chains.plan import ChainPlan
@@ -98,7 +98,7 @@ def _fastest(chain: Chain, dtype: str, times: HostTimes, fuse: bool) -> Tree:
             seconds = np.where(_saves(batch), _CAUTION * seconds, np.inf)
         return seconds, batch.operations
 
-    setting = Setting(model="counts", memory=memory, price=price, fuse=fuse)
+    setting = ChainSearch(model="counts", memory=memory, price=price, fuse=fuse)
     if can_share(chain):
         return shared_tree(chain, setting)
     return best_trees(np.array([chain.sizes], dtype=np.int64), setting)[0]
@@ -299,7 +299,7 @@ def _like(sample: Any, result: Array) -> Any:  # noqa: ANN401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class ChainTrial:
     """One plan run on random matrices beside NumPy.
 
     Attributes:
@@ -326,7 +326,7 @@ class Trial:
         )
 
 
-def trial(plan: ChainPlan, dtype: str = "float64") -> Trial:
+def trial(plan: ChainPlan, dtype: str = "float64") -> ChainTrial:
     """Run a plan on random matrices and compare it with ``numpy.linalg.multi_dot``.
 
     Args:
@@ -356,7 +356,7 @@ def trial(plan: ChainPlan, dtype: str = "float64") -> Trial:
     if not error <= bound:
         raise WrongResultError(f"the plan's result differs from NumPy's by {error:.3g}, above its bound {bound:.3g}")
     fastest = text(choose(sizes, dtype=dtype), plan.chain)
-    return Trial(seconds=ours, numpy_seconds=theirs, max_error=error, fastest=fastest)
+    return ChainTrial(seconds=ours, numpy_seconds=theirs, max_error=error, fastest=fastest)
 
 
 def _least(call: Callable[[], Array]) -> tuple[float, Array]:

@@ -12,11 +12,11 @@ from tilewright.costs.arrays import Floats
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.tuning.codesign import insights
-from tilewright.tuning.codesign.design import Axes, Options, WeightedProblem, reweighted
+from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
 from tilewright.tuning.codesign.designs import Design, Exploration, Range, best_of, designs_at, pareto_set
-from tilewright.tuning.codesign.energy import Energy, energy_of
+from tilewright.tuning.codesign.energy import DesignEnergy, energy_of
 from tilewright.tuning.codesign.insights import Stock
-from tilewright.tuning.codesign.solve import Solution, solve
+from tilewright.tuning.codesign.solve import DesignSolution, solve
 from tilewright.verbs.codesign.workload import load_workload
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -193,7 +193,7 @@ def codesign(
     area: Range = AREA,
     machine: MachineLike = "gtx980",
     axes: Axes | None = None,
-    options: Options | None = None,
+    options: DesignOptions | None = None,
     weights: Mapping[str, float] | None = None,
     width_cost: bool = False,
     form: str = "exact",
@@ -208,7 +208,7 @@ def codesign(
         area: Least and largest area, mm^2.
         machine: The technology: C_iter, synchronisation, bandwidth and the coefficients of the area.
         axes: The hardware that is searched; the thesis' by default.
-        options: The assumptions and the metric; see :class:`tilewright.tuning.codesign.design.Options`.
+        options: The assumptions and the metric; see :class:`tilewright.tuning.codesign.design.DesignOptions`.
         weights: Factors of the stencils' weights, 0 for those left out.
         width_cost: Charge what grows with the width of an SM; our extension.
         form: The area model, ``exact`` (C.6) or ``published`` (C.7).
@@ -222,7 +222,7 @@ def codesign(
     Raises:
         UsageError: If anything is unknown, contradictory, or no design lies in the range.
     """
-    base, axes, options = as_machine(machine), axes or Axes(), options or Options()
+    base, axes, options = as_machine(machine), axes or Axes(), options or DesignOptions()
     if base.kind != "gpu":
         raise UsageError(f"codesign varies a GPU, {base.name} is a {base.kind}")
     cases = load_workload(workload, options.strategies) if isinstance(workload, str) else tuple(workload)
@@ -257,19 +257,21 @@ def _overlap(between: Range, areas: Floats) -> None:
         )
 
 
-def _energy(metered: Machine, by: area_model.Coefficients, options: Options, areas: Floats) -> Energy | None:
+def _energy(
+    metered: Machine, by: area_model.AreaCoefficients, options: DesignOptions, areas: Floats
+) -> DesignEnergy | None:
     if options.metric not in {"energy", "edp"}:
         return None
     return energy_of(metered, areas, float(area_model.parts(area_model.chip(metered), by).total))
 
 
 def _solved(
-    draft: Exploration, base: Machine, energy: Energy | None, progress: Callable[[int, int], None] | None = None
-) -> tuple[Solution, ...]:
+    draft: Exploration, base: Machine, energy: DesignEnergy | None, progress: Callable[[int, int], None] | None = None
+) -> tuple[DesignSolution, ...]:
     return solve(draft.cases, draft.axes, base, draft.options, energy, progress=progress)
 
 
-def solve_stock(name: str, draft: Exploration, base: Machine, energy: Energy | None) -> Stock:
+def solve_stock(name: str, draft: Exploration, base: Machine, energy: DesignEnergy | None) -> Stock:
     """Solve one chip of the catalogue in the base machine's technology, without its caches."""
     chip = area_model.chip(files.load(name))
     axes = Axes(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.arrays import Floats, Sizes
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.constants import NAMES, Constants, at_clock, constants
 from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.setting import make_setting
@@ -30,7 +30,7 @@ NEAR = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metered:
+class MeteredTiling:
     """The energy of one tiling.
 
     Attributes:
@@ -102,7 +102,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class MetricComparison:
     """What is best by every metric, and whether the fastest tile also takes the least energy.
 
     Attributes:
@@ -174,7 +174,7 @@ def energy(
     model: str = "exact",
     scope: str | None = None,
     **scalars: Any,  # noqa: ANN401
-) -> Metered:
+) -> MeteredTiling:
     """Predict the energy of a tiling: P_stat T_alg + N_tiles E_tile.
 
     Args:
@@ -204,7 +204,7 @@ def energy(
     work = workload_of(program, scalars, asked, where)
     chosen, rule, used = work.usage(parse(tiling) if isinstance(tiling, str) else tiling, seconds)
     known = constants(where)
-    return Metered(
+    return MeteredTiling(
         program=work.problem.program.name,
         machine=where.name,
         shape=work.problem.shape,
@@ -232,7 +232,7 @@ def compare(
     scope: str | None = None,
     coarse: bool = False,
     **scalars: Any,  # noqa: ANN401
-) -> Comparison:
+) -> MetricComparison:
     """Choose by every metric over the whole space, and the time-energy Pareto set.
 
     Args:
@@ -269,7 +269,7 @@ def compared(
     model: str = "exact",
     scope: str | None = None,
     coarse: bool = False,
-) -> Comparison:
+) -> MetricComparison:
     """Choose by every metric; as :func:`compare`, of checked values."""
     pool = _Pool(problem)
     for clock in clocks or (1.0,):
@@ -285,15 +285,15 @@ class _Pool:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.parts: list[tuple[str, Sizes, float]] = []
+        self.parts: list[tuple[str, TileSizes, float]] = []
         self.values: list[tuple[Floats, ...]] = []
 
-    def add(self, family: str, sizes: Sizes, clock: float, values: tuple[Floats | None, ...]) -> None:
+    def add(self, family: str, sizes: TileSizes, clock: float, values: tuple[Floats | None, ...]) -> None:
         """Add the points of one family at one clock."""
         self.parts.append((family, sizes, clock))
         self.values.append(tuple(np.zeros(0) if each is None else each for each in values))
 
-    def compared(self, cap: float | None) -> Comparison:
+    def compared(self, cap: float | None) -> MetricComparison:
         """Choose by every metric."""
         seconds, joules, traffic = (np.concatenate(each) for each in zip(*self.values, strict=True))
         costs = {metric: choices.value(metric, seconds, joules) for metric in choices.METRICS if metric != "traffic"}
@@ -301,7 +301,7 @@ class _Pool:
         near = np.where(seconds <= (1.0 + NEAR) * seconds.min(), joules, np.inf)
         best = tuple((metric, self._point(self._best(costs[metric]))) for metric in choices.METRICS)
         capped = None if cap is None else choices.within_cap(seconds, joules, cap)
-        return Comparison(
+        return MetricComparison(
             points=int(np.isfinite(seconds).sum()),
             best=best,
             front=tuple(self._point(int(i)) for i in choices.front(seconds, joules)),

@@ -28,7 +28,7 @@ _MAX_BYTES = 2**26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class FitRun:
     """One metered run.
 
     Attributes:
@@ -54,7 +54,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class FitScore:
     """How well constants predict runs: relative deviations.
 
     Attributes:
@@ -80,7 +80,7 @@ class EnergyFit:
 
     machine: str
     regression: Regression
-    held_out: tuple[tuple[str, Score], ...]
+    held_out: tuple[tuple[str, FitScore], ...]
 
     def to_dict(self) -> dict[str, object]:
         """Return the fit as plain data."""
@@ -103,7 +103,7 @@ class EnergyFit:
         }
 
 
-def read_runs(path: Path) -> tuple[Run, ...]:
+def read_runs(path: Path) -> tuple[FitRun, ...]:
     """Read metered runs: a CSV file with the columns program, shape, steps, tiling, seconds, joules.
 
     Raises:
@@ -122,7 +122,7 @@ def read_runs(path: Path) -> tuple[Run, ...]:
     return tuple(_run(row, number, path) for number, row in enumerate(rows, 2))
 
 
-def write_runs(runs: Sequence[Run], path: Path) -> None:
+def write_runs(runs: Sequence[FitRun], path: Path) -> None:
     """Write runs as :func:`read_runs` reads them."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
@@ -132,7 +132,7 @@ def write_runs(runs: Sequence[Run], path: Path) -> None:
             writer.writerow((run.program, shape, run.steps, run.tiling, repr(run.seconds), repr(run.joules)))
 
 
-def _run(row: dict[str, str], number: int, path: Path) -> Run:
+def _run(row: dict[str, str], number: int, path: Path) -> FitRun:
     try:
         texts = {name: row[name].strip() for name in COLUMNS}
         seconds, joules, steps = float(texts["seconds"]), float(texts["joules"]), int(texts["steps"])
@@ -140,7 +140,7 @@ def _run(row: dict[str, str], number: int, path: Path) -> Run:
         raise UsageError(f"line {number} of {str(path)!r} lacks a column or a number", ", ".join(COLUMNS)) from None
     if not (math.isfinite(seconds) and seconds > 0 and math.isfinite(joules) and joules > 0):
         raise UsageError(f"line {number} of {str(path)!r} must have seconds and joules above 0")
-    return Run(
+    return FitRun(
         program=texts["program"],
         shape=parse_shape(texts["shape"]),
         steps=steps,
@@ -150,7 +150,7 @@ def _run(row: dict[str, str], number: int, path: Path) -> Run:
     )
 
 
-def run_usage(run: Run, machine: Machine) -> Usage:
+def run_usage(run: FitRun, machine: Machine) -> Usage:
     """Return the amounts of a run: the printed instance where there is one, else the general rule.
 
     Raises:
@@ -164,7 +164,7 @@ def run_usage(run: Run, machine: Machine) -> Usage:
     return stencil.on_machine(problem, machine).amounts(tiling, run.seconds)
 
 
-def fit_energy(runs: Sequence[Run], machine: MachineLike, *, train: float = 0.1, seed: int = 0) -> EnergyFit:
+def fit_energy(runs: Sequence[FitRun], machine: MachineLike, *, train: float = 0.1, seed: int = 0) -> EnergyFit:
     """Fit the energy constants of a machine to a random share of runs and score them on the others.
 
     Args:
@@ -189,7 +189,7 @@ def fit_energy(runs: Sequence[Run], machine: MachineLike, *, train: float = 0.1,
         groups[name] = np.array([i for i in held if runs[i].program == name], dtype=np.int64)
     own = constants(where).vector()[: len(FITTED)]
     scores = {
-        name: Score(
+        name: FitScore(
             runs=len(index),
             fitted=rmse(table[index] @ fitted.vector(), joules[index]),
             machine=rmse(table[index] @ own, joules[index]),

@@ -14,7 +14,7 @@ from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.energy import power
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.data import random_arrays
-from tilewright.verbs.energy.fit import Run, read_runs, write_runs
+from tilewright.verbs.energy.fit import FitRun, read_runs, write_runs
 from tilewright.verbs.running.run import run
 
 METERS = ("rapl", "nvml")
@@ -36,7 +36,7 @@ class Metered:
         meter: What measured it.
     """
 
-    run: Run
+    run: FitRun
     low: float
     high: float
     windows: int
@@ -104,7 +104,7 @@ def meter_run(
     if between is not None:
         if tiling is None:
             raise UsageError("which tiling the recorded run took is not in its trace", "give --tile")
-        recorded = Run(
+        recorded = FitRun(
             program=program, shape=shape, steps=steps, tiling=str(tiling), seconds=between[1] - between[0],
             joules=power.trace(Path(meter)).joules(*between),
         )  # fmt: skip
@@ -119,12 +119,12 @@ def meter_run(
     def work() -> object:
         return run(program, *arrays, steps=steps, tiling=chosen, backend=backend, **scalars)
 
-    counter: power.Meter = power.rapl() if kind == "rapl" else power.nvml(card(number, target))
+    counter: power.EnergyMeter = power.rapl() if kind == "rapl" else power.nvml(card(number, target))
     try:
         found = power.measure(work, counter, window=window, windows=windows, cool=cool)
     finally:
         counter.close()
-    measured = Run(
+    measured = FitRun(
         program=program, shape=shape, steps=steps, tiling=chosen, seconds=found.seconds, joules=found.joules
     )  # fmt: skip
     return Metered(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.micro import ROUNDS, Estimate, Window, benchmarks, solve
+from tilewright.costs.energy.micro import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.plan import Target, read_target
@@ -32,7 +32,7 @@ _MAX_BYTES = 2**24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class MeterProtocol:
     """How long is metered.
 
     Attributes:
@@ -91,7 +91,7 @@ def micro_energy(
     meter: str | None = None,
     backend: str = "c",
     log: Path | None = None,
-    how: Protocol = Protocol(),
+    how: MeterProtocol = MeterProtocol(),
 ) -> MicroEnergy:
     """Meter micro-benchmarks of single operations on all of this processor or GPU and solve for its constants.
 
@@ -138,7 +138,7 @@ def micro_energy(
 
 
 def log_windows(
-    machine: MachineLike | None = None, *, log: Path, backend: str = "c", how: Protocol = Protocol()
+    machine: MachineLike | None = None, *, log: Path, backend: str = "c", how: MeterProtocol = MeterProtocol()
 ) -> int:
     """Run the micro-benchmarks while some other meter records, and write when each ran; returns the windows.
 
@@ -159,7 +159,7 @@ def log_windows(
     return len(windows)
 
 
-def write_windows(windows: Sequence[Window], path: Path) -> None:
+def write_windows(windows: Sequence[MeterWindow], path: Path) -> None:
     """Write when each benchmark ran, as :func:`read_windows` reads it.
 
     Raises:
@@ -174,7 +174,7 @@ def write_windows(windows: Sequence[Window], path: Path) -> None:
         raise UsageError(f"the windows {str(path)!r} cannot be written: {error.strerror}") from None
 
 
-def read_windows(path: Path, kind: str = "cpu") -> tuple[Window, ...]:
+def read_windows(path: Path, kind: str = "cpu") -> tuple[MeterWindow, ...]:
     """Read when each benchmark of a kind of machine ran.
 
     Raises:
@@ -185,7 +185,7 @@ def read_windows(path: Path, kind: str = "cpu") -> tuple[Window, ...]:
             text = stream.read(_MAX_BYTES).decode("utf-8")
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         windows = tuple(
-            Window(
+            MeterWindow(
                 round=int(row["round"]),
                 benchmark=row["benchmark"],
                 start=float(row["start"]),
@@ -240,7 +240,9 @@ def _machine(machine: MachineLike | None, target: Target) -> Machine:
     raise UsageError(f"single operations are metered on a GPU, and {where.name} is none", "leave out --machine")
 
 
-def _run(machine: Machine, target: Target, meter: power.Meter | None, how: Protocol) -> tuple[Window, ...]:
+def _run(
+    machine: Machine, target: Target, meter: power.EnergyMeter | None, how: MeterProtocol
+) -> tuple[MeterWindow, ...]:
     pace = how.pace(target)
     if target.on_device:
         device = open_device(target)
@@ -251,7 +253,7 @@ def _run(machine: Machine, target: Target, meter: power.Meter | None, how: Proto
     return runtime.run_rounds(runtime.prepare(machine, tools, threads), meter, pace)
 
 
-def _traced(windows: Sequence[Window], trace: power.Trace) -> tuple[Window, ...]:
+def _traced(windows: Sequence[MeterWindow], trace: power.Trace) -> tuple[MeterWindow, ...]:
     """Read the energy of windows off a trace."""
     found = []
     for each in windows:

@@ -12,7 +12,7 @@ from tilewright.programs.pipelines.pipeline import Halo, halo_text
 from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.programs.stencil.problem import BoundarySpec, parse_boundary
 from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import BlockChoice, Candidate, Choice, Explored, VendorFilter, best_choices, search
+from tilewright.tuning.fusion import BlockChoice, Choice, Explored, FusionCandidate, VendorFilter, best_choices, search
 from tilewright.verbs.pipelines.pipelines import as_pipeline, chosen_boundary
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -32,11 +32,11 @@ class FusionPlan:
     problem: PipelineProblem
     machine: str
     model: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[FusionCandidate, ...]
     explored: Explored | None
 
     @property
-    def best(self) -> Candidate:
+    def best(self) -> FusionCandidate:
         """The first choice."""
         return self.candidates[0]
 
@@ -66,7 +66,7 @@ class FusionPlan:
             "explored": None if self.explored is None else asdict(self.explored),
         }
 
-    def _candidate(self, candidate: Candidate) -> dict[str, Any]:
+    def _candidate(self, candidate: FusionCandidate) -> dict[str, Any]:
         groups = []
         for plan, choice in zip(fusions.walk(self.problem.pipeline, candidate.fusion), candidate.choices, strict=True):
             groups.append(

@@ -18,7 +18,7 @@ from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, ne
 from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn, warn_once
 from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import Candidate, RowChoice, best_choices, search
+from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, search
 from tilewright.verbs.arrays import as_array, like
 
 _KEEP = 2**26
@@ -213,7 +213,7 @@ def _targets(problem: PipelineProblem, out: Any) -> list[Any]:  # noqa: ANN401
 
 
 @functools.lru_cache(maxsize=256)
-def plan_on_host(problem: PipelineProblem, fusion: str | None) -> Candidate:
+def plan_on_host(problem: PipelineProblem, fusion: str | None) -> FusionCandidate:
     """Return the fusion to run here, with its tiles: what is asked for, or the model's first choice."""
     machine = host()
     if fusion is None:

@@ -14,7 +14,7 @@ from tilewright.programs.stencil.points import Points, Weights, joined, of_cells
 from tilewright.programs.stencil.problem import PointFields, Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.points import Adding, PointData, Receivers, Sources, updated_cells
-from tilewright.runtime.simulation import Forcing, Source
+from tilewright.runtime.simulation import Forcing, PointSource
 from tilewright.runtime.warn import warn
 from tilewright.verbs.arrays import Array, Given, as_array
 
@@ -202,7 +202,7 @@ def stopping(given: Given, data: PointData, problem: Problem) -> tuple[Given, Pr
         The inputs and the problem with one more field per field that has sources, holding those of step 0; and the
         stops.
     """
-    found: list[Source] = []
+    found: list[PointSource] = []
     changes = np.full(max(0, problem.steps - 1), bool(data.receivers))
     for sources in data.sources:
         program, name = forced(given.program, sources.field)
@@ -210,7 +210,7 @@ def stopping(given: Given, data: PointData, problem: Problem) -> tuple[Given, Pr
         rows, start = adding.numbers(0, problem.steps).T, np.zeros(given.shape, given.dtype)
         cells = [tuple(map(int, cell)) for cell in np.transpose(np.unravel_index(adding.cells, given.shape))]
         found += [
-            Source(field=name, target=sources.field, cell=cell, values=rows[:, column])
+            PointSource(field=name, target=sources.field, cell=cell, values=rows[:, column])
             for column, cell in enumerate(cells)
         ]
         if problem.steps:

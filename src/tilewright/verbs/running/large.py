@@ -64,7 +64,7 @@ class Runs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LargeArrayKind:
     """A kind of large arrays.
 
     Attributes:
@@ -76,7 +76,7 @@ class Kind:
     run: Runs
 
 
-def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> Kind | None:  # noqa: ANN401
+def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> LargeArrayKind | None:  # noqa: ANN401
     """Return how arrays are run that are not in this process's memory; None for those that are.
 
     A ``numpy.memmap`` alone is an array like any other, as a source and as a target; from one to another is a run out
@@ -170,7 +170,7 @@ def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[st
         stands = [tuple(stand_in(rows.shape, rows.dtype) for rows in each) for each in fields.values()]
         others = {name: stand_in(each[0].shape, each[0].dtype) for name, each in coefficients.items()}
         given, problem = checked(program, stands, {**scalars, **others}, asked)
-        job = out_of_core.Job(
+        job = out_of_core.OutOfCoreRun(
             problem=problem,
             given={**fields, **coefficients},
             targets=_targets(problem, asked.out, levels=asked.levels),
@@ -317,6 +317,6 @@ def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, An
     return entries[0] if len(entries) == 1 else tuple(entries)
 
 
-LAZY = Kind("a run on Dask arrays", run_lazily)
-OUT_OF_CORE = Kind("a run out of core", run_out_of_core)
-ON_RANKS = Kind("a run on distributed arrays", run_on_ranks)
+LAZY = LargeArrayKind("a run on Dask arrays", run_lazily)
+OUT_OF_CORE = LargeArrayKind("a run out of core", run_out_of_core)
+ON_RANKS = LargeArrayKind("a run on distributed arrays", run_on_ranks)

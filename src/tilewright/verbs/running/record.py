@@ -68,7 +68,7 @@ class Run:
 
     def study(self) -> "Study":
         """Return what a page shows of it."""
-        from tilewright.report.study import Candidate, Study
+        from tilewright.report.study import StudiedTiling, Study
 
         predicted = float("nan") if self.predicted_seconds is None else self.predicted_seconds
         return Study(
@@ -79,7 +79,9 @@ class Run:
                 ("computed by", f"{self.backend}, {self._team()}"),
                 ("time", f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s"),
             ),
-            candidates=(Candidate(tiling=str(self.tiling), predicted=predicted, measured=self.seconds, outcome="ok"),),
+            candidates=(
+                StudiedTiling(tiling=str(self.tiling), predicted=predicted, measured=self.seconds, outcome="ok"),
+            ),
             explanation=tuple(str(self).splitlines()),
         )
 

@@ -12,7 +12,7 @@ from tilewright.plan import Plan
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.store import folder as store
-from tilewright.runtime.workers.pool import Pool, Reply
+from tilewright.runtime.workers.pool import Reply, WorkerPool
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.search import merge
 from tilewright.verbs.tuning import trial
@@ -106,7 +106,7 @@ class WorkerMeter:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: WorkerPool,
         request: Plan,
         scalars: trial.Scalars,
         steps: int,

@@ -16,7 +16,7 @@ from tilewright.plan import Plan as Decision
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import BoundarySpec, Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.report.study import Candidate, Study
+from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
@@ -90,10 +90,10 @@ class Tried:
             "outcome": self.outcome and str(self.outcome),
         }
 
-    def candidate(self) -> Candidate:
+    def candidate(self) -> StudiedTiling:
         """Return it as a candidate of a page."""
         failure = f"{self.outcome}: {self.detail}" if self.detail else str(self.outcome or "")
-        return Candidate(
+        return StudiedTiling(
             tiling=str(self.tiling),
             predicted=self.predicted_seconds,
             interval=self.predicted_interval,

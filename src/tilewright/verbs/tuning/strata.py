@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tilewright.costs.arrays import Sizes
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
@@ -67,7 +67,7 @@ def _block(problem: Problem, machine: Machine) -> Problem | None:
     return None if extended is None else extended.problem
 
 
-def _maker(problem: Problem, machine: Machine, family: str, sizes: Sizes) -> Callable[[int], Tiling]:
+def _maker(problem: Problem, machine: Machine, family: str, sizes: TileSizes) -> Callable[[int], Tiling]:
     """Return what makes the complete tiling of a point; on a GPU hybrid ones get the threads that the model prefers."""
 
     def make(index: int) -> Tiling:

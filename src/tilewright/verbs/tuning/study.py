@@ -14,7 +14,7 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.report.study import Candidate, Choice, Study, Used
+from tilewright.report.study import StudiedTiling, Study, TradeOff, Used
 from tilewright.schedules.tiling import parse
 from tilewright.tuning import select as selection
 from tilewright.tuning.choice import evaluated, families_of
@@ -46,7 +46,7 @@ class StudyCase:
         """Ask the model about one tiling."""
         return predicted(stencil.on_machine(self.problem, self.machine, model=self.model), parse(tiling))
 
-    def families(self) -> tuple[Choice, ...]:
+    def families(self) -> tuple[TradeOff, ...]:
         """Return the best tiling of every family by predicted time, best first."""
         setting, found = make_setting(self.problem, self.machine), []
         for family in families_of(self.problem, setting, self.model):
@@ -56,14 +56,14 @@ class StudyCase:
                 continue
             tiling = str(space.tiling_at(family, sizes, index))
             found.append(
-                Choice(tiling=tiling, seconds=float(result.seconds[index]), joules=float(result.joules[index]))
+                TradeOff(tiling=tiling, seconds=float(result.seconds[index]), joules=float(result.joules[index]))
             )
         return tuple(sorted(found, key=lambda each: each.seconds))
 
 
 def of_case(
     case: StudyCase,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[StudiedTiling],
     explanation: Sequence[str] = (),
     made: tuple[tuple[str, str], ...] = (),
 ) -> Study:
@@ -87,7 +87,7 @@ def of_case(
         title = f"{name} {shape}, {case.problem.steps} steps on {case.machine.name}"
         return Study(title=title, facts=(), candidates=filled, made=made, explanation=tuple(explanation), notes=(note,))
     why, pairs = explain(one), compared(case.problem, case.machine, model=case.model)
-    front = tuple(Choice(tiling=str(p.tiling), seconds=p.seconds, joules=p.joules) for p in pairs.front)
+    front = tuple(TradeOff(tiling=str(p.tiling), seconds=p.seconds, joules=p.joules) for p in pairs.front)
     return Study(
         title=one.title,
         facts=one.facts() + _measured(filled[0], one),
@@ -110,7 +110,7 @@ def known_program(name: str) -> Program | None:
     return catalogue.program(name) if name in catalogue.names() else None
 
 
-def _filled(case: StudyCase, each: Candidate) -> Candidate:
+def _filled(case: StudyCase, each: StudiedTiling) -> StudiedTiling:
     """Add what the model says about a candidate; one that it knows nothing of stays as it is."""
     if each.dram_bytes is not None:
         return each
@@ -125,7 +125,7 @@ def _filled(case: StudyCase, each: Candidate) -> Candidate:
     )  # fmt: skip
 
 
-def _measured(chosen: Candidate, one: Prediction) -> tuple[tuple[str, str], ...]:
+def _measured(chosen: StudiedTiling, one: Prediction) -> tuple[tuple[str, str], ...]:
     """Say what was measured of the chosen tiling, where anything was."""
     if not chosen.measured:
         return ()
@@ -141,7 +141,7 @@ def _estimates(one: Prediction) -> tuple[str, ...]:
     return (f"estimated, not measured: {' and '.join(found)}",) if found else ()
 
 
-def above(roof: Roofline | None, many: Sequence[Candidate]) -> tuple[str, ...]:
+def above(roof: Roofline | None, many: Sequence[StudiedTiling]) -> tuple[str, ...]:
     """Say which points lie above a roof, and why: a reader who sees them should not have to wonder."""
     if roof is None:
         return ()
@@ -164,6 +164,6 @@ def above(roof: Roofline | None, many: Sequence[Candidate]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _over(each: Candidate, seconds: float, roof: Roofline) -> float:
+def _over(each: StudiedTiling, seconds: float, roof: Roofline) -> float:
     """Return how many times the memory's bandwidth a run of so many seconds takes; 0 where the bytes are unknown."""
     return (each.dram_bytes or 0.0) / seconds / roof.bytes_per_second

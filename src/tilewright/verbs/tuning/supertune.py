@@ -10,7 +10,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes
 from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import Floats, Ints, Sizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
@@ -213,7 +213,7 @@ def _own_points(setting: Setting) -> tuple[str, ...]:
     return ("none",) if setting.cpu else ("none", streaming.NAME)
 
 
-def _best(family: str, sizes: Sizes | None, setting: Setting, how: _How) -> Entry | None:
+def _best(family: str, sizes: TileSizes | None, setting: Setting, how: _How) -> Entry | None:
     if family in _own_points(setting) or sizes is None:
         sizes, result = evaluated(setting, family, how[0])
     else:
@@ -249,7 +249,7 @@ def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[str, str
     )
 
 
-def _points(setting: Setting, families: list[str], how: _How) -> Sizes:
+def _points(setting: Setting, families: list[str], how: _How) -> TileSizes:
     """Return the sizes of all families' spaces; where there are too many, coarse grids and the best of every family."""
     spaces = [space.feasible(setting, family=family) for family in families]
     if sum(len(each.time) for each in spaces) > _MOST_POINTS:
@@ -261,7 +261,7 @@ def _points(setting: Setting, families: list[str], how: _How) -> Sizes:
     return union(spaces)
 
 
-def _everywhere(family: str, sizes: Sizes, setting: Setting, how: _How) -> Floats:
+def _everywhere(family: str, sizes: TileSizes, setting: Setting, how: _How) -> Floats:
     """Return a family's cost at sizes of any family, infinite where it is not feasible."""
     inside: Ints = np.flatnonzero(space.possible(family, sizes, setting))
     cost = np.full(len(sizes.time), np.inf)

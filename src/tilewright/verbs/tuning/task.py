@@ -16,7 +16,7 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.search import Choice
+from tilewright.tuning.search import SearchResult
 from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
 from tilewright.verbs import memo
 from tilewright.verbs.predict import predicted
@@ -75,7 +75,7 @@ def seconds_of(tuning: Tuning, candidate: Candidate) -> float:
     return candidate.predicted if tuning.metric == "time" else prediction_of(tuning, candidate.tiling).costs.seconds
 
 
-def remember(tuning: Tuning, winner: Tried, choice: Choice, circumstances: wisdom.Circumstances) -> None:
+def remember(tuning: Tuning, winner: Tried, choice: SearchResult, circumstances: wisdom.Circumstances) -> None:
     """Put a winner by measured time into the wisdom store, where ``run`` finds it."""
     if tuning.metric != "time" or tuning.strict or winner.measured_seconds is None:
         return

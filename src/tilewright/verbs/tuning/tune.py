@@ -26,7 +26,7 @@ from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.search import Choice, Progress, Trial, Watch, is_unstable, search
+from tilewright.tuning.search import Progress, SearchResult, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
 from tilewright.verbs.arrays import costed
@@ -225,7 +225,7 @@ def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
 
 def _search(
     tuning: Tuning, scalars: Scalars, steps: int, log: Path | None, history: History, progress: bool | None
-) -> tuple[Choice, Needs]:
+) -> tuple[SearchResult, Needs]:
     """Search with worker processes; they are gone when this returns."""
     workers = min(available_cpus(), _MOST_WORKERS)
     # A GPU's driver reserves address space for all memory there is.
@@ -266,7 +266,7 @@ DEVICE_LIMITS = Limits(compile=120.0, check=120.0, run=120.0)
 """The same on a GPU, whose driver compiles in every process, and where arrays have to be copied first."""
 
 
-def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Choice | None) -> Plan:
+def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: SearchResult | None) -> Plan:
     """Return the plan of candidates of which the first is the winner."""
     candidates = tuple(_with_interval(tuning, each) for each in tried)
     winner = candidates[0]
@@ -332,7 +332,7 @@ def _order(tried: Tried) -> tuple[float, float]:
     return (math.inf if tried.measured_seconds is None else tried.measured_seconds, tried.predicted_seconds)
 
 
-def _raise_failure(choice: Choice) -> NoReturn:
+def _raise_failure(choice: SearchResult) -> NoReturn:
     first = choice.trials[0] if choice.trials else None
     reason = f": {first.measurement.outcome}, {first.measurement.detail}" if first else ""
     raise ToolchainError(

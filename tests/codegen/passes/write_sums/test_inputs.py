@@ -18,7 +18,14 @@ from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder
 from tilewright.programs.stencil.reference import run
-from tilewright.programs.stencil.weights import MOST_GROWTH, MOST_GROWTH_OF_FEW, Column, apart, columns, weighted_sum
+from tilewright.programs.stencil.weights import (
+    MOST_GROWTH,
+    MOST_GROWTH_OF_FEW,
+    WeightColumn,
+    apart,
+    columns,
+    weighted_sum,
+)
 from tilewright.runtime import cpu
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
@@ -58,7 +65,7 @@ def test_strict_kernels_keep_the_order():
 
 def test_two_neighbours_of_a_column_come_out_of_four_products():
     low, middle, high = weights = (0.3, -1.25, 0.7)
-    a, b, c, e = Column(Read("u", 0, (-1, 0)), weights).factors
+    a, b, c, e = WeightColumn(Read("u", 0, (-1, 0)), weights).factors
     d = np.random.default_rng(1).standard_normal((4, 50))
     left, right = (d[1] + d[2]) * b, (d[2] - d[1]) * c
     assert (left + right) + (d[0] - d[2]) * a == pytest.approx(low * d[0] + middle * d[1] + high * d[2])
@@ -66,7 +73,7 @@ def test_two_neighbours_of_a_column_come_out_of_four_products():
 
 
 def test_no_weight_grows_by_more_than_it_says():
-    column = Column(Read("u", 0, (-1, 0)), (0.5, 1.0, -2.0))
+    column = WeightColumn(Read("u", 0, (-1, 0)), (0.5, 1.0, -2.0))
     a, b, c, e = column.factors
     first = np.abs([a, b - c, b + c - a]), np.abs([a, 0, a]) + np.abs([0, b, b]) + np.abs([0, c, c])
     second = np.abs([b + c - e, b - c, e]), np.abs([e, 0, e]) + np.abs([b, b, 0]) + np.abs([c, c, 0])
@@ -94,7 +101,7 @@ def test_boxes_are_columns_of_three(name, found, left):
 
 def test_weights_that_would_cost_accuracy_are_taken_one_by_one():
     terms = {Read("u", 0, (y, x)): 1e-4 if y else 1.0 for y in (-1, 0, 1) for x in (-1, 0, 1)}
-    assert Column(Read("u", 0, (-1, 0)), (1e-4, 1.0, 1e-4)).growth > MOST_GROWTH
+    assert WeightColumn(Read("u", 0, (-1, 0)), (1e-4, 1.0, 1e-4)).growth > MOST_GROWTH
     assert columns(terms) is None
 
 
@@ -144,7 +151,7 @@ def test_the_long_column_of_a_star_is_cut_into_several(name, weights, left):
 
 def test_two_weights_give_two_results_by_three_products():
     low, high = weights = (0.3, -1.25)
-    column = Column(Read("u", 0, (-1, 0)), weights)
+    column = WeightColumn(Read("u", 0, (-1, 0)), weights)
     a, b, _, e = column.factors
     d = np.random.default_rng(1).standard_normal((3, 50))
     assert d[1] * b + (d[0] - d[1]) * a == pytest.approx(low * d[0] + high * d[1])

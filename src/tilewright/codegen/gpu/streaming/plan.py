@@ -10,7 +10,7 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.gpu_schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.streaming.levels import Growth, Pipeline
+from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
 from tilewright.schedules.streaming.rims import Rims
 
 VECTOR_BYTES = 16
@@ -39,7 +39,7 @@ class GpuStreamingContext:
 
     site: GpuSite
     schedule: GpuSchedule
-    pipeline: Pipeline
+    pipeline: LevelPipeline
     levels: int
     space: tuple[int, ...]
     low: tuple[int, ...]
@@ -137,8 +137,8 @@ class GpuStreamingContext:
         return self.site.version(field, ir.mod(ir.add(ir.sub(version, age), copies), copies))
 
 
-def grown(growth: Growth, steps: ir.Expr, stage: int) -> ir.Expr:
-    """Return :meth:`Growth.at` as an expression."""
+def grown(growth: LevelGrowth, steps: ir.Expr, stage: int) -> ir.Expr:
+    """Return :meth:`LevelGrowth.at` as an expression."""
     return ir.add(ir.mul(steps, growth.period), growth.offsets[stage])
 
 

@@ -19,7 +19,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.weights import Terms
 from tilewright.schedules.bodies.body import Sum
-from tilewright.schedules.bodies.sums import Part, parts
+from tilewright.schedules.bodies.sums import SumPart, parts
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
@@ -41,7 +41,7 @@ class _Columns(Names):
             first[at] = self.let(ir.add(first[at], value))
         return first
 
-    def _part(self, sums: dict[Place, ir.Expr], part: Part, *, held: bool) -> None:
+    def _part(self, sums: dict[Place, ir.Expr], part: SumPart, *, held: bool) -> None:
         fetch, places, axis = self.block.fetch, self.block.places, self.block.axis
         weights = [self._weight(weight, held=held) for weight in part.weights]
         if len(weights) == 1:

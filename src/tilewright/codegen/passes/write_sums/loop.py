@@ -15,7 +15,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.weights import Terms
-from tilewright.schedules.bodies.body import Block, Sum
+from tilewright.schedules.bodies.body import RowBlock, Sum
 from tilewright.schedules.bodies.sums import Near, nears, runs
 
 INDEX = ir.Var("i")
@@ -32,10 +32,10 @@ def _hidden(address: ir.Expr, dtype: ir.Element) -> ir.Intrinsic:
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
     """Write a weighted sum for all places of a block, planes and lines of lifted rows."""
-    return (_Weights if form.loaded else Loop)(block, prefix, form).write(nears(terms))
+    return (_Weights if form.loaded else SumLoopWriter)(block, prefix, form).write(nears(terms))
 
 
-class Loop(Names):
+class SumLoopWriter(Names):
     """Writes one weighted sum for a block of planes and lines."""
 
     def __init__(self, block: RegisterBlock, prefix: str, form: Sum) -> None:
@@ -148,7 +148,7 @@ class Loop(Names):
         self.body.append(ir.Assign(into, ir.add(into, ir.mul(weight, value))))
 
 
-class _Weights(Loop):
+class _Weights(SumLoopWriter):
     """The same where registers are short: each weight is loaded once for all planes.
 
     A row of four planes of a box of reach 1 takes six inputs and, for each of two lines, nine weights for 36 products.
@@ -172,7 +172,7 @@ Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
 
 
 def write_lines(
-    kind: ir.Element | ir.Vector, near: Sequence[Near], block: Block, place: ir.Expr, fetch: Fetch
+    kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowBlock, place: ir.Expr, fetch: Fetch
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write a sum for neighbouring rows as they lie in memory, of cells or of vectors.
 

@@ -26,14 +26,14 @@ all, the error is at most (2 n + r + 4) growth eps / 2 times the sum of absolute
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Names, Place, RegisterBlock, Results
 from tilewright.codegen.passes.write_sums.inputs import InputSums
-from tilewright.codegen.passes.write_sums.loop import Loop
+from tilewright.codegen.passes.write_sums.loop import SumLoopWriter
 from tilewright.programs.stencil.expression import Read
-from tilewright.programs.stencil.weights import Column, Terms, columns
+from tilewright.programs.stencil.weights import Terms, WeightColumn, columns
 from tilewright.schedules.bodies.body import Sum
 from tilewright.schedules.bodies.sums import Near, paired
 
 A, B, C, E = range(4)
-"""The four sums, in the order of :attr:`tilewright.programs.stencil.weights.Column.factors`."""
+"""The four sums, in the order of :attr:`tilewright.programs.stencil.weights.WeightColumn.factors`."""
 _NAMES = "abce"
 TURNED = ((ir.sub, 0, 2), (ir.add, 1, 2), (ir.sub, 2, 1), (ir.sub, 3, 1))
 """What of the four values of a column goes into each of them."""
@@ -52,7 +52,7 @@ def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results
         raise ValueError("there is no column of three weights in this sum")
     if block.table is not None:
         near = paired(terms, alike=form.alike)
-        kind = _PairedLoop if any(each.columns for each in near) else Loop
+        kind = _PairedLoop if any(each.columns for each in near) else SumLoopWriter
         return kind(block, prefix, form).write(near)
     shifts = sorted({shift for shift, _ in block.places})
     two = shifts[: len(shifts) // 2 * 2]
@@ -71,7 +71,7 @@ class _Pairs(Names):
         super().__init__(block.dtype, prefix, block.body)
         self.fetch = block.fetch
 
-    def write(self, shift: int, found: tuple[Column, ...]) -> dict[Place, ir.Var]:
+    def write(self, shift: int, found: tuple[WeightColumn, ...]) -> dict[Place, ir.Var]:
         """Write the results at ``shift`` and the next row."""
         sums: dict[int, ir.Var] = {}
         # b and c go first, and a and e onto what they make, which saves additions.
@@ -86,7 +86,7 @@ class _Pairs(Names):
                 sums = {A: self.let(ir.add(sums[B], sums[C])), E: self.let(ir.sub(sums[B], sums[C]))}
         return {(shift, 0): sums[A], (shift + 1, 0): sums[E]}
 
-    def _turned(self, column: Column, place: Place, phase: tuple[int, ...]) -> dict[int, ir.Var]:
+    def _turned(self, column: WeightColumn, place: Place, phase: tuple[int, ...]) -> dict[int, ir.Var]:
         """The sums of values that a column of this phase needs."""
         turned = dict(enumerate(TURNED)) if _needs(column, C) else _OF_TWO
         needed = [k for k in phase if _needs(column, k)]
@@ -105,12 +105,12 @@ class _Pairs(Names):
         sums[k] = self.let(ir.add(sums[k], term) if k in sums else term)
 
 
-def _needs(column: Column, k: int) -> bool:
+def _needs(column: WeightColumn, k: int) -> bool:
     """Whether a column adds to a sum: with two weights there is no c."""
     return k != C or len(column.weights) > 2
 
 
-class _PairedLoop(Loop):
+class _PairedLoop(SumLoopWriter):
     """A loop over the places along the rows for two planes; other reads are added to a and e, of one result each."""
 
     def names(self) -> str:
