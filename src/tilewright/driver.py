@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import TilewrightError, ToolchainError
 from tilewright.codegen import emit as c
 from tilewright.codegen.source import KernelSource
-from tilewright.plan import Plan, Target
+from tilewright.plan import RunPlan, Target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
@@ -78,12 +78,12 @@ def prepare(
         return load(replace(last, target=replace(target, backend="numpy"), tiling=NONE, block=None), None)
 
 
-def make(plan: Plan) -> Kernel:
+def make(plan: RunPlan) -> Kernel:
     """Take a plan to a kernel: emit, compile, load; raise what these raise."""
     return load(plan, compile_source(plan, emit(plan)))
 
 
-def emit(plan: Plan) -> Source:
+def emit(plan: RunPlan) -> Source:
     """Write the text of a plan's kernels; None for NumPy, which needs none."""
     if plan.schedule is not None:
         # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
@@ -115,7 +115,7 @@ def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = Fals
     return c.emit_all(units, strict=strict)
 
 
-def compile_source(plan: Plan, source: Source) -> Artifact[Any] | None:
+def compile_source(plan: RunPlan, source: Source) -> Artifact[Any] | None:
     """Compile a plan's text, or find what an earlier run made of it; None for NumPy.
 
     Raises:
@@ -129,7 +129,7 @@ def compile_source(plan: Plan, source: Source) -> Artifact[Any] | None:
     return cpu.compile_source(source)
 
 
-def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
+def load(plan: RunPlan, artifact: Artifact[Any] | None) -> Kernel:
     """Make a plan's code callable.
 
     Raises:
@@ -143,7 +143,7 @@ def load(plan: Plan, artifact: Artifact[Any] | None) -> Kernel:
     return CpuKernel(plan=plan, compiled=compiled)
 
 
-def _device(plan: Plan) -> "gpu.Device":
+def _device(plan: RunPlan) -> "gpu.Device":
     from tilewright.runtime.devices.found import open_device
 
     return open_device(plan.target)

@@ -70,7 +70,7 @@ def read_target(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunPlan:
     """Every decision about one run.
 
     Attributes:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.machines.machine import Machine, with_threads
-from tilewright.plan import Plan, Target
+from tilewright.plan import RunPlan, Target
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
@@ -29,7 +29,7 @@ def plans(
     *,
     strict: bool = False,
     copies: bool = True,
-) -> tuple[Plan, ...]:
+) -> tuple[RunPlan, ...]:
     """Decide how a problem is computed.
 
     Args:
@@ -54,19 +54,19 @@ def plans(
     if target.backend == "numpy":
         if asked is not None:
             _on_cpu(problem, asked, copies=copies)
-        return (Plan(problem=problem, target=target, tiling=NONE, strict=strict),)
+        return (RunPlan(problem=problem, target=target, tiling=NONE, strict=strict),)
     learned = (
         None if asked is not None or not problem.plain else remembered(problem, thread_count(target.threads or None))
     )
     chosen, block = _on_cpu(problem, asked or learned, copies=copies)
     evidence = "asked" if asked else "wisdom" if learned else "model"
-    plan = Plan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)
+    plan = RunPlan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)
     return (replace(plan, body=choose_body(plan.computed, chosen, strict=strict)),)
 
 
 def batch_plan(
     problem: Problem, count: int, target: Target, tiling: Tiling | str | None = None, *, strict: bool = False
-) -> Plan | None:
+) -> RunPlan | None:
     """Decide whether one thread computes each grid of a batch, where the models expect that to be faster.
 
     Args:
@@ -93,7 +93,7 @@ def batch_plan(
     if found is None:
         return None
     chosen, block = found
-    plan = Plan(
+    plan = RunPlan(
         problem=problem,
         target=target,
         tiling=chosen,
@@ -130,7 +130,7 @@ def _on_cpu(
     return choose_tiling(problem, machine, copies=copies) if asked is None else catalogue.legal(problem, asked), None
 
 
-def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan, ...]:
+def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[RunPlan, ...]:
     # What GPUs alone need is loaded when one is asked for.
     from tilewright.runtime.devices.found import circumstances, device_machine, open_device
     from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
@@ -141,9 +141,9 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
         raise UsageError(f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     evidence, machine = "asked", None
 
-    def planned(tiling: Tiling, block: Extended | None) -> Plan:
+    def planned(tiling: Tiling, block: Extended | None) -> RunPlan:
         schedule = gpu_schedule(problem if block is None else block.problem, tiling)
-        return Plan(
+        return RunPlan(
             problem=problem,
             target=target,
             tiling=tiling,

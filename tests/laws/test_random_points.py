@@ -14,7 +14,7 @@ from tests.sampling import covering
 
 from tilewright.base.dtypes import NARROW
 from tilewright.driver import emit_tilings
-from tilewright.plan import Plan, Target
+from tilewright.plan import RunPlan, Target
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
@@ -124,7 +124,7 @@ def run_all(cases: list[LawCase]) -> tuple[dict[int, str], float]:
 def judged(case: LawCase, problem: Problem, data: PointData, kernel: cpu.CompiledKernel) -> tuple[str, bool]:
     """What a kernel did wrong, and whether the sources change the result."""
     arrays, scalars, memory = case.arrays(), dict(case.scalars), Poisoned()
-    plan = Plan(problem=problem, target=Target(backend="numpy"), tiling=NONE)
+    plan = RunPlan(problem=problem, target=Target(backend="numpy"), tiling=NONE)
     results, traces = [], []
     for number in range(2):
         traces.append(data.traces(problem))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tilewright.base.records import Resources
-from tilewright.plan import Plan
+from tilewright.plan import RunPlan
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
@@ -52,7 +52,7 @@ class Kernel(Protocol):
     """What computes a problem; its shape and steps may be any, but for the steps of a block of a periodic grid."""
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> RunPlan:
         """What was decided: what computes it, its tiling, the periodic copies around a grid that wraps."""
 
     @property
@@ -83,7 +83,7 @@ class CpuKernel:
         compiled: The code.
     """
 
-    plan: Plan
+    plan: RunPlan
     compiled: cpu.CompiledKernel
 
     @property
@@ -119,7 +119,7 @@ class GpuKernel:
         program: The kernels.
     """
 
-    plan: Plan
+    plan: RunPlan
     program: "gpu.DeviceKernels"
 
     @property
@@ -164,7 +164,7 @@ class NumpyKernel:
         plan: That of NumPy, without a tiling.
     """
 
-    plan: Plan
+    plan: RunPlan
 
     @property
     def resources(self) -> Resources | None:

@@ -13,7 +13,7 @@ from tilewright.cli.jobs.job import Job, Note
 from tilewright.plan import read_target
 from tilewright.programs.tables.reference import fill as fill_reference
 from tilewright.programs.tables.table import Recurrence
-from tilewright.runtime.formats.fasta import Sequence, read_fasta
+from tilewright.runtime.formats.fasta import FastaRecord, read_fasta
 from tilewright.runtime.formats.files import check_output, check_place, read_planes, write_planes
 from tilewright.verbs.load import load_any
 from tilewright.verbs.tables.align import Alignment, align, choose_scoring, rescore
@@ -230,7 +230,7 @@ def _inputs(known: Recurrence, job: Job) -> tuple[tuple[Any, ...], tuple[str, ..
     return tuple(read_planes(path)[0] for path in job.inputs), tuple(path.name for path in job.inputs)
 
 
-def _sequences(job: Job) -> tuple[Sequence, Sequence]:
+def _sequences(job: Job) -> tuple[FastaRecord, FastaRecord]:
     """Return two sequences: of one or two FASTA files, or random ones."""
     if not job.inputs:
         if job.shape is None:
@@ -244,7 +244,7 @@ def _sequences(job: Job) -> tuple[Sequence, Sequence]:
         rng = np.random.default_rng(job.seed)
         texts = ["".join(_LETTERS[i] for i in rng.integers(0, len(_LETTERS), size).tolist()) for size in shape]
         return tuple(  # type: ignore[return-value]  # (two of them)
-            Sequence(name=f"random{number}", title="", letters=text) for number, text in enumerate(texts, 1)
+            FastaRecord(name=f"random{number}", title="", letters=text) for number, text in enumerate(texts, 1)
         )
     for path in job.inputs:
         if path.suffix.lower() not in _FASTA:

@@ -84,7 +84,7 @@ class _Lowering:
     shared: bool = False
 
     @property
-    def memory(self) -> private.Memory:
+    def memory(self) -> private.PrivateLayout:
         """How a thread's memory is laid out."""
         if self.own is None:
             raise ValueError("a tile copies to memory of its own and has none")

@@ -29,7 +29,7 @@ def copies(problem: Problem) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class PrivateLayout:
     """A thread's memory, in elements.
 
     Attributes:
@@ -47,7 +47,7 @@ class Memory:
     size: int
 
 
-def memory(problem: Problem, own: Private) -> Memory:
+def memory(problem: Problem, own: Private) -> PrivateLayout:
     """Return how buffers, all of the same lengths, lie in a thread's memory."""
     line, page = CACHE_LINE // problem.itemsize, PAGE // problem.itemsize
     lengths = own.buffers[0].lengths
@@ -59,7 +59,7 @@ def memory(problem: Problem, own: Private) -> Memory:
         size *= length
     slot = round_up(size, line) + line * 8
     depths = tuple(buffer.depth for buffer in own.buffers)
-    return Memory(
+    return PrivateLayout(
         strides=tuple(reversed(strides)),
         slot=slot,
         depths=depths,
@@ -77,7 +77,7 @@ def _fields(site: Site) -> ir.Var:
     return ir.Var("own_field", ir.pointer(ir.pointer(site.dtype)))
 
 
-def rooms(site: Site, own: Memory) -> tuple[ir.Stmt, ...]:
+def rooms(site: Site, own: PrivateLayout) -> tuple[ir.Stmt, ...]:
     """The thread's memory, the arrays that describe it to the statements' kernels, and what never changes in them."""
     bytes_of_all = ir.Load(site.params[3], ir.Int(own_memory(site.problem)), ir.const_pointer(site.dtype))
     values: list[ir.Expr] = [ir.Var("steps"), ir.Int(1), *(extent(axis) for axis in range(site.rank))]
@@ -96,7 +96,7 @@ def _ring(site: Site) -> ir.Var:
     return ir.Var("ring", ir.pointer(site.dtype))
 
 
-def places(site: Site, own: Memory, tile: Private, names: Mapping[str, ir.Expr]) -> tuple[ir.Stmt, ...]:
+def places(site: Site, own: PrivateLayout, tile: Private, names: Mapping[str, ir.Expr]) -> tuple[ir.Stmt, ...]:
     """Where the thread's memory starts on the grid, and its pointers moved there."""
     origins = [ir.Var(f"origin{axis}") for axis in range(site.rank)]
     lets = [ir.Let(origin, index(low, names)) for origin, low in zip(origins, tile.origin, strict=True)]
@@ -134,13 +134,13 @@ def _grid_version(site: Site, field: int, side: ir.Expr, age: int) -> ir.Expr:
     return ir.add(base, ir.mul(number, _SLOT))
 
 
-def _own_version(site: Site, own: Memory, field: int, version: ir.Expr) -> ir.Expr:
+def _own_version(site: Site, own: PrivateLayout, field: int, version: ir.Expr) -> ir.Expr:
     kept = own.depths[field]
     base = ir.Load(_fields(site), ir.Int(field), ir.pointer(site.dtype))
     return base if kept == 1 else ir.add(base, ir.mul(ir.mod(version, kept), own.slot))
 
 
-def load(site: Site, own: Memory, copy: CopyIn, side: ir.Expr, names: Mapping[str, ir.Expr]) -> ir.Stmt:
+def load(site: Site, own: PrivateLayout, copy: CopyIn, side: ir.Expr, names: Mapping[str, ir.Expr]) -> ir.Stmt:
     """Copy a version that a band starts from, and what never changes to the versions to come.
 
     Args:
@@ -174,7 +174,7 @@ def load(site: Site, own: Memory, copy: CopyIn, side: ir.Expr, names: Mapping[st
     return ir.Scope(tuple(body))
 
 
-def store(site: Site, own: Memory, copy: CopyOut, side: ir.Expr, names: Mapping[str, ir.Expr]) -> ir.Stmt:
+def store(site: Site, own: PrivateLayout, copy: CopyOut, side: ir.Expr, names: Mapping[str, ir.Expr]) -> ir.Stmt:
     """Copy a version that a band ends with to the other set of versions; arguments as of :func:`load`."""
     kept = own.depths[copy.field]
     there, here = ir.Var("grid", ir.pointer(site.dtype)), ir.Var("own", ir.const_pointer(site.dtype))
@@ -188,7 +188,7 @@ def store(site: Site, own: Memory, copy: CopyOut, side: ir.Expr, names: Mapping[
 
 
 def _copy(
-    site: Site, own: Memory, ends: tuple[ir.Var, ir.Var], box: list[tuple[ir.Expr, ir.Expr]], *, load: bool
+    site: Site, own: PrivateLayout, ends: tuple[ir.Var, ir.Var], box: list[tuple[ir.Expr, ir.Expr]], *, load: bool
 ) -> ir.Stmt:
     """Copy a box between the grid and the thread's memory, row by row; ``ends`` are the grid's and the own version."""
     places = [ir.Var(f"x{axis}") for axis in range(site.rank - 1)]

@@ -21,7 +21,7 @@ from tilewright.codegen.ir.builder import Builder, BuilderValue, least, select
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.pipelines.pipeline import Stencil
+from tilewright.programs.pipelines.pipeline import PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.schedules.pipelines.fusion import Group, plan_group, slots
@@ -238,7 +238,7 @@ class _Kernel:
             value = self.anywhere(grid, at, lambda v, u: self.inputs[grid][self.pixel(v, u)])
             self.tiles[grid][self.cell(grid, *at)] = value
 
-    def stencil(self, stencil: Stencil) -> None:
+    def stencil(self, stencil: PipelineStencil) -> None:
         """Compute a stencil where the picture is, then what lies outside of it."""
         b, grid = self.b, stencil.output
         inner = grid in self.plan.inner
@@ -286,7 +286,7 @@ class _Kernel:
                 value = self.anywhere(grid, at, lambda v, u: tile[self.cell(grid, v, u)], wrapped=True)
                 tile[self.cell(grid, *at)] = value
 
-    def value(self, stencil: Stencil, y: BuilderValue, x: BuilderValue) -> BuilderValue:
+    def value(self, stencil: PipelineStencil, y: BuilderValue, x: BuilderValue) -> BuilderValue:
         """The value of a stencil in a cell."""
         b, dtype = self.b, self.kind(stencil.inputs[0])
 

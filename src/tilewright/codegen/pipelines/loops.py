@@ -7,7 +7,7 @@ from tilewright.codegen.conversion import converted
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.ir.builder import Builder
 from tilewright.codegen.passes.block_registers import Place, RegisterBlock, Results
-from tilewright.programs.pipelines.pipeline import Stencil
+from tilewright.programs.pipelines.pipeline import PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Read, Scalar
 from tilewright.schedules.pipelines.rows import Pass, RowPlan
@@ -114,7 +114,7 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
     return ir.Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
 
 
-def conversion_function(problem: PipelineProblem, stencil: Stencil, rows: int, name: str) -> ir.Function:
+def conversion_function(problem: PipelineProblem, stencil: PipelineStencil, rows: int, name: str) -> ir.Function:
     """Write a pass that converts rows: ``name(in, out, n, scalar)``."""
     source, target = ir.element(problem.dtype(stencil.inputs[0])), ir.element(stencil.convert)
     b = Builder(name, vectorized=True)

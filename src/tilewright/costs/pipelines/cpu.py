@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
-from tilewright.programs.pipelines.pipeline import ITEMSIZE, Halo, Stencil
+from tilewright.programs.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
@@ -150,7 +150,7 @@ def _pass_cycles(problem: PipelineProblem, step: PassCounts, tile: RowTile, mach
     return per_row * rows * _stretch(problem, tile, step.halo, machine.sm_count.value)
 
 
-def _reads(stencils: list[Stencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:
+def _reads(stencils: list[PipelineStencil], rows: int) -> tuple[set[tuple[str, tuple[int, ...], int]], int]:
     """Distinct vectors that a pass loads for its blocked rows, and the rows they lie in."""
     own = {stencil.output for stencil in stencils}
     found = set()
@@ -164,7 +164,7 @@ def _reads(stencils: list[Stencil], rows: int) -> tuple[set[tuple[str, tuple[int
     return found, len({(field, outer) for field, outer, _ in found})
 
 
-def _operation_cycles(stencil: Stencil, machine: Machine) -> float:
+def _operation_cycles(stencil: PipelineStencil, machine: Machine) -> float:
     names = [node.op for node in stencil.tape if isinstance(node, Apply)]
     special = sum(1 for name in names if name in SPECIAL)
     selects = sum(1 for name in names if name in _SELECT)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tilewright.base.errors import TraceError
-from tilewright.programs.pipelines.pipeline import DTYPES, ROUNDINGS, Pipeline, Stencil, check, without_dead
+from tilewright.programs.pipelines.pipeline import DTYPES, ROUNDINGS, Pipeline, PipelineStencil, check, without_dead
 from tilewright.programs.stencil.expression import (
     Node,
     Operand,
@@ -48,7 +48,7 @@ class PipelineBuilder:
         self.name = name
         self.rank = 0
         self.titles: list[str] = []
-        self.stencils: list[Stencil] = []
+        self.stencils: list[PipelineStencil] = []
         self.pending: list[tuple[Node, ...]] = []
 
     def input(self, title: str) -> GridBuilder:
@@ -82,7 +82,9 @@ class PipelineBuilder:
         number = len(self.stencils) + 1
         output = f"#{number}"
         self.rank = self.rank or max((len(node.offset) for node in tape if isinstance(node, Read)), default=0)
-        stencil = Stencil(name=f"S{number}", title=title, output=output, tape=tape, convert=convert, rounding=rounding)
+        stencil = PipelineStencil(
+            name=f"S{number}", title=title, output=output, tape=tape, convert=convert, rounding=rounding
+        )
         self.stencils.append(stencil)
         return GridBuilder(output, self)
 

@@ -29,7 +29,7 @@ def halo_text(halo: Halo) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stencil:
+class PipelineStencil:
     """One stencil of a pipeline: ``output`` becomes the tape's value at every cell.
 
     Attributes:
@@ -98,7 +98,7 @@ class Pipeline:
     rank: int
     inputs: tuple[str, ...]
     titles: tuple[str, ...]
-    stencils: tuple[Stencil, ...]
+    stencils: tuple[PipelineStencil, ...]
     outputs: tuple[str, ...]
     scalars: tuple[str, ...] = ()
     summary: str = ""
@@ -167,7 +167,7 @@ def without_dead(pipeline: Pipeline) -> Pipeline:
     Before: S1 -> G2, S2 -> G3 with output G2. After: S1 -> G2. Names stay as they are.
     """
     needed = set(pipeline.outputs)
-    kept: list[Stencil] = []
+    kept: list[PipelineStencil] = []
     for stencil in reversed(pipeline.stencils):
         if stencil.output in needed:
             needed |= set(stencil.inputs)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
-from tilewright.programs.pipelines.pipeline import ITEMSIZE, Pipeline, Stencil
+from tilewright.programs.pipelines.pipeline import ITEMSIZE, Pipeline, PipelineStencil
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import MAX_CELLS, BoundarySpec, Sides, sides_of
 from tilewright.programs.stencil.reference import evaluate, pad
@@ -134,7 +134,7 @@ def compute(problem: PipelineProblem, arrays: Sequence[Array], scalars: Mapping[
 
 
 def _apply(
-    problem: PipelineProblem, stencil: Stencil, grids: Mapping[str, Array], scalars: Mapping[str, float]
+    problem: PipelineProblem, stencil: PipelineStencil, grids: Mapping[str, Array], scalars: Mapping[str, float]
 ) -> Array:
     padded = {grid: pad(grids[grid], stencil.reach(grid), problem.sides(grid)) for grid in stencil.inputs}
     kind = np.dtype(problem.dtype(stencil.inputs[0]))

@@ -10,7 +10,7 @@ _MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sequence:
+class FastaRecord:
     """One sequence.
 
     Attributes:
@@ -24,7 +24,7 @@ class Sequence:
     letters: str
 
 
-def read_fasta(path: Path) -> tuple[Sequence, ...]:
+def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
     """Read every sequence of a FASTA file.
 
     Args:
@@ -62,5 +62,5 @@ def read_fasta(path: Path) -> tuple[Sequence, ...]:
         text = "".join(letters).rstrip("*")  # the stop at the end of a translated sequence
         if not text:
             raise UsageError(f"the sequence {name or '(no name)'!r} of {str(path)!r} has no letters")
-        found.append(Sequence(name=name or "sequence", title=title.strip(), letters=text))
+        found.append(FastaRecord(name=name or "sequence", title=title.strip(), letters=text))
     return tuple(found)

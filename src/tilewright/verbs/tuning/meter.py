@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
-from tilewright.plan import Plan
+from tilewright.plan import RunPlan
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.store import folder as store
@@ -107,7 +107,7 @@ class WorkerMeter:
     def __init__(
         self,
         pool: WorkerPool,
-        request: Plan,
+        request: RunPlan,
         scalars: trial.Scalars,
         steps: int,
         limits: Limits,
@@ -138,7 +138,7 @@ class WorkerMeter:
     def build(self, tilings: Sequence[Tiling]) -> dict[Tiling, Measurement]:
         """Compile, then check on a small problem; return what failed."""
         failures: dict[Tiling, Measurement] = {}
-        work: dict[Tiling, tuple[Plan, Plan]] = {}
+        work: dict[Tiling, tuple[RunPlan, RunPlan]] = {}
         for tiling in tilings:
             try:
                 small = trial.small_problem(self._request.problem, tiling)
@@ -190,7 +190,7 @@ class WorkerMeter:
         """Note that the session was stopped on purpose: the sample in progress is not to blame."""
         self._append({"kind": "stopped"})
 
-    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> Plan:
+    def _plan(self, tiling: Tiling, *, problem: Problem | None = None, alone: bool = False) -> RunPlan:
         """Plan a candidate, on one thread and in strict order if need be."""
         request = self._request
         target = replace(request.target, threads=1) if alone else request.target

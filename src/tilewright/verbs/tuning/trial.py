@@ -14,7 +14,7 @@ from tilewright.base.dtypes import limits
 from tilewright.base.errors import SpillsError, WrongResultError
 from tilewright.base.records import Resources
 from tilewright.driver import make
-from tilewright.plan import Plan
+from tilewright.plan import RunPlan
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import measure
@@ -38,7 +38,7 @@ Scalars = tuple[tuple[str, complex], ...]
 """Names and values of a program's scalars."""
 
 
-def build(plan: Plan) -> Resources | None:
+def build(plan: RunPlan) -> Resources | None:
     """Compile a candidate; the kernel stays in the cache.
 
     Returns:
@@ -54,7 +54,7 @@ def build(plan: Plan) -> Resources | None:
     return needs
 
 
-def check(plan: Plan, scalars: Scalars) -> None:
+def check(plan: RunPlan, scalars: Scalars) -> None:
     """Compare a candidate with the NumPy reference on a small problem that has whole and cut tiles.
 
     Args:
@@ -76,7 +76,7 @@ def check(plan: Plan, scalars: Scalars) -> None:
             )
 
 
-def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
+def sample(plan: RunPlan, scalars: Scalars, steps: int) -> float:
     """Take one sample of a candidate's time on the user's problem, after a warm-up.
 
     Returns:
@@ -100,7 +100,7 @@ def sample(plan: Plan, scalars: Scalars, steps: int) -> float:
     return measure.sample(lambda: make(steps))
 
 
-def confirm(plan: Plan, scalars: Scalars, second: Plan) -> None:
+def confirm(plan: RunPlan, scalars: Scalars, second: RunPlan) -> None:
     """Compare a candidate's result on the user's problem with that of a second schedule.
 
     The two may differ by rounding alone: by 4 eps per operation and step of the largest value, times what the program
@@ -168,11 +168,11 @@ def _reference(problem: Problem, scalars: Scalars) -> tuple[dict[str, Array], di
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(plan: Plan) -> Kernel:
+def _kernel(plan: RunPlan) -> Kernel:
     return make(plan)
 
 
-def _data(plan: Plan, scalars: Scalars) -> Given:
+def _data(plan: RunPlan, scalars: Scalars) -> Given:
     """The data of the user's problem: the same whatever the number of steps."""
     return _given(replace(plan.problem, steps=0), scalars)
 
@@ -205,7 +205,7 @@ def _blank(problem: Problem) -> dict[str, Array]:
     return {field: np.full(problem.shape, value, dtype) for field in problem.program.updated}
 
 
-def _tolerances(kernel: Kernel, plan: Plan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
+def _tolerances(kernel: Kernel, plan: RunPlan, given: Given, expected: dict[str, Array]) -> dict[str, float | Array]:
     """How far two schedules of the user's problem may lie apart, per field."""
     problem = plan.problem
     if not problem.rounds:

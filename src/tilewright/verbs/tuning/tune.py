@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs.interval import interval
-from tilewright.plan import Plan as Decision
+from tilewright.plan import RunPlan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import BoundarySpec, make_problem
