@@ -119,7 +119,7 @@ def test_pools_of_processes_that_fork_compute():
         "tw.fill('edit_distance', 'GATTACA' * 20, 'GCATGCT' * 20, threads=2)",
         "tw.image.blur(np.tile(u, (4, 4)), 2.0, threads=2)",
         "fused_product('left', (large, large, large), (64, 64), 2, blocking(128))",
-        "sparse.krylov.apply('dot', u.ravel(), u.ravel(), choice=Choice(vectors=1, threads=2, stream=False))[0]",
+        "sparse.krylov.apply('dot', u.ravel(), u.ravel(), choice=KernelChoice(vectors=1, threads=2, stream=False))[0]",
         "sparse.Dia.from_scipy(scipy.sparse.eye(4096, format='dia')).matvec(np.ones(4096), threads=2)",
     ],
     ids=["alignment", "table", "pipeline", "chain", "vectors", "matrix"],
@@ -130,7 +130,7 @@ def test_children_compute_whatever_kernel_the_parent_ran(call: str):
     from tilewright import sparse
     from tilewright.runtime.pipelines.fused import fused_product
     from tilewright.tuning.spaces.unrolling import blocking
-    from tilewright.sparse.choices import Choice
+    from tilewright.sparse.choices import KernelChoice
 
     large = np.tile(u, (3, 4))[:256, :256]
 
