@@ -55,6 +55,16 @@ def private_store(tmp_path_factory: pytest.TempPathFactory):
         yield
 
 
+@pytest.fixture
+def private_folders(tmp_path, monkeypatch):
+    """A store of the test's own, and two threads."""
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
+    from tilewright.runtime import warn
+
+    warn.forget_warnings()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def races_reported():
     """Whichever test makes a process's first OpenCL call, the interpreter of kernels reports data races."""

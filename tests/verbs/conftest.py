@@ -2,16 +2,7 @@
 
 import pytest
 
-from tilewright.runtime import warn
 from tilewright.runtime.store import folder as store
-
-
-@pytest.fixture
-def private_folders(tmp_path, monkeypatch):
-    """A store of the test's own, and two threads."""
-    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("TILEWRIGHT_THREADS", "2")
-    warn.forget_warnings()
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ class Decomposition:
     def ranges(self, axis: int) -> list[Range]:
         """Return the cells of every rank along an axis.
 
-        >>> Layout(shape=(7,), topology=(3,)).ranges(0)
+        >>> Decomposition(shape=(7,), topology=(3,)).ranges(0)
         [(0, 3), (3, 5), (5, 7)]
         """
         each, more = divmod(self.shape[axis], self.topology[axis])

@@ -22,7 +22,7 @@ def rank(cost: Floats, sizes: TileSizes) -> Ints:
         Indices into the arrays; shape (m,), m at most n.
 
     >>> one = np.array([1, 1, 1])
-    >>> rank(np.array([2.0, 1.0, np.inf]), Sizes(time=one, space=(one,), k=one)).tolist()
+    >>> rank(np.array([2.0, 1.0, np.inf]), TileSizes(time=one, space=(one,), k=one)).tolist()
     [1, 0]
     """
     order = np.lexsort((sizes.k, *reversed(sizes.space), sizes.time, cost))

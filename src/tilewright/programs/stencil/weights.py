@@ -250,8 +250,10 @@ class WeightColumn:
     def factors(self) -> tuple[float, float, float, float]:
         """What the four sums of values are multiplied with, in the order a, b, c, e; two weights need no c.
 
-        >>> Column(Read("u", 0, (-1, 0)), (1.0, 2.0, 4.0)).factors, Column(Read("u", 0, (0, 0)), (1.0, 2.0)).factors
-        ((1.0, 3.5, 1.5, 4.0), (1.0, 3.0, 0.0, 2.0))
+        >>> WeightColumn(Read("u", 0, (-1, 0)), (1.0, 2.0, 4.0)).factors
+        (1.0, 3.5, 1.5, 4.0)
+        >>> WeightColumn(Read("u", 0, (0, 0)), (1.0, 2.0)).factors
+        (1.0, 3.0, 0.0, 2.0)
         """
         if len(self.weights) < _COLUMN:
             low, high = self.weights
