@@ -25,8 +25,8 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import ranked
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
+from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.screen import Screened, said, screen
-from tilewright.verbs.tuning.strata import strata
 
 _CHECKED = {1: (300,), 2: (40, 50), 3: (14, 16, 20)}
 _FACTOR = 4.0
@@ -234,10 +234,10 @@ class Tried:
 def candidates(problem: Problem, machine: Machine, backend: str, count: int) -> dict[str, list[Tried]]:
     """The model's first candidates of every family; with CUDA their code is bounded, and what spills has no place."""
     found: dict[str, list[Tried]] = {}
-    for stratum in strata(problem, machine, every=False):
-        if stratum.family != "none":
-            found[stratum.family] = [
-                Tried(tiling=each.tiling, predicted_seconds=each.predicted) for each in ranked([stratum], count)
+    for family_space in family_spaces(problem, machine, every=False):
+        if family_space.family != "none":
+            found[family_space.family] = [
+                Tried(tiling=each.tiling, predicted_seconds=each.predicted) for each in ranked([family_space], count)
             ]
     if backend.partition(":")[0] == "cuda":
         for family, tried in found.items():

@@ -39,11 +39,11 @@ from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.search import spread
 from tilewright.tuning.select import rank
-from tilewright.tuning.shortlist import Stratum, ranked, shortlist
+from tilewright.tuning.shortlist import FamilySpace, ranked, shortlist
 from tilewright.tuning.validation import scores
 from tilewright.verbs.predict import as_machine
+from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.meter import Limits, WorkerMeter, read_history
-from tilewright.verbs.tuning.strata import strata
 
 _FLAT = ("j2d5pt", "j2d9pt-gol", "gradient2d", "star2d2r", "wave2d", "heat2d_var", "fdtd2d")
 _SOLID = ("j3d7pt", "laplacian3d", "heat3d", "j3d27pt")
@@ -67,7 +67,7 @@ class Sweep:
 
     problem: Problem
     machine: Machine
-    strata: tuple[Stratum, ...]
+    family_spaces: tuple[FamilySpace, ...]
     threads: int
     folder: Path
 
@@ -94,12 +94,12 @@ class Sweep:
 
     def first(self, count: int) -> list[Tiling]:
         """The model's first choices among all families, the one that a run takes first."""
-        many = [each.tiling for stratum in self.strata for each in ranked((stratum,), count)]
+        many = [each.tiling for family_space in self.family_spaces for each in ranked((family_space,), count)]
         return sorted(many, key=self.expected)[:count]
 
     def ten(self) -> list[Tiling]:
         """What tuning measures first."""
-        return [each.tiling for each in shortlist(self.strata, FIRST)]
+        return [each.tiling for each in shortlist(self.family_spaces, FIRST)]
 
 
 def candidates(sweep: Sweep, count: int) -> list[Tiling]:
@@ -110,14 +110,14 @@ def candidates(sweep: Sweep, count: int) -> list[Tiling]:
     """
     chosen: dict[Tiling, None] = {NONE: None}
     chosen |= dict.fromkeys(sweep.first(count // 6))
-    tiled = [(each, rank(each.cost, each.sizes)) for each in sweep.strata if each.family != "none"]
-    for stratum, order in tiled:
-        heights = stratum.sizes.time[order]
-        chosen |= dict.fromkeys(stratum.make(int(order[np.argmax(heights == h)])) for h in np.unique(heights))
+    tiled = [(each, rank(each.cost, each.sizes)) for each in sweep.family_spaces if each.family != "none"]
+    for family_space, order in tiled:
+        heights = family_space.sizes.time[order]
+        chosen |= dict.fromkeys(family_space.make(int(order[np.argmax(heights == h)])) for h in np.unique(heights))
     part = max(2, (count - len(chosen)) // max(1, len(tiled)))
-    for stratum, order in tiled:
+    for family_space, order in tiled:
         places = sorted(_places(len(order), part), key=lambda place: (place % 7, place))
-        many = [stratum.make(int(order[place])) for place in places]
+        many = [family_space.make(int(order[place])) for place in places]
         fresh = [tiling for tiling in dict.fromkeys(many) if tiling not in chosen]
         chosen |= dict.fromkeys(fresh[:part])
     return list(chosen)
@@ -310,7 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sweep = Sweep(
             problem=problem,
             machine=where,
-            strata=strata(problem, where),
+            family_spaces=family_spaces(problem, where),
             threads=chosen.threads,
             folder=chosen.folder,
         )

@@ -9,7 +9,7 @@ from tilewright.driver import prepare
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import parse_boundary
 from tilewright.verbs.predict import as_machine
-from tilewright.verbs.tuning.strata import strata
+from tilewright.verbs.tuning.family_spaces import family_spaces
 from user_programs import program
 
 
@@ -68,7 +68,7 @@ class Hexagons(Tuned):
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
-        found = {each.family: each for each in strata(case.problem(), as_machine("host"))}
+        found = {each.family: each for each in family_spaces(case.problem(), as_machine("host"))}
         best = [found[family] for family in self.families if family in found]
         if not best:
             raise UnavailableError(f"no {self.families[0]} tiling is legal here")

@@ -17,7 +17,7 @@ from tilewright.tuning.shortlist import effort_level, shortlist
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning import meter
 from tilewright.verbs.tuning import tune as tuning
-from tilewright.verbs.tuning.strata import strata
+from tilewright.verbs.tuning.family_spaces import family_spaces
 
 SHAPE, STEPS = (150, 300), 16
 CODES = {
@@ -47,7 +47,7 @@ def test_a_sweep_full_of_faults(folders, monkeypatch, tally, running):
     total = sum(wanted.values()) + 30
     problem = make_problem(program("j2d5pt"), SHAPE, STEPS)
     level = effort_level("exhaustive", None, total)
-    first = shortlist(strata(problem, as_machine("host"), every=True), level.candidates)
+    first = shortlist(family_spaces(problem, as_machine("host"), every=True), level.candidates)
     entries: dict[str, str] = {}
     for each in first:
         if each.tiling != NONE:

@@ -9,10 +9,10 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import TileSizes
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.shortlist import Stratum, effort_level, ranked, shortlist
+from tilewright.tuning.shortlist import FamilySpace, effort_level, ranked, shortlist
 
 
-def stratum(family, heights, widths, cost, expected=None):
+def family_space(family, heights, widths, cost, expected=None):
     """A grid of heights and widths; ``cost(t, s)`` is the predicted cost."""
     grid = [(t, s) for t in heights for s in widths]
     sizes = TileSizes(
@@ -25,12 +25,14 @@ def stratum(family, heights, widths, cost, expected=None):
         return NONE if family == "none" else Tiling(family=family, time=grid[index][0], space=(grid[index][1],))
 
     costs = np.array([float(cost(t, s)) for t, s in grid])
-    return Stratum(family=family, sizes=sizes, cost=costs, make=make, expected=costs if expected is None else expected)
+    return FamilySpace(
+        family=family, sizes=sizes, cost=costs, make=make, expected=costs if expected is None else expected
+    )
 
 
-UNTILED = stratum("none", [1], [1], lambda t, s: 500.0)
-HEXAGONS = stratum("hexagonal", range(2, 42, 2), range(8, 88, 8), lambda t, s: 100 + abs(t - 20) + abs(s - 40))
-SLOW = stratum("streaming", range(1, 9), range(64, 640, 64), lambda t, s: 300 + t * s / 64)
+UNTILED = family_space("none", [1], [1], lambda t, s: 500.0)
+HEXAGONS = family_space("hexagonal", range(2, 42, 2), range(8, 88, 8), lambda t, s: 100 + abs(t - 20) + abs(s - 40))
+SLOW = family_space("streaming", range(1, 9), range(64, 640, 64), lambda t, s: 300 + t * s / 64)
 SPACE = (UNTILED, HEXAGONS, SLOW)
 
 
@@ -59,8 +61,8 @@ def test_larger_shortlists_span_families():
 
 def test_the_first_ten_are_unlike_each_other():
     """A family and heights that the model puts a little behind come before many tilings that are alike."""
-    alike = stratum("streaming", [8, 16], range(64, 1064, 10), lambda t, s: 100 + s / 1000 + (t == 16))
-    behind = stratum("hexagonal", range(4, 24, 4), range(64, 1064, 10), lambda t, s: 120 + s / 1000)
+    alike = family_space("streaming", [8, 16], range(64, 1064, 10), lambda t, s: 100 + s / 1000 + (t == 16))
+    behind = family_space("hexagonal", range(4, 24, 4), range(64, 1064, 10), lambda t, s: 120 + s / 1000)
     space = (UNTILED, alike, behind)
     assert {candidate.tiling.family for candidate in ranked(space, 10)} == {"streaming"}
     ten = shortlist(space, 10)
@@ -79,7 +81,7 @@ def test_what_is_far_behind_waits():
 
 def test_families_are_compared_by_what_is_expected():
     """A margin or a copy puts a family behind, though its cost is lower."""
-    cheap = stratum("hexagonal", [4], [8, 16], lambda t, s: s, expected=np.array([800.0, 1600.0]))
+    cheap = family_space("hexagonal", [4], [8, 16], lambda t, s: s, expected=np.array([800.0, 1600.0]))
     chosen = shortlist((cheap, SLOW), 3)
     assert chosen[0].tiling == Tiling(family="streaming", time=1, space=(64,))
     assert chosen[0].predicted == 301.0
@@ -98,22 +100,22 @@ def test_heights_and_costs_are_spread():
 
 
 def test_a_small_space_is_listed_once_and_whole():
-    small = (UNTILED, stratum("hexagonal", [2, 4], [8, 16], lambda t, s: t * s))
+    small = (UNTILED, family_space("hexagonal", [2, 4], [8, 16], lambda t, s: t * s))
     assert len(shortlist(small, 100)) == 5
     assert [c.predicted for c in ranked(small, 100)] == [16.0, 32.0, 32.0, 64.0, 500.0]
 
 
 def test_what_does_not_fit_is_left_out():
-    broken = stratum("hexagonal", [2, 4, 6], [8], lambda t, s: np.inf if t == 4 else t)
+    broken = family_space("hexagonal", [2, 4, 6], [8], lambda t, s: np.inf if t == 4 else t)
     assert {c.tiling.time for c in shortlist((broken,), 9)} == {2, 6}
-    nothing = stratum("hexagonal", [2], [8], lambda t, s: np.inf)
+    nothing = family_space("hexagonal", [2], [8], lambda t, s: np.inf)
     assert [c.tiling for c in shortlist((UNTILED, nothing), 9)] == [NONE]
     assert shortlist((nothing,), 9) == ()
 
 
 def test_the_order_does_not_depend_on_the_order_of_the_points():
     mixed = np.random.default_rng(1).permutation(len(HEXAGONS.cost))
-    other = Stratum(
+    other = FamilySpace(
         family="hexagonal",
         sizes=HEXAGONS.sizes.take(mixed),
         cost=HEXAGONS.cost[mixed],

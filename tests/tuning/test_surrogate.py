@@ -10,11 +10,11 @@ from scipy import stats
 
 from tilewright.costs.arrays import TileSizes
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.shortlist import Stratum
+from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.spaces.space import tiling_at
 from tilewright.tuning.surrogate import CandidatePool, Errors, Surrogate
 
-from .test_shortlist import SPACE, stratum
+from .test_shortlist import SPACE, family_space
 
 ERRORS = Errors(common=1.0, family=0.3, local=0.2, reach=1.5, noise=0.1)
 
@@ -131,13 +131,13 @@ def test_thread_blocks_of_one_size_are_candidates_of_their_own():
     )
     cost = np.array([1.0, 1.1, 1.2])
     make = functools.partial(tiling_at, "streaming", sizes)
-    pool = CandidatePool([Stratum(family="streaming", sizes=sizes, cost=cost, make=make, expected=cost)])
+    pool = CandidatePool([FamilySpace(family="streaming", sizes=sizes, cost=cost, make=make, expected=cost)])
     pool.tell(make(1), 5.0)
     assert [each.tiling for each in pool.ask(3)] == [make(0), make(2)]
 
 
 def test_a_pool_leaves_out_what_cannot_win():
-    space = [stratum("hexagonal", [2, 4, 8], [8, 16], lambda t, s: t * s)]
+    space = [family_space("hexagonal", [2, 4, 8], [8, 16], lambda t, s: t * s)]
     asked = [each.predicted for each in CandidatePool(space).ask(10)]
     assert sorted(asked) == [16.0, 32.0, 32.0, 64.0, 64.0]
 

@@ -183,7 +183,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     copies = dict(zip(program.fields, analysis.copies, strict=True))
     fetches = sum(copies[each.field] > program.history(each.field) for each in program.statements)
     waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
-    stream = streaming.footing(problem) if cpu and streaming.applies(problem) else None
+    stream = streaming.block_growth(problem) if cpu and streaming.applies(problem) else None
     return Setting(
         problem=problem,
         points=problem.points.cells,
@@ -232,7 +232,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         stream=stream,
         reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
         gpu=None if cpu else hardware(machine, int((machine.block_shared_bytes or machine.shared_bytes).value)),
-        block=stream_block.footing(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
+        block=stream_block.block_growth(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
         guessed=cpu and machine.dram_bandwidth.source == "estimated",
     )
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tilewright.base.records import Measurement, Outcome
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
+from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.tuning.surrogate import CandidatePool
 
 BATCH = 8
@@ -154,7 +154,7 @@ class _State:
 
 
 def search(
-    strata: Sequence[Stratum],
+    family_spaces: Sequence[FamilySpace],
     effort: Effort,
     meter: Meter,
     *,
@@ -165,7 +165,7 @@ def search(
     """Try a shortlist, then what promises most after each measurement, then the best again in interleaved repeats.
 
     Args:
-        strata: The families' spaces.
+        family_spaces: The families' spaces.
         effort: How much to try.
         meter: What builds, measures and confirms.
         recorded: Measurements of an earlier search that was cut: they stand in for the same measurements of this one.
@@ -185,12 +185,12 @@ def search(
         recorded=recorded or {},
     )
     keep = int(effort.candidates * effort.refine)
-    first = shortlist(strata, max(1, effort.candidates - keep))
+    first = shortlist(family_spaces, max(1, effort.candidates - keep))
     interrupted = confirmed = False
     try:
         _try_all(state, first)
         if not by_prediction:
-            _learn(state, strata)
+            _learn(state, family_spaces)
             _repeat(state)
         confirmed = _confirm(state)
     except KeyboardInterrupt:
@@ -270,11 +270,11 @@ def _try_all(state: _State, candidates: Sequence[Candidate]) -> None:
             state.tell("measuring")
 
 
-def _learn(state: _State, strata: Sequence[Stratum]) -> None:
+def _learn(state: _State, family_spaces: Sequence[FamilySpace]) -> None:
     """Try what promises most after all that was measured, a few at a time, as long as candidates are left."""
     if not state.effort.refine:
         return
-    pool, told = CandidatePool(strata), set[Tiling]()
+    pool, told = CandidatePool(family_spaces), set[Tiling]()
     while not state.late and len(state.trials) < state.effort.candidates:
         for tiling in [tiling for tiling in state.trials if tiling not in told]:
             trial = state.trials[tiling]

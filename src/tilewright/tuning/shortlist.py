@@ -62,7 +62,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stratum:
+class FamilySpace:
     """The space of one family.
 
     Attributes:
@@ -110,22 +110,22 @@ def effort_level(name: str, seconds: float | None = None, candidates: int | None
     )
 
 
-def ranked(strata: Sequence[Stratum], top: int) -> tuple[Candidate, ...]:
+def ranked(family_spaces: Sequence[FamilySpace], top: int) -> tuple[Candidate, ...]:
     """Return the ``top`` candidates of lowest predicted cost over all families, best first.
 
     Ties go to the family that comes first, then to the smaller sizes.
     """
-    heads = [(stratum, _best(stratum, top)) for stratum in strata]
+    heads = [(family_space, _best(family_space, top)) for family_space in family_spaces]
     found = [
         (float(s.cost[i]), number, place, s, i)
         for number, (s, head) in enumerate(heads)
         for place, i in enumerate(head)
     ]
     found.sort(key=lambda item: item[:3])
-    return tuple(stratum.at(index) for _, _, _, stratum, index in found[:top])
+    return tuple(family_space.at(index) for _, _, _, family_space, index in found[:top])
 
 
-def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
+def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candidate, ...]:
     """Choose what to try, in an order of which every beginning is a sensible shortlist itself.
 
     The model's first choice, then ``none``, which every other must beat, then what the model puts first among families
@@ -135,17 +135,22 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
     height or one cost does not hide a better candidate.
 
     Args:
-        strata: The families' spaces.
+        family_spaces: The families' spaces.
         count: Most candidates.
 
     Returns:
         Distinct candidates.
     """
-    first = _varied(strata, TOP)
-    untiled = [stratum.at(index) for stratum in strata if traits(stratum.family).untiled for index in _best(stratum, 1)]
-    heads = [candidate for stratum in strata for candidate in ranked([stratum], 1)]
+    first = _varied(family_spaces, TOP)
+    untiled = [
+        family_space.at(index)
+        for family_space in family_spaces
+        if traits(family_space.family).untiled
+        for index in _best(family_space, 1)
+    ]
+    heads = [candidate for family_space in family_spaces for candidate in ranked([family_space], 1)]
     chosen = {candidate.tiling: candidate for candidate in [*first[:1], *untiled, *first[1:]][:TOP]}
-    rest, walk = iter(ranked(strata, max(TOP, count // 2))), itertools.chain(heads, _walk(strata, count))
+    rest, walk = iter(ranked(family_spaces, max(TOP, count // 2))), itertools.chain(heads, _walk(family_spaces, count))
     while len(chosen) < count:
         pair = [candidate for candidate in (next(rest, None), next(walk, None)) if candidate is not None]
         if not pair:
@@ -154,67 +159,73 @@ def shortlist(strata: Sequence[Stratum], count: int) -> tuple[Candidate, ...]:
     return tuple(chosen.values())[:count]
 
 
-def _varied(strata: Sequence[Stratum], count: int) -> list[Candidate]:
+def _varied(family_spaces: Sequence[FamilySpace], count: int) -> list[Candidate]:
     """Return what is expected to be cheapest, each cost raised by LIKENESS for those before it that are like it."""
     groups = [
-        (number, _best(stratum, count, np.flatnonzero(stratum.sizes.time == height)))
-        for number, stratum in enumerate(strata)
-        for height in np.unique(stratum.sizes.time)
+        (number, _best(family_space, count, np.flatnonzero(family_space.sizes.time == height)))
+        for number, family_space in enumerate(family_spaces)
+        for height in np.unique(family_space.sizes.time)
     ]
     found: list[Candidate] = []
-    taken, of_family = [0] * len(groups), [0] * len(strata)
+    taken, of_family = [0] * len(groups), [0] * len(family_spaces)
 
     def price(place: int) -> float:
         number, order = groups[place]
         likeness = (1.0 + LIKENESS * of_family[number]) * (1.0 + LIKENESS * taken[place])
-        return float(strata[number].expected[order[taken[place]]]) * likeness
+        return float(family_spaces[number].expected[order[taken[place]]]) * likeness
 
     while len(found) < count:
         place = min((i for i, (_, order) in enumerate(groups) if taken[i] < len(order)), key=price, default=None)
         if place is None:
             break
         number, order = groups[place]
-        found.append(strata[number].at(order[taken[place]]))
+        found.append(family_spaces[number].at(order[taken[place]]))
         taken[place] += 1
         of_family[number] += 1
     return found
 
 
-def _best(stratum: Stratum, top: int, among: Ints | None = None) -> list[int]:
+def _best(family_space: FamilySpace, top: int, among: Ints | None = None) -> list[int]:
     """Return the indices of the ``top`` cheapest points of all or some; sorting only those that can be among them."""
-    cost = stratum.cost
+    cost = family_space.cost
     index: Ints = np.flatnonzero(np.isfinite(cost)) if among is None else among[np.isfinite(cost[among])]
     if len(index) > top:
         limit = np.partition(cost[index], top - 1)[top - 1]
         index = index[cost[index] <= limit]
-    order = rank(cost[index], stratum.sizes.take(index))
+    order = rank(cost[index], family_space.sizes.take(index))
     return [int(i) for i in index[order[:top]]]
 
 
-def _walk(strata: Sequence[Stratum], count: int) -> Iterator[Candidate]:
+def _walk(family_spaces: Sequence[FamilySpace], count: int) -> Iterator[Candidate]:
     """Yield the best of every height, family by family in turn, then even steps of cost through each family."""
-    tiled = [stratum for stratum in strata if not traits(stratum.family).untiled and np.isfinite(stratum.cost).any()]
-    for heads in itertools.zip_longest(*(_best_of_heights(stratum) for stratum in tiled)):
-        for stratum, head in zip(tiled, heads, strict=True):
+    tiled = [
+        family_space
+        for family_space in family_spaces
+        if not traits(family_space.family).untiled and np.isfinite(family_space.cost).any()
+    ]
+    for heads in itertools.zip_longest(*(_best_of_heights(family_space) for family_space in tiled)):
+        for family_space, head in zip(tiled, heads, strict=True):
             if head is not None:
-                yield stratum.at(head)
-    orders = [rank(stratum.cost, stratum.sizes) for stratum in tiled]
+                yield family_space.at(head)
+    orders = [rank(family_space.cost, family_space.sizes) for family_space in tiled]
     for step in range(count):
-        for stratum, order in zip(tiled, orders, strict=True):
+        for family_space, order in zip(tiled, orders, strict=True):
             # The middle first, then the quarters, and so on: every beginning spans the whole range.
-            yield stratum.at(int(order[int(_van_der_corput(step + 1) * len(order))]))
-    for stratum, order in zip(tiled, orders, strict=True):
+            yield family_space.at(int(order[int(_van_der_corput(step + 1) * len(order))]))
+    for family_space, order in zip(tiled, orders, strict=True):
         for place in order.tolist():
-            yield stratum.at(place)
+            yield family_space.at(place)
 
 
-def _best_of_heights(stratum: Stratum) -> list[int]:
+def _best_of_heights(family_space: FamilySpace) -> list[int]:
     """Return the cheapest point of every height, the cheapest height first."""
     best = []
-    for height in np.unique(stratum.sizes.time):
-        index = np.flatnonzero(stratum.sizes.time == height)
-        best.append(int(index[np.argmin(stratum.cost[index])]))
-    return sorted((i for i in best if np.isfinite(stratum.cost[i])), key=lambda i: (float(stratum.cost[i]), i))
+    for height in np.unique(family_space.sizes.time):
+        index = np.flatnonzero(family_space.sizes.time == height)
+        best.append(int(index[np.argmin(family_space.cost[index])]))
+    return sorted(
+        (i for i in best if np.isfinite(family_space.cost[i])), key=lambda i: (float(family_space.cost[i]), i)
+    )
 
 
 def _van_der_corput(number: int) -> float:

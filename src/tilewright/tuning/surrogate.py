@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.shortlist import Candidate, Stratum
+from tilewright.tuning.shortlist import Candidate, FamilySpace
 
 _FAR = 4.0
 """Candidates that are expected to take longer than the best by this factor are never asked for."""
@@ -133,27 +133,29 @@ class CandidatePool:
     """The candidates of a search space that may be asked for, with what is known of them.
 
     Args:
-        strata: The families' spaces.
+        family_spaces: The families' spaces.
         errors: How the model errs.
     """
 
-    def __init__(self, strata: Sequence[Stratum], errors: Errors | None = None) -> None:
-        best = min((float(each.expected.min()) for each in strata if len(each.expected)), default=math.inf)
-        self._strata = strata
-        self._threaded = {stratum.family for stratum in strata if stratum.sizes.threads}
+    def __init__(self, family_spaces: Sequence[FamilySpace], errors: Errors | None = None) -> None:
+        best = min((float(each.expected.min()) for each in family_spaces if len(each.expected)), default=math.inf)
+        self._family_spaces = family_spaces
+        self._threaded = {family_space.family for family_space in family_spaces if family_space.sizes.threads}
         self._points: list[tuple[int, int]] = []
-        for number, stratum in enumerate(strata):
-            near = np.flatnonzero(np.isfinite(stratum.cost) & (stratum.expected <= _FAR * best))
-            order = near[np.argsort(stratum.expected[near], kind="stable")][:_MOST]
+        for number, family_space in enumerate(family_spaces):
+            near = np.flatnonzero(np.isfinite(family_space.cost) & (family_space.expected <= _FAR * best))
+            order = near[np.argsort(family_space.expected[near], kind="stable")][:_MOST]
             self._points += [(number, int(point)) for point in order]
         self._index: dict[tuple[object, ...], int] = {}
         for index, (number, point) in enumerate(self._points):
             self._index.setdefault(self._key(number, point), index)
-        names = sorted({stratum.family for stratum in strata})
+        names = sorted({family_space.family for family_space in family_spaces})
         self._surrogate = Surrogate(
-            predicted=np.array([strata[number].expected[point] for number, point in self._points], dtype=float),
+            predicted=np.array([family_spaces[number].expected[point] for number, point in self._points], dtype=float),
             places=self._places(),
-            families=np.array([names.index(strata[number].family) for number, _ in self._points], dtype=np.int64),
+            families=np.array(
+                [names.index(family_spaces[number].family) for number, _ in self._points], dtype=np.int64
+            ),
             errors=errors or Errors(),
         )
 
@@ -169,29 +171,29 @@ class CandidatePool:
         found = []
         for index in self._surrogate.ask(count):
             number, point = self._points[index]
-            found.append(self._strata[number].at(point))
+            found.append(self._family_spaces[number].at(point))
             self._surrogate.close(index)
         return found
 
     def _key(self, number: int, point: int) -> tuple[object, ...]:
-        stratum = self._strata[number]
-        if traits(stratum.family).untiled:
-            return (stratum.family,)
-        return stratum.family, *(int(column[point]) for column in _columns(stratum))
+        family_space = self._family_spaces[number]
+        if traits(family_space.family).untiled:
+            return (family_space.family,)
+        return family_space.family, *(int(column[point]) for column in _columns(family_space))
 
     def _places(self) -> Floats:
         """Binary logarithms of height, sizes and threads; families of fewer axes are 0 along the others."""
-        width = max((len(_columns(stratum)) for stratum in self._strata), default=1)
+        width = max((len(_columns(family_space)) for family_space in self._family_spaces), default=1)
         places = np.zeros((len(self._points), width))
         for row, (number, point) in enumerate(self._points):
-            values = [column[point] for column in _columns(self._strata[number])]
+            values = [column[point] for column in _columns(self._family_spaces[number])]
             places[row, : len(values)] = np.log2(np.maximum(1, values))
         return places
 
 
-def _columns(stratum: Stratum) -> tuple[Ints, ...]:
+def _columns(family_space: FamilySpace) -> tuple[Ints, ...]:
     """What tells the points of a space apart: heights, sizes, and threads where these are not left open."""
-    return (stratum.sizes.time, *stratum.sizes.space, *stratum.sizes.threads)
+    return (family_space.sizes.time, *family_space.sizes.space, *family_space.sizes.threads)
 
 
 def _improvement(centre: Floats, spread: Floats, best: float) -> Floats:

@@ -60,7 +60,7 @@ def test_what_is_counted_is_exact(name, shape, text):
 def test_the_last_level_lags_behind_the_first_row_that_is_loaded(name, levels):
     known = program(name)
     problem = make_problem(known, (64,) * known.rank, 8)
-    foot, pipeline = stream_block.footing(problem), stream_block.of_block(problem)
+    foot, pipeline = stream_block.block_growth(problem), stream_block.of_block(problem)
     last = max(pipeline.lag.at(levels - 1, stage) for stage in range(len(pipeline.stages)))
     oldest = min(pipeline.lag.at(-known.history(f), pipeline.stage_of[i]) for i, f in enumerate(known.fields))
     assert foot.lag_base + foot.lag_rate * levels == last - oldest

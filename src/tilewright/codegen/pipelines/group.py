@@ -209,7 +209,7 @@ class _Tiles:
     def step(self, number: int, at: BuilderValue) -> None:
         """Run one pass on the rows of this advance."""
         b, rings, step = self.b, self.rings, self.plan.passes[number]
-        doors = ports(self.problem, self.plan, step, rings.rows)
+        operands = ports(self.problem, self.plan, step, rings.rows)
         stencil = self.problem.pipeline.stencils[step.stencils[0]]
         (x0, x1), (left, right) = self.bounds[-1], step.halo[-1]
         wide = rings.wraps(stencil.output, self.rank - 1)
@@ -221,11 +221,11 @@ class _Tiles:
             with b.when((y0 + rings.rows > low) & (y0 < high)):
                 xs = b.let("xs", begin)
                 n = b.let("n", end - xs)
-                total = sum(source.count for source in doors.sources)
+                total = sum(source.count for source in operands.sources)
                 source, target = rings.kind(stencil.inputs[0]), rings.kind(stencil.output)
                 into = b.array("in", ir.pointer(ir.const_pointer(source)), total)
-                out = b.array("out", ir.pointer(ir.pointer(target)), max(1, len(doors.stored) * rings.rows))
-                run = _Run(number, step, doors, y0, xs, n, into, out)
+                out = b.array("out", ir.pointer(ir.pointer(target)), max(1, len(operands.stored) * rings.rows))
+                run = _Run(number, step, operands, y0, xs, n, into, out)
                 if self.rank == 3:
                     first, stop = self.span(stencil.output, 1)
                     with b.loop("l", first, stop) as line:
@@ -262,15 +262,15 @@ class _Tiles:
     def rows_of(self, run: "_Run") -> None:
         """Two dimensions: pointers to rows, the pass, its borders, its results."""
         b, rings, rows = self.b, self.rings, self.rings.rows
-        for source in run.doors.sources:
+        for source in run.operands.sources:
             self.pointers(run, source)
-        for k, grid in enumerate(run.doors.stored):
+        for k, grid in enumerate(run.operands.stored):
             with b.loop("r", 0, rows) as r:
                 place = b.value(ir.floormod((run.y0 + r).node, rings.depth(grid))) * rings.pitch(grid)
                 begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
                 run.out[r + k * rows] = self.ring(grid) + place + begin
         self.call(run)
-        for k, grid in enumerate(run.doors.stored):
+        for k, grid in enumerate(run.operands.stored):
             if rings.has_ends(grid) and not rings.wraps(grid, 1):
                 with b.when(self.at_end(run)), b.loop("r", 0, rows) as r:
                     self.ends(run, grid, run.out[r + k * rows])
@@ -345,20 +345,20 @@ class _Tiles:
         """Three dimensions: the same, line after line of a plane."""
         b, rings = self.b, self.rings
         l0, l1 = self.bounds[1]
-        for source in run.doors.sources:
+        for source in run.operands.sources:
             (za, _), (la, lb) = source.box
             across = lb - la + 1
             with b.loop("j", 0, source.count) as j:
                 place = (run.y0 + za + j / across, self.n[0], line + la + j % across, self.n[1], l0)
                 row = b.call(self.parts.row[source.grid], self.own, *place)
                 run.into[j + source.start] = row + self.shift(run, source.grid)
-        for k, grid in enumerate(run.doors.stored):
+        for k, grid in enumerate(run.operands.stored):
             plane = b.value(ir.floormod(run.y0.node, rings.depth(grid))) * rings.slab(grid)
             row = (line - l0 + run.step.halo[1][0]) * rings.pitch(grid)
             begin = run.xs - (self.bounds[-1][0] - run.step.halo[-1][0])
             run.out[k] = self.ring(grid) + plane + row + begin
         self.call(run)
-        for k, grid in enumerate(run.doors.stored):
+        for k, grid in enumerate(run.operands.stored):
             if rings.has_ends(grid) and not rings.wraps(grid, 2):
                 with b.when(self.at_end(run)):
                     self.ends(run, grid, run.out[k])
@@ -377,7 +377,7 @@ class _Run:
     Attributes:
         number: Of the pass.
         step: The pass.
-        doors: Its pointers.
+        operands: Its pointers.
         y0: Its first row.
         xs: Its first column.
         n: Its columns.
@@ -387,7 +387,7 @@ class _Run:
 
     number: int
     step: Pass
-    doors: PassPorts
+    operands: PassPorts
     y0: BuilderValue
     xs: BuilderValue
     n: BuilderValue

@@ -91,15 +91,15 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
     """Write a pass: ``name(in, out, n, scalar)`` computes ``n`` cells of ``rows`` rows, in whole vectors."""
     pipeline = problem.pipeline
     dtype = ir.element(problem.dtype(pipeline.stencils[step.stencils[0]].inputs[0]))
-    doors = ports(problem, plan, step, rows)
+    operands = ports(problem, plan, step, rows)
     into, out = (
         ir.Var("in", ir.const_pointer(ir.const_pointer(dtype))),
         ir.Var("out", ir.const_pointer(ir.pointer(dtype))),
     )
     double = ir.element("float64")
     n, scalars = ir.Var("n"), ir.Var("scalar", ir.const_pointer(double))
-    total = sum(source.count for source in doors.sources)
-    kinds = (("p", into, total, ir.const_pointer(dtype)), ("q", out, len(doors.stored) * rows, ir.pointer(dtype)))
+    total = sum(source.count for source in operands.sources)
+    kinds = (("p", into, total, ir.const_pointer(dtype)), ("q", out, len(operands.stored) * rows, ir.pointer(dtype)))
     head: list[ir.Stmt] = [
         ir.Let(ir.Var(f"{letter}{k}", kind), ir.Load(base, ir.Int(k), kind))
         for letter, base, count, kind in kinds
@@ -109,7 +109,7 @@ def pass_function(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int
     for k, title in enumerate(pipeline.scalars):
         if title in used:
             head.append(ir.Let(ir.Var(scalar_name(title), dtype), ir.Load(scalars, ir.Int(k), double)))
-    body = _body(problem, step, _Pointers(doors, dtype), rows)
+    body = _body(problem, step, _Pointers(operands, dtype), rows)
     loop = ir.For(var=INDEX, low=ir.Int(0), high=n, step=ir.Lanes(dtype), body=body)
     return ir.Function(name=name, params=(into, out, n, scalars), body=(*head, loop))
 
@@ -151,8 +151,8 @@ def _body(problem: PipelineProblem, step: Pass, pointers: "_Pointers", rows: int
 class _Pointers:
     """Where the vectors of a pass come from: rows that it is given pointers to."""
 
-    def __init__(self, doors: PassPorts, dtype: ir.Element) -> None:
-        self.sources, self.stored, self.dtype = {each.grid: each for each in doors.sources}, doors.stored, dtype
+    def __init__(self, operands: PassPorts, dtype: ir.Element) -> None:
+        self.sources, self.stored, self.dtype = {each.grid: each for each in operands.sources}, operands.stored, dtype
 
     def key(self, read: Read, at: Place) -> tuple[int, int]:
         outer = tuple(o + (at[0] if axis == 0 else 0) for axis, o in enumerate(read.offset[:-1]))

@@ -64,7 +64,7 @@ def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
 def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, ...]:
     """Bands, tiles, points, words in and out, footprint, seconds of computing and of moving for one tile."""
     rank, steps = len(space), max(1, setting.steps)
-    shape, (footing, known) = setting.shape, _known(setting)
+    shape, (block_growth, known) = setting.shape, _known(setting)
     if rank == 1:
         shape, space = (1, *shape), (1, *space)
     bands = streaming.bands(steps, levels, setting.history)
@@ -72,7 +72,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     unit = max(1, CACHE_LINE // setting.itemsize)
     cuts = [ceil_div(extent, size) for extent, size in zip(shape, space, strict=True)]
     sides = [ceil_div(extent, count) for extent, count in zip(shape, cuts, strict=True)]
-    growth, rows = footing.growth, footing.rows
+    growth, rows = block_growth.growth, block_growth.rows
     grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
     past = setting.levels / max(1, setting.fields) - 1.0  # versions that a step reads besides the newest
     lanes = max(1, min(unit, int(setting.vector_width)))
@@ -165,7 +165,7 @@ def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[floa
         side: Rows of a slab: those of a plane in 3D, else 1.
         setting: The problem on a CPU.
     """
-    footing, known = _known(setting)
+    block_growth, known = _known(setting)
     lines, ways = ceil_div(row, CACHE_LINE), max(1, setting.l1_bytes // PAGE)
     apart = [((between + 1.0) * side - 1.0, count) for between, count in known.near]
     apart.append((footprint / row - 1.0, known.far))
@@ -177,4 +177,4 @@ def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[floa
     mid = sum(count * lost_at_random(between * row / setting.shared_bytes, l2_ways) for between, count in apart)
     room = max(setting.coefficients.l3_reuse_fraction * setting.outer_bytes, setting.shared_bytes)
     last = sum(count * lost_at_random(between * row / room, l3_ways) for between, count in apart)
-    return inner / footing.rows, mid / footing.rows, last / footing.rows
+    return inner / block_growth.rows, mid / block_growth.rows, last / block_growth.rows

@@ -36,7 +36,7 @@ _DEFAULTS = {1: (64, (4096,)), 2: (16, (32, 4096)), 3: (8, (16, 32, 4096))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaning:
+class Parallelograms:
     """The tiles of a completed skewed tiling of a problem.
 
     Attributes:
@@ -61,14 +61,14 @@ class Leaning:
         return tuple(Skew(size=skew.size // part, slope=skew.slope) for skew, part in cuts)
 
 
-def geometry(problem: Problem, tiling: Tiling) -> Leaning:
+def geometry(problem: Problem, tiling: Tiling) -> Parallelograms:
     """Return the tiles of a completed tiling, with the slopes that the problem's dependences ask for."""
     stages = len(analyse(problem.program).stages)
     height = tiling.time * stages
     skews = tuple(Skew(size=size, slope=slope.right) for size, slope in zip(tiling.space, slopes(problem), strict=True))
     tiles = tuple(skew.tiles(extent, height) for skew, extent in zip(skews, problem.shape, strict=True))
     sub = tiling.sub or tiling.space
-    return Leaning(
+    return Parallelograms(
         height=height,
         stages=stages,
         skews=skews,

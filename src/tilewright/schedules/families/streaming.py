@@ -156,7 +156,7 @@ def _shares_products(problem: Problem) -> bool:
     return problem.rounds and shares_products(problem.program)
 
 
-def footing(problem: Problem) -> TileGrowth:
+def block_growth(problem: Problem) -> TileGrowth:
     """Return how the streaming tiles of a problem grow."""
     pipeline = of_problem(problem)
     sides = zip(pipeline.below, pipeline.above, strict=True)

@@ -126,7 +126,7 @@ class BlockGrowth:
         return np.asarray(levels * cells * rows * (self.moving_reads + self.constant_reads))
 
 
-def footing(problem: Problem) -> BlockGrowth:
+def block_growth(problem: Problem) -> BlockGrowth:
     """Return how the streaming tiles of a problem in thread blocks grow, and what their cells read."""
     program, pipeline = problem.program, of_block(problem)
     low, high = zip(*(halo(pipeline, levels) for levels in (1, 2)), strict=True)

@@ -17,7 +17,7 @@ from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.search import SearchResult
-from tilewright.tuning.shortlist import Candidate, Effort, Stratum, shortlist
+from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.verbs import memo
 from tilewright.verbs.predict import predicted
 from tilewright.verbs.prediction import Prediction
@@ -38,7 +38,7 @@ class Tuning:
         program: The program as the caller gave it.
         problem: The problem that is tuned; scalars given as arrays are coefficient fields of its program.
         machine: Whose model ranks.
-        strata: The space, by family and height, with predicted costs.
+        family_spaces: The space, by family and height, with predicted costs.
         effort: How much is tried.
         level: Its name.
         target: Where it is computed.
@@ -53,7 +53,7 @@ class Tuning:
     program: Program
     problem: Problem
     machine: Machine
-    strata: tuple[Stratum, ...]
+    family_spaces: tuple[FamilySpace, ...]
     effort: Effort
     level: str
     target: Target
@@ -100,7 +100,7 @@ def remember(tuning: Tuning, winner: Tried, choice: SearchResult, circumstances:
 
 def sample_steps(tuning: Tuning) -> int:
     """Return the steps of one sample: all, unless that would take too long by the model."""
-    first = shortlist(tuning.strata, tuning.effort.candidates)
+    first = shortlist(tuning.family_spaces, tuning.effort.candidates)
     per_step = seconds_of(tuning, first[0]) / max(1, tuning.problem.steps)
     tallest = max(candidate.tiling.time for candidate in first)
     return min(tuning.problem.steps, max(2 * tallest, math.ceil(_SAMPLE_SECONDS / max(per_step, 1e-12))))

@@ -33,10 +33,10 @@ from tilewright.verbs.arrays import costed
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike
+from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
 from tilewright.verbs.tuning.screen import said, screen
-from tilewright.verbs.tuning.strata import strata
 from tilewright.verbs.tuning.task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.verbs.tuning.trial import Scalars
 from tilewright.verbs.unstable import warn_if_unstable
@@ -131,7 +131,7 @@ def tune(
         program=known,
         problem=problem,
         machine=where,
-        strata=strata(problem, where, model, metric, every=effort != "none"),
+        family_spaces=family_spaces(problem, where, model, metric, every=effort != "none"),
         effort=level,
         level=effort,
         target=target,
@@ -168,7 +168,7 @@ def _planned(tuning: Tuning) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
     if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu" and nvrtc_available():
         return _screened(tuning)
-    best = ranked(tuning.strata, tuning.effort.candidates)
+    best = ranked(tuning.family_spaces, tuning.effort.candidates)
     if not best:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
     tried = [
@@ -181,7 +181,7 @@ def _planned(tuning: Tuning) -> Plan:
 
 def _screened(tuning: Tuning) -> Plan:
     """Return the best by machine code of the model's choices whose code neither spills nor asks for too much."""
-    first = shortlist(tuning.strata, tuning.effort.candidates)
+    first = shortlist(tuning.family_spaces, tuning.effort.candidates)
     if not first:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")
     found = screen(tuning.problem, [each.tiling for each in first], tuning.machine, strict=tuning.strict)
@@ -243,7 +243,7 @@ def _search(
             update(state.done, state.total, state.stage + best)
 
         choice = search(
-            tuning.strata,
+            tuning.family_spaces,
             tuning.effort,
             meter,
             recorded=history.measurements,
@@ -278,7 +278,7 @@ def _plan(tuning: Tuning, tried: Sequence[Tried], evaluated: int, choice: Search
         winner=winner,
         candidates=candidates,
         evaluated=evaluated,
-        space_size=sum(int(np.isfinite(stratum.cost).sum()) for stratum in tuning.strata),
+        space_size=sum(int(np.isfinite(family_space.cost).sum()) for family_space in tuning.family_spaces),
         effort=tuning.level,
         metric=tuning.metric,
         boundary=tuning.boundary,

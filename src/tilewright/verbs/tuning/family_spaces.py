@@ -1,4 +1,4 @@
-"""The search space of a problem on a machine: one stratum per tiling family, with the predicted cost of every point."""
+"""The search space of a problem on a machine: one space per tiling family, with the predicted cost of every point."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks, evaluated
 from tilewright.tuning.energy import DEGREE
 from tilewright.tuning.energy import cost as metric_cost
-from tilewright.tuning.shortlist import Stratum
+from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.spaces import space
 from tilewright.verbs.tuning.screen import with_threads
 
@@ -21,9 +21,9 @@ _BLOCK_STEPS = 16
 """Steps of a block where the model expects no block to pay."""
 
 
-def strata(
+def family_spaces(
     problem: Problem, machine: Machine, model: str = "exact", metric: str = "time", *, every: bool = True
-) -> tuple[Stratum, ...]:
+) -> tuple[FamilySpace, ...]:
     """Return the spaces of the families that can cut a problem, with the predicted cost of every point.
 
     A problem that wraps is cut in blocks of steps on an extended grid: its tiled families are those of one block of
@@ -37,16 +37,18 @@ def strata(
         every: Every legal family, to be measured; else those whose models were validated, see
             :func:`tilewright.tuning.spaces.space.families`.
     """
-    found = _strata_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
+    found = _spaces_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
     block = _block(problem, machine)
     if block is not None:
         share = problem.steps / block.steps
-        blocks = _strata_of(block, machine, (model, metric), share, every=every and model == "exact")
+        blocks = _spaces_of(block, machine, (model, metric), share, every=every and model == "exact")
         found += [each for each in blocks if not tilings.traits(each.family).untiled]
     return tuple(found)
 
 
-def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: float, *, every: bool) -> list[Stratum]:
+def _spaces_of(
+    problem: Problem, machine: Machine, how: tuple[str, str], share: float, *, every: bool
+) -> list[FamilySpace]:
     (model, metric), setting = how, make_setting(problem, machine)
     found = []
     for family in space.families(problem, cpu=setting.cpu, every=every):
@@ -54,7 +56,7 @@ def _strata_of(problem: Problem, machine: Machine, how: tuple[str, str], share: 
         cost = share ** DEGREE[metric] * metric_cost(result, metric)
         expected = run_seconds(family, cost, setting) if metric == "time" else cost
         make = _maker(problem, machine, family, sizes)
-        found.append(Stratum(family=family, sizes=sizes, cost=cost, make=make, expected=expected))
+        found.append(FamilySpace(family=family, sizes=sizes, cost=cost, make=make, expected=expected))
     return found
 
 
