@@ -2,7 +2,7 @@
 
 No device takes part; NVRTC and nvdisasm do, and nothing is timed, so that two runs with the same compiler agree:
 
-    python benchmarks/gpu_machine_code.py --output results/gpu_machine_code.json
+    python benchmarks/gpu_machine_code.py --output benchmarks/results/gpu_machine_code.json
     python benchmarks/gpu_machine_code.py --programs j2d5pt --dtypes float32 --texts DIR
 
 Per program and element type two lines: what a run takes that nobody has tuned, and ``none``. Figures are per useful
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import environment
 import tilewright as tw
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs.machine_code.bound import Bound, bound
@@ -25,6 +26,7 @@ from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.runtime.devices import nvrtc
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
@@ -162,7 +164,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 found.append(each)
                 print(said(each), flush=True)
     if asked.output:
-        asked.output.write_text(json.dumps(found, indent=1) + "\n")
+        about = environment.describe(1) | {"nvrtc": nvrtc.version()}
+        asked.output.write_text(json.dumps({"environment": about, "kernels": found}, indent=1) + "\n")
     return int(any(each.get("spill_bytes") for each in found))
 
 

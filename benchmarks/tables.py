@@ -272,6 +272,19 @@ def caches() -> str:
     return table(head, rows) + origin("caches")
 
 
+def gpu_machine_code() -> str:
+    """What the machine code of a GPU's default kernels promises."""
+    found, rows = record("gpu_machine_code"), []
+    for each in found["kernels"]:
+        name = each["program"] + (", `none`" if each["tiling"] == "none" else "")
+        speed = f"{each['gcells']:.0f}, by {each['binding']}"
+        code = (each["instructions"], each["branches"], each["registers"], each["warps"])
+        rows.append([name, each["dtype"], f"{each['useful']:.2f}", *(f"{number:.3g}" for number in code), speed])
+    head = ["program", "type", "useful share", "instructions", "branches", "registers", "resident warps", "GCells/s"]
+    about = found["environment"]
+    return table(head, rows) + f"\n\n*`gpu_machine_code.json`: {about['date'][:10]}, NVRTC {about['nvrtc']}.*"
+
+
 def krylov() -> str:
     """Speeds of vector and matrix kernels over the fastest rival's, by size."""
     found: dict[tuple[str, str], list[str]] = {}
@@ -308,6 +321,7 @@ TABLES: dict[str, Callable[[], str]] = {
         diagonals,
         sweeps,
         caches,
+        gpu_machine_code,
         krylov,
     )
 }

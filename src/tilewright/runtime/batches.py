@@ -140,7 +140,7 @@ class _List(Session):
 
     def perform(self, count: int) -> None:
         """Do to so many grids what is written down."""
-        scalars, constants, _ = self._arguments
+        scalars, (constants, _) = self._table.ctypes.data, self._arguments
         own = self._memory.block
         addresses = [self._memory.start + worker * own for worker in range(self._workers)]
         addresses += [address for _, _, address, _ in self._places]

@@ -225,15 +225,15 @@ class Session:
         inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
         return inner
 
-    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[int, list[int], list[object]]:
-        """Addresses of the scalars and of the constants, which no call changes, and the arrays they lie in."""
+    def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[list[int], list[object]]:
+        """Addresses of the constants, which no call changes, and the arrays they lie in."""
         needs = self._compiled.layout
         self._scalars = inputs.scalars
-        scalars, self._scalar_bytes = scalar_table(self.problem, inputs.scalars, inputs.first + self.problem.steps)
+        self._table, self._scalar_bytes = scalar_table(self.problem, inputs.scalars, inputs.first + self.problem.steps)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
         places = PlaceTables(needs, self.problem, self._halo)
         constants = [*(row.ctypes.data for row in rows), *places.addresses, self._address + self._static.own]
-        return scalars.ctypes.data, constants, [scalars, *rows, places]
+        return constants, [*rows, places]
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
@@ -249,9 +249,8 @@ class Session:
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
-        scalars, constants, _ = self._arguments
-        if self._scalar_bytes:
-            scalars = self._scalars_from(self._first + self.steps, steps)
+        constants, _ = self._arguments
+        scalars = self._scalars_from(self._first + self.steps, steps)
         # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
         sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
         further: tuple[int, ...] = ()
@@ -268,12 +267,9 @@ class Session:
 
     def _scalars_from(self, first: int, steps: int) -> int:
         """Return where the scalars of a step lie, those of so many steps behind one another."""
-        kept = self._arguments[2]
-        table = kept[0]
-        assert isinstance(table, np.ndarray)  # noqa: S101  (made by _fixed_arguments)
-        if first + steps > len(table):  # it goes on beyond the steps of its problem
-            kept[0] = table = scalar_table(self.problem, self._scalars, 2 * (first + steps))[0]
-        return table.ctypes.data + self._scalar_bytes * first
+        if self._scalar_bytes and first + steps > len(self._table):  # it goes on beyond the steps of its problem
+            self._table = scalar_table(self.problem, self._scalars, 2 * (first + steps))[0]
+        return self._table.ctypes.data + self._scalar_bytes * first
 
     def _invoke(
         self,

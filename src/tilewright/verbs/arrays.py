@@ -13,9 +13,10 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.plan import Target
+from tilewright.programs.stencil.edges import edges_per_step
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
-from tilewright.programs.stencil.problem import DTYPES
+from tilewright.programs.stencil.problem import DTYPES, BoundarySpec
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.views import DeviceView
@@ -77,6 +78,30 @@ def per_step(values: Any) -> PerStep:  # noqa: ANN401
     if array.ndim != 1:
         raise ArrayError(f"a scalar's values per step have one axis, got the shape {_text(array.shape) or '()'}")
     return PerStep(array)
+
+
+def with_edges(
+    program: Program, boundary: BoundarySpec, scalars: Mapping[str, Any]
+) -> tuple[Program, BoundarySpec, dict[str, Any]]:
+    """Make constant sides with a value per step scalars that vary.
+
+    Args:
+        program: The program.
+        boundary: Its boundaries, a constant's value perhaps an array of one per step.
+        scalars: Values of its scalars.
+
+    Returns:
+        The program, its boundaries, and the values of its scalars, those of the sides among them.
+
+    Raises:
+        UsageError: If another kind than ``constant`` has values, or they have more than one axis.
+    """
+    edges = edges_per_step(program, boundary)
+    return (
+        edges.program,
+        edges.boundary,
+        {**scalars, **{name: per_step(values) for name, values in edges.values.items()}},
+    )
 
 
 def _split_varying(

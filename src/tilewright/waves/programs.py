@@ -168,10 +168,11 @@ def _imaged(value: Value, surfaces: Sequence[tuple[int, int, Sequence[str]]]) ->
 
     def leaf(node: Leaf) -> Value:
         found = Value(node)
-        for axis, side, fields in surfaces if isinstance(node, Read) else ():
-            offset = node.offset[axis] if isinstance(node, Read) and node.field in fields else 0
-            if offset and (offset > 0) == bool(side):
-                beyond = Inside(axis, -offset, None) if side else Inside(axis, 0, -offset)
+        if not isinstance(node, Read):
+            return found
+        for axis, side, fields in surfaces:
+            beyond = node.beyond(axis)
+            if beyond is not None and node.field in fields and (node.offset[axis] > 0) == bool(side):
                 found = apply("where", Value(beyond), -found, found)
         return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.expression import Const, Inside, Leaf, Read, Scalar, Value, apply, flatten
+from tilewright.programs.stencil.expression import Const, Leaf, Read, Scalar, Value, apply, flatten
 from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Sides, resolve
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.slopes import values_of
@@ -79,14 +79,14 @@ def _outside(read: Read, sides: Sides, names: Mapping[tuple[str, int, int], str]
     """A read, with the values of the sides that it may be outside of; the innermost constant axis decides."""
     value, varies = Value(read), False
     for axis, offset in enumerate(read.offset):
-        if not offset:
+        beyond = read.beyond(axis)
+        if beyond is None:
             continue
         number = int(offset > 0)
         side, name = sides[axis][number], names.get((read.field, axis, number))
         varies = varies or name is not None
         if side.kind != "constant" or not varies:
             continue
-        beyond = Inside(axis, -offset, None) if number else Inside(axis, 0, -offset)
         constant = Value(Const(side.value) if name is None else Scalar(name))
         value = apply("where", Value(beyond), constant, value)
     return value

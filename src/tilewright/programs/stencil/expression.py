@@ -54,6 +54,17 @@ class Read:
     level: int
     offset: tuple[int, ...]
 
+    def beyond(self, axis: int) -> "Inside | None":
+        """Return the cells from which it lies outside the grid along an axis; None where it lies in the cell's own row.
+
+        >>> Read("u", 0, (-2, 0, 1)).beyond(0), Read("u", 0, (-2, 0, 1)).beyond(1)
+        (Inside(axis=0, low=0, high=2, shift=0, wraps=False), None)
+        """
+        offset = self.offset[axis]
+        if not offset:
+            return None
+        return Inside(axis, -offset, None) if offset > 0 else Inside(axis, 0, -offset)
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:

@@ -32,11 +32,6 @@ State = dict[str, tuple[Array, ...]]
 """Per updated field its time levels, newest first."""
 
 
-_BAND = 64
-"""Steps whose states are all in memory where more would fit, a rule of thumb that nobody has measured: every further
-state is memory that is touched for the first time."""
-
-
 class DifferentiatedRun:
     """A program on a grid and its adjoint, with the kernels of both."""
 
@@ -435,15 +430,12 @@ class _StepsBack:
 def _segments(steps: int, slots: int) -> list[int]:
     """Cut steps into segments whose starts are kept, so that the states of one more fit.
 
-    No longer than a band, where there are slots for that.
-
-    >>> _segments(9, 6), _segments(5, 8), _segments(100, 4), _segments(100, 200)
-    ([3, 3, 3], [5], [34, 33, 33], [50, 50])
+    >>> _segments(9, 6), _segments(5, 8), _segments(100, 4)
+    ([3, 3, 3], [5], [34, 33, 33])
     """
-    least = math.ceil(steps / _BAND)
-    if steps <= slots and least <= 1:
+    if steps <= slots:
         return [steps]
-    count = next((n for n in range(max(2, least), slots) if n + math.ceil(steps / n) <= slots), max(2, slots - 1))
+    count = next((n for n in range(2, slots) if n + math.ceil(steps / n) <= slots), max(2, slots - 1))
     return [steps // count + (number < steps % count) for number in range(count)]
 
 

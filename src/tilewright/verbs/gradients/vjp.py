@@ -10,12 +10,11 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.frontends.trace import RESERVED
 from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
-from tilewright.programs.stencil.edges import edges_per_step
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
-from tilewright.verbs.arrays import Array, Given, gather, like, per_step
+from tilewright.verbs.arrays import Array, Given, gather, like, with_edges
 from tilewright.verbs.gradients.run import DifferentiatedRun, slots_of, zeros_of
 from tilewright.verbs.running.forcing import SourceList
 from tilewright.verbs.stencil import ProgramLike, as_program
@@ -108,10 +107,8 @@ def vjp(
         array([1., 1., 0., 0., 1.])
     """
     _check_options(scalars)
-    edges = edges_per_step(as_program(program), boundary)
-    boundary = edges.boundary
-    scalars = {**scalars, **{name: per_step(values) for name, values in edges.values.items()}}
-    given = gather(_same(edges.program), arrays, scalars, dtype, steps)
+    source, boundary, scalars = with_edges(as_program(program), boundary, scalars)
+    given = gather(_same(source), arrays, scalars, dtype, steps)
     if given.dtype not in _FLOATING:
         raise UsageError(f"gradients are of {' and '.join(_FLOATING)} values, got {given.dtype}", "pass dtype=")
     target = read_target(backend, thread_count(threads))

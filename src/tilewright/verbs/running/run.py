@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
-from tilewright.programs.stencil.edges import edges_per_step
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
@@ -17,7 +16,7 @@ from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing, Simulation
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.arrays import Given, gather, like, on_device, per_step
+from tilewright.verbs.arrays import Given, gather, like, on_device, with_edges
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, stopping, with_mask
 from tilewright.verbs.running.large import RunRequest, kind_of
@@ -226,9 +225,7 @@ def make_case(
         every: Steps from record to record, where the receivers do not say so.
         stops: Whether a run stops at sources and receivers, as GPUs do.
     """
-    edges = edges_per_step(program, boundary)
-    program, boundary = edges.program, edges.boundary
-    scalars = {**scalars, **{name: per_step(values) for name, values in edges.values.items()}}
+    program, boundary, scalars = with_edges(program, boundary, scalars)
     given, forcing = gather(program, arrays, scalars, dtype, steps), UNFORCED
     plain = where is None and sources is None and receivers is None
     if where is not None:
