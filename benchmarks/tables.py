@@ -280,7 +280,7 @@ def gpu_machine_code() -> str:
         speed = f"{each['gcells']:.0f}, by {each['binding']}"
         code = (each["instructions"], each["branches"], each["registers"], each["warps"])
         rows.append([name, each["dtype"], f"{each['useful']:.2f}", *(f"{number:.3g}" for number in code), speed])
-    head = ["program", "type", "useful share", "instructions", "branches", "registers", "resident warps", "GCells/s"]
+    head = ["program", "type", "useful", "instructions", "branches", "registers", "warps", "GCells/s"]
     about = found["environment"]
     return table(head, rows) + f"\n\n*`gpu_machine_code.json`: {about['date'][:10]}, NVRTC {about['nvrtc']}.*"
 
