@@ -276,11 +276,11 @@ def gpu_machine_code() -> str:
     """What the machine code of a GPU's default kernels promises."""
     found, rows = record("gpu_machine_code"), []
     for each in found["kernels"]:
-        name = each["program"] + (", `none`" if each["tiling"] == "none" else "")
+        name = f"{each['program']} {each['dtype']}" + (", `none`" if each["tiling"] == "none" else "")
         speed = f"{each['gcells']:.0f}, by {each['binding']}"
         code = (each["instructions"], each["branches"], each["registers"], each["warps"])
-        rows.append([name, each["dtype"], f"{each['useful']:.2f}", *(f"{number:.3g}" for number in code), speed])
-    head = ["program", "type", "useful", "instructions", "branches", "registers", "warps", "GCells/s"]
+        rows.append([name, f"{each['useful']:.2f}", *(f"{number:.3g}" for number in code), speed])
+    head = ["program", "useful", "instructions", "branches", "registers", "warps", "GCells/s"]
     about = found["environment"]
     return table(head, rows) + f"\n\n*`gpu_machine_code.json`: {about['date'][:10]}, NVRTC {about['nvrtc']}.*"
 
