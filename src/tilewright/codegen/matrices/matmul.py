@@ -77,7 +77,7 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
     entry = f"tw_fused_{fusion}_{fingerprint(fusion, dtype, blocking, _VERSION)[:12]}"
     real = ir.element(dtype)
     micro = {
-        (rows, vectors): _micro(real, rows, vectors, blocking)
+        (rows, vectors): micro_kernel(real, rows, vectors, blocking)
         for rows in range(1, blocking.rows + 1)
         for vectors in range(1, blocking.vectors + 1)
     }
@@ -92,9 +92,9 @@ def _panel(b: Builder, real: ir.Element, blocking: Blocking) -> BuilderValue:
     return b.lanes(real) * blocking.vectors
 
 
-def _micro(real: ir.Element, rows: int, vectors: int, blocking: Blocking) -> ir.Function:
+def micro_kernel(real: ir.Element, rows: int, vectors: int, blocking: Blocking, name: str = "micro") -> ir.Function:
     """Compute C[rows x vectors] (+)= A[rows x k] B[k x vectors], everything in registers while k runs."""
-    b = Builder(f"micro{rows}_{vectors}")
+    b = Builder(f"{name}{rows}_{vectors}")
     k, a, sa = b.param("k", ir.INDEX), b.param("a", ir.const_pointer(real)), b.param("sa", ir.INDEX)
     panel, to, sc = b.param("b", ir.const_pointer(real)), b.param("c", ir.pointer(real)), b.param("sc", ir.INDEX)
     add = b.param("add", ir.INDEX)

@@ -62,27 +62,31 @@ def rows(
     """
     if affine(expr, dims, known, changed) is not None:
         return (expr,), ()
-    terms = _terms(expr)
-    if terms is None:
+    found = terms(expr)
+    if found is None:
         return None
-    lengths = {part.name for _, factors in terms if len(factors) > 1 for part in factors if isinstance(part, Name)}
+    lengths = {part.name for _, factors in found if len(factors) > 1 for part in factors if isinstance(part, Name)}
     for length in sorted(lengths - set(dims) - set(changed)):
-        inside = [term for term in terms if Name(length) not in term[1]]
-        outside = [(number, _without(factors, Name(length))) for number, factors in terms if Name(length) in factors]
+        inside = [term for term in found if Name(length) not in term[1]]
+        outside = [(number, _without(factors, Name(length))) for number, factors in found if Name(length) in factors]
         column = _joined(inside)
         if affine(column, dims, known, changed) is None:
             continue
-        found = rows(_joined(outside), dims, known, changed)
-        if found is not None:
-            return (*found[0], column), (*found[1], length)
+        split = rows(_joined(outside), dims, known, changed)
+        if split is not None:
+            return (*split[0], column), (*split[1], length)
     return None
 
 
 _MOST_TERMS = 32
 
 
-def _terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PLR0911
-    """Return a sum of products of names as terms, each a number and names; None if it is something else."""
+def terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PLR0911
+    """Return a sum of products of names as terms, each a number and names; None if it is something else.
+
+    >>> terms(Binary("*", Binary("+", Name("i"), Num("2")), Name("n")))
+    [(1, (Name(name='i'), Name(name='n'))), (2, (Name(name='n'),))]
+    """
     match expr:
         case Num(text):
             value = literal(text)
@@ -90,10 +94,10 @@ def _terms(expr: Expr) -> list[tuple[int, tuple[Expr, ...]]] | None:  # noqa: PL
         case Name():
             return [(1, (expr,))]
         case Unary("-" | "+" as op, operand):
-            inner = _terms(operand)
+            inner = terms(operand)
             return None if inner is None else [(-number if op == "-" else number, part) for number, part in inner]
         case Binary("+" | "-" | "*" as op, left, right):
-            a, b = _terms(left), _terms(right)
+            a, b = terms(left), terms(right)
             if a is None or b is None or len(a) * len(b) > _MOST_TERMS:
                 return None
             if op == "*":

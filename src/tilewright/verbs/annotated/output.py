@@ -37,7 +37,17 @@ def replaced(text: str, results: Sequence[tuple[RegionGroup, SiteResult]]) -> st
         out += [text[place:start], "\n", new]
         place = end
     out.append(text[place:])
-    return "".join([*dict.fromkeys(head for head in heads if head), *out])
+    return joined(heads) + "".join(out)
+
+
+def joined(heads: Sequence[str]) -> str:
+    r"""Join what several bodies need at the top of a file; definitions stand apart by empty lines, and equal ones once.
+
+    >>> joined(["#include <a.h>\n\nint a;\n", "", "#include <a.h>\n\nint b;\n"])
+    '#include <a.h>\n\nint a;\n\nint b;\n\n'
+    """
+    parts = (part.strip("\n") for head in heads for part in head.split("\n\n"))
+    return "".join(f"{part}\n\n" for part in dict.fromkeys(parts) if part)
 
 
 def _old(text: str, loop: LoopRegion) -> str:

@@ -96,6 +96,19 @@ class SizeResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """What another compiler than that of the loops made of a site: that of stencils, or of products.
+
+    Attributes:
+        result: Its result where it is the one to take, or None.
+        note: What was tried, and what became of it.
+    """
+
+    result: SizeResult | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteResult:
     """What became of a site.
 

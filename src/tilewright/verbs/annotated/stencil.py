@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
@@ -24,23 +24,10 @@ from tilewright.schedules.legality import Violation
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.verbs.annotated.case import Case
 from tilewright.verbs.annotated.meter import Beside, CpuMeter, LoopVariant, shown_command
-from tilewright.verbs.annotated.result import SizeResult
+from tilewright.verbs.annotated.result import Handed, SizeResult
 
 _STEPS = 2
 """Steps that a tiling is chosen for where their number is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
-    """What the stencil compiler made of a region.
-
-    Attributes:
-        result: Its result where it is the one to take, or None.
-        note: What was tried, and what became of it.
-    """
-
-    result: SizeResult | None
-    note: str
 
 
 def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:

@@ -1,0 +1,101 @@
+"""Regions with products of matrices are handed to the blocked kernel, and the new file computes what it should."""
+
+import ctypes
+import math
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright.frontends.annotated.file import read_file, read_text, sibling
+from tilewright.runtime.workers.pool import pool
+from tilewright.verbs.annotated.case import Case, input_sizes, make_case
+from tilewright.verbs.annotated.meter import Beside, CpuMeter
+from tilewright.verbs.annotated.output import replaced
+from tilewright.verbs.annotated.products import hand_products
+from tilewright.verbs.annotated.result import Handed, SiteResult
+
+FOLDER = Path(__file__).with_name("literature")
+UPDATE = """
+void update(int N, int M, double alpha, double beta, double C[N][N], double A[N][M], double B[N][M]) {
+  /*@ begin PerfTuning (
+    def performance_params { param U[] = [1,2]; }
+    def input_params { param N[] = [34]; param M[] = [26]; }
+    def input_vars {
+      decl static double C[N][N] = random; decl static double A[N][M] = random; decl static double B[N][M] = random;
+      decl double alpha = 1.5; decl double beta = 1.2;
+    }
+  ) @*/
+  int i, j, k;
+  /*@ begin Loop(
+  transform Unroll(ufactor=U)
+  for (i = 0; i < N; i++) {
+    for (j = 0; j <= i; j++) C[i][j] *= beta;
+    for (k = 0; k < M; k++) for (j = 0; j <= i; j++) C[i][j] += A[j][k]*alpha*B[i][k] + B[j][k]*alpha*A[i][k];
+  }
+  ) @*/
+  for (i = 0; i < N; i++) {
+    for (j = 0; j <= i; j++) C[i][j] *= beta;
+    for (k = 0; k < M; k++) for (j = 0; j <= i; j++) C[i][j] += A[j][k]*alpha*B[i][k] + B[j][k]*alpha*A[i][k];
+  }
+  /*@ end @*/
+  /*@ end @*/
+}
+"""
+
+
+def handed(case: Case, *, loops: float, original: float = 1e6) -> Handed | None:
+    with pool(1) as workers:
+        meter = CpuMeter(case=case, pool=workers, repeats=1, strict=False)
+        meter.start()
+        return hand_products(case, meter, loops, Beside(rounds=((loops, original),), command=("cc",)))
+
+
+def case_of(name: str) -> Case:
+    (site,) = read_file(read_text(FOLDER / f"{name}.c"), lambda other: sibling(FOLDER, other))
+    return make_case(site, site.spec, input_sizes(site.spec, {})[0], FOLDER)
+
+
+@pytest.mark.parametrize("name", ["syrk", "covariance_import"])
+def test_a_kernel_that_is_faster_takes_the_region(name):
+    found = handed(case_of(name), loops=1e6)
+    assert found is not None
+    assert found.result is not None, found.note
+    assert found.result.to_dict()["speedup"] > 1
+    assert not math.isnan(found.result.seconds)
+
+
+def test_a_kernel_that_is_slower_does_not():
+    found = handed(case_of("syrk"), loops=1e-9)
+    assert found is not None
+    assert found.result is None
+    assert "the loops stay" in found.note
+
+
+def test_regions_without_products_are_not_concerned():
+    assert handed(case_of("seidel2d"), loops=1e6) is None
+    assert handed(case_of("trmm_opencl"), loops=1e6) is None
+
+
+def test_the_new_file_computes_products_of_any_size(tmp_path):
+    (site,) = read_file(UPDATE, lambda other: sibling(FOLDER, other))
+    case = make_case(site, site.spec, input_sizes(site.spec, {})[0], tmp_path)
+    found = handed(case, loops=1e6)
+    assert found is not None
+    assert found.result is not None
+    new = replaced(UPDATE, [(site, SiteResult(line=1, sizes=(found.result,), tuned=True))])
+    assert new.count("tw_add_product_float64(tw_m") == 2
+    source, library = tmp_path / "update.c", tmp_path / "update.so"
+    source.write_text(new, encoding="utf-8")
+    command = ["cc", "-O2", "-w", "-fopenmp", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True)
+    function = ctypes.CDLL(str(library)).update
+    for n, m in ((34, 26), (131, 70)):
+        rng = np.random.default_rng(n)
+        a, b, c = rng.random((n, m)), rng.random((n, m)), rng.random((n, n))
+        lower = np.tril(np.ones((n, n))) > 0
+        wanted = np.where(lower, 1.2 * c + 1.5 * (b @ a.T + a @ b.T), c)
+        numbers = [ctypes.c_int(n), ctypes.c_int(m), ctypes.c_double(1.5), ctypes.c_double(1.2)]
+        function(*numbers, *(ctypes.c_void_p(each.ctypes.data) for each in (c, a, b)))
+        np.testing.assert_allclose(c, wanted, rtol=1e-12)
