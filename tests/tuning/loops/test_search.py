@@ -73,3 +73,25 @@ def test_a_part_of_a_deadline_is_a_part_of_what_is_left():
     assert whole.part(0.25).left == 10.0
     clock.now = 1100.0
     assert whole.left == whole.part(0.5).left == 0.0
+
+
+def test_other_values_of_what_was_added_are_tried_with_the_best_point_within_the_runs():
+    """Of 80 points with and without threads, few are seen; the best of the others is turned round at the end."""
+
+    class Threads(Slow):
+        def again(self, point):
+            measured = super().again(point)
+            return Measurement(seconds=tuple(each * (0.5 if point["parallel"] else 1.0) for each in measured.seconds))
+
+    names, values = (*SPACE.names, "parallel"), (*SPACE.values, (False, True))
+    space = ParameterSpace(names=names, values=values, added=("parallel",))
+    for runs, seed in ((6, 1), (6, 2), (5, 3), (9, 4)):
+        clock = Clock()
+        meter = Threads(clock)
+        budget = Budget(runs=runs, seconds=1e6, clock=clock)
+        choice = search_loops(space, "Randomsearch", budget, meter, seed=seed)
+        best = choice.winner.values
+        assert len(choice.trials) == runs
+        assert best["parallel"]
+    assert space.turned((3, 4, 0)) == [(3, 4, 1)]
+    assert SPACE.turned((3, 4)) == []

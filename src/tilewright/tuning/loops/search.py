@@ -54,16 +54,28 @@ class ParameterSpace:
         names: The parameters.
         values: What each may be.
         refused: Says why a point is not allowed, or nothing.
+        added: Parameters that nobody asked for: the best point is tried with their other values, too.
     """
 
     names: tuple[str, ...]
     values: tuple[tuple[object, ...], ...]
     refused: Callable[[Values], str] = lambda _: ""
+    added: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """Number of points, allowed or not."""
         return math.prod(len(each) for each in self.values)
+
+    def turned(self, point: Point) -> list[Point]:
+        """Return the points that differ from one in the value of a parameter that was added."""
+        places = [self.names.index(name) for name in self.added]
+        return [
+            (*point[:place], index, *point[place + 1 :])
+            for place in places
+            for index in range(len(self.values[place]))
+            if index != point[place]
+        ]
 
     def at(self, point: Point) -> dict[str, object]:
         """Return a point's values by name."""
@@ -147,6 +159,7 @@ class _State:
     meter: PointMeter
     deadline: Deadline
     first: Deadline
+    most: int
     cut: bool = False
     trials: dict[Point, LoopTrial] = field(default_factory=dict)
     skipped: list[tuple[Values, str]] = field(default_factory=list)
@@ -154,7 +167,13 @@ class _State:
 
     @property
     def over(self) -> bool:
-        return self.first.left <= 0 or len(self.trials) >= self.budget.runs
+        return self.first.left <= 0 or len(self.trials) >= self.most
+
+    @property
+    def best(self) -> Point | None:
+        """The fastest point so far."""
+        good = [point for point, trial in self.trials.items() if math.isfinite(trial.seconds)]
+        return min(good, key=lambda point: self.trials[point].seconds, default=None)
 
     def costs(self, batch: Sequence[Point]) -> tuple[list[float], bool]:
         """Return the costs of a batch, and whether anything in it was new."""
@@ -169,7 +188,7 @@ class _State:
                     self.skipped.append((self.space.at(point), reason))
                 continue
             fresh.append(point)
-        fresh = fresh[: max(0, self.budget.runs - len(self.trials))]
+        fresh = fresh[: max(0, self.most - len(self.trials))]
         for place in range(0, len(fresh), _AT_A_TIME):
             some = fresh[place : place + _AT_A_TIME]
             if self.trials and self.first.left <= 0:
@@ -209,10 +228,16 @@ def search_loops(
     if own is None:
         raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")
     deadline = Deadline(end=budget.clock() + budget.seconds, clock=budget.clock)
-    state = _State(space=space, budget=budget, meter=meter, deadline=deadline, first=deadline.part(_FIRST))
+    # Runs for the other values of what was added, unless there are few, or enough for all points.
+    kept = len(space.turned((0,) * len(space.names)))
+    most = budget.runs - kept if 2 * kept < budget.runs < space.size else budget.runs
+    state = _State(space=space, budget=budget, meter=meter, deadline=deadline, first=deadline.part(_FIRST), most=most)
     interrupted = finished = False
     try:
         finished = _run(state, own, prior, seed)
+        state.most = budget.runs
+        if state.best is not None:
+            state.costs(space.turned(state.best))
         _repeat(state)
     except KeyboardInterrupt:
         interrupted = True

@@ -143,5 +143,6 @@ def _with_own(space: ParameterSpace, case: Case) -> ParameterSpace:
     edges = any(has_edges(loop.code) for loop in case.site.loops)
     for name, wanted, values in ((PARALLEL, device, (True, False)), (INTERIOR, edges, (False, True))):
         if wanted and name not in space.names:
-            space = replace(space, names=(*space.names, name), values=(*space.values, values))
+            names, added = (*space.names, name), (*space.added, name)
+            space = replace(space, names=names, values=(*space.values, values), added=added)
     return space
