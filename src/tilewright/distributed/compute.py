@@ -13,6 +13,7 @@ from tilewright.programs.stencil.problem import Problem, Sides
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import CpuKernel, Kernel, State
 from tilewright.runtime.memory import Array, Workspace, layout
+from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.stencil import on_machine
@@ -63,7 +64,8 @@ class Computer:
         arrays: Mapping[str, Sequence[Array]],
         results: Mapping[str, Sequence[Array]],
         done: int = 0,
-    ) -> None:
+        points: PointData | None = None,
+    ) -> dict[str, Array]:
         """Compute a window.
 
         Args:
@@ -71,12 +73,33 @@ class Computer:
             arrays: Per field its levels, newest first; they are only read.
             results: Per updated field, arrays for as many levels as are wanted, newest first.
             done: Steps of the run that lie behind the arrays.
+            points: The window's sources and receivers, if the problem has any.
+
+        Returns:
+            What its receivers recorded in these steps, by field; shapes (rows, points).
         """
         kernel = self.kernel(problem)
         workspace = self._workspace(kernel)
-        ages = max(len(levels) for levels in results.values())
         first = {name: levels[0] for name, levels in results.items()}
-        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done)
+        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done, traced_from=done)
+        recorded: dict[str, Array] = {}
+        if points is not None:
+            for each in points.receivers:
+                rows = each.rows(done + problem.steps) - each.rows(done)
+                recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
+            inputs = replace(inputs, points=points, traces=recorded)
+        self._compute(kernel, problem, inputs, results, workspace)
+        return recorded
+
+    def _compute(
+        self,
+        kernel: Kernel,
+        problem: Problem,
+        inputs: Inputs,
+        results: Mapping[str, Sequence[Array]],
+        workspace: Workspace,
+    ) -> None:
+        ages = max(len(levels) for levels in results.values())
         if isinstance(kernel, CpuKernel) and ages == 1:
             cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
             return

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,9 +15,12 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes
+from tilewright.runtime.point_sums import sums
+from tilewright.runtime.points import Look, PointData
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import memo
-from tilewright.verbs.arrays import Given, gather
+from tilewright.verbs.arrays import Given, gather, with_edges
+from tilewright.verbs.running.forcing import gather_points
 from tilewright.verbs.unstable import warn_if_unstable
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ class RunRequest:
         strict: Bit-equal to the untiled order of operations.
         tiling: The tiling, or None for the planner's choice.
         threads: Threads that the caller named, or None.
+        sources: What is added to new values in every step.
+        receivers: What is recorded.
     """
 
     target: Target
@@ -54,6 +59,8 @@ class RunRequest:
     strict: bool
     tiling: Tiling | str | None
     threads: int | None
+    sources: Any = None
+    receivers: Any = None
 
 
 class Runs(Protocol):
@@ -125,10 +132,43 @@ def checked(
     program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest
 ) -> tuple[Given, Problem]:
     """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
+    program, boundary, scalars = with_edges(program, asked.boundary, scalars)
     given = gather(program, arrays, scalars, asked.dtype, asked.steps)
-    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary, given.varying)
+    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, boundary, given.varying)
     warn_if_unstable(problem, given.scalars)
     return given, problem
+
+
+def with_points(given: Given, problem: Problem, asked: RunRequest, look: Look) -> tuple[Problem, PointData | None]:
+    """Check sources and receivers.
+
+    Args:
+        given: Checked stand-ins.
+        problem: The problem.
+        asked: What the run is asked for.
+        look: What its fields are at some cells.
+
+    Returns:
+        The problem with the fields that have some, and they, or None where there are none.
+
+    Raises:
+        ToolchainError: If the run's kernels know of none.
+    """
+    from tilewright.distributed.points import check_target
+
+    points = gather_points(given, problem, asked.sources, asked.receivers, look=look)
+    if points is None:
+        return problem, None
+    check_target(asked.target)
+    if problem.points.receivers or points.receivers:
+        threads = asked.target.threads
+        points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
+    return replace(problem, points=points.fields(problem)), points
+
+
+def _results(state: Any, traces: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
+    """Return a run's state, with what receivers recorded where there are any."""
+    return state if asked.receivers is None else (state, dict(traces))
 
 
 def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
@@ -166,20 +206,30 @@ def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[st
 
         names = [*program.fields, *(f"array {number + 1}" for number in range(len(program.fields), len(arrays)))]
         fields = {name: opened(value, name) for name, value in zip(names, arrays, strict=False)}
-        coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value)}
+        coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value, program.rank)}
         stands = [tuple(stand_in(rows.shape, rows.dtype) for rows in each) for each in fields.values()]
         others = {name: stand_in(each[0].shape, each[0].dtype) for name, each in coefficients.items()}
         given, problem = checked(program, stands, {**scalars, **others}, asked)
+        repeated = {
+            name: (disk.open_rows(values[0], name),)
+            for name, values in given.versions.items()
+            if name not in {*program.fields, *coefficients}
+        }
+        rows = {**fields, **coefficients, **repeated}
+        problem, points = with_points(
+            given, problem, asked, lambda field, cells: out_of_core.values_at(rows[field][0], cells)
+        )
         job = out_of_core.OutOfCoreRun(
             problem=problem,
-            given={**fields, **coefficients},
+            given=rows,
+            points=points,
             targets=_targets(problem, asked.out, levels=asked.levels),
             memory=memory,
             resume=asked.resume,
         )
         computer = _computer(given, asked.target.threads, asked)
-        out_of_core.run(job, memo.host(), computer)
-    return _opened(asked.out)
+        traces = out_of_core.run(job, memo.host(), computer)
+    return _results(_opened(asked.out), traces, asked)
 
 
 def _computer(given: Given, threads: int, asked: RunRequest) -> "Computer":
@@ -195,8 +245,9 @@ def _computer(given: Given, threads: int, asked: RunRequest) -> "Computer":
     )
 
 
-def _is_field(value: object) -> bool:
-    return _only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim > 0)
+def _is_field(value: object, rank: int) -> bool:
+    """Whether a scalar's value is a whole field; one of fewer axes is repeated, or has a value per step."""
+    return _only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim == rank and rank > 1)
 
 
 def _targets(problem: Problem, out: Any, *, levels: bool) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401

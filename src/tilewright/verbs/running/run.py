@@ -142,8 +142,10 @@ def run(
     kind = kind_of(arrays, out, memory, resume=resume)
     if kind is not None or axes is not None:
         name = "a run over axes" if kind is None else kind.name
-        if monitor or record or any(each is not None for each in (where, sources, receivers)):
-            raise UsageError(f"{name} takes no every, callback, until, where, sources, receivers and record")
+        if monitor or record or where is not None:
+            raise UsageError(f"{name} takes no every, callback, until, where and record")
+        if axes is not None and (sources is not None or receivers is not None):
+            raise UsageError(f"{name} takes no sources and receivers")
     if axes is not None:
         if kind is not None:
             raise UsageError(f"{kind.name} takes no axes", "give arrays in memory")
@@ -156,7 +158,7 @@ def run(
     if kind is not None:
         asked = RunRequest(
             target=target, steps=steps, boundary=boundary, dtype=dtype, out=out, levels=levels, memory=memory,
-            resume=resume, strict=strict, tiling=tiling, threads=threads,
+            resume=resume, strict=strict, tiling=tiling, threads=threads, sources=sources, receivers=receivers,
         )  # fmt: skip
         return kind.run(chosen, arrays, scalars, asked)
     case = make_case(
