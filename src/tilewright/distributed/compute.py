@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tilewright.costs.run import whole_seconds
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
@@ -140,9 +141,11 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
 
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str) -> float:
-    """Return what the models expect of a problem in memory; NumPy, which has none, loads every value from memory."""
+    """Return what the models expect of a run in memory; NumPy, which has none, loads every value from memory."""
     if backend != "numpy":
-        return on_machine(problem, machine).costs(None)[1].seconds
+        workload = on_machine(problem, machine)
+        tiling, costs = workload.costs(None)
+        return whole_seconds(tiling.family, costs.seconds, workload.setting)
     moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
     return machine.sm_count.value * moved / machine.dram_bandwidth.value
 

@@ -328,9 +328,9 @@ def create_npy(path: Path, shape: tuple[int, ...], dtype: str) -> None:
         ) from None
 
 
-def create_zarr(path: Path, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> None:
-    """Make an empty zarr array; what was there is replaced."""
-    import_zarr().create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
+def create_zarr(path: Path, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> Any:  # noqa: ANN401
+    """Make an empty zarr array and return it; what was there is replaced."""
+    return import_zarr().create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
 
 
 def exists(value: object) -> bool:

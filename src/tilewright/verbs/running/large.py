@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
+from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes
@@ -46,6 +48,8 @@ class RunRequest:
         threads: Threads that the caller named, or None.
         sources: What is added to new values in every step.
         receivers: What is recorded.
+        checkpoint: Where a run on ranks keeps its state.
+        every: Steps between two checkpoints.
     """
 
     target: Target
@@ -61,6 +65,8 @@ class RunRequest:
     threads: int | None
     sources: Any = None
     receivers: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
+    every: int | None = None
 
 
 class Runs(Protocol):
@@ -77,10 +83,12 @@ class LargeArrayKind:
     Attributes:
         name: What a run on them is called in errors.
         run: What runs a program on them.
+        checkpoints: Whether it keeps checkpoints.
     """
 
     name: str
     run: Runs
+    checkpoints: bool = False
 
 
 def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> LargeArrayKind | None:  # noqa: ANN401
@@ -292,15 +300,21 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
     Raises:
         UsageError: On every rank, if anything does not fit or differs between ranks.
     """
-    from tilewright.distributed import ranks
+    from tilewright.distributed import ranks, runs
+    from tilewright.distributed.checkpoints import Checkpoints
 
     values = {name: value for name, value in scalars.items() if _is_distributed(value)}
     comm = next(each.comm for each in _flat(arrays) if _is_distributed(each))
     found: list[tuple[Given, Problem]] = []
 
     def check() -> None:
-        if asked.out is not None or asked.memory is not None or asked.resume:
-            raise UsageError("a run on distributed arrays takes no out, memory and resume")
+        if asked.out is not None or asked.memory is not None:
+            raise UsageError("a run on distributed arrays takes no out and memory")
+        if asked.checkpoint is None and (asked.resume or asked.every is not None):
+            raise UsageError(
+                "a run on distributed arrays goes on from a checkpoint, and got no checkpoint=",
+                "name a folder: checkpoint='state', every=1000",
+            )
         if not all(_is_distributed(each) for each in _flat(arrays)):
             raise UsageError("some arrays of a run are distributed over ranks, and some are not")
         stands = [tuple(stand_in(each.shape, each.dtype) for each in _flat((array,))) for array in arrays]
@@ -309,15 +323,28 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
 
     ranks.together(comm, check)
     given, problem = found[0]
+    levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
+    levels |= {name: (value,) for name, value in values.items()}
+    like = levels[program.fields[0]][0]
+    for name in given.versions.keys() - levels.keys():  # every rank has all of an array of fewer axes
+        levels[name] = (ranks.Array(like.shape, given.versions[name][0].dtype, comm=comm, topology=like.topology),)
+        levels[name][0].local[...] = given.versions[name][0][tuple(slice(*each) for each in like.box)]
+    looks = runs.Looks(levels)
+    asked_points: list[Any] = []
+    ranks.together(comm, lambda: asked_points.append(with_points(given, problem, asked, looks.ask)))
+    looks.fetch(comm)
+    problem, points = with_points(given, problem, asked, looks.answer)
     threads = asked.target.threads
     if asked.threads is None:
         threads = ranks.threads_per_rank(comm, threads)
     computer = _computer(given, threads, asked)
-    levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
-    levels |= {name: (value,) for name, value in values.items()}
-    results = ranks.run(problem, levels, memo.host(), computer)
+    kept = None
+    if asked.checkpoint is not None:
+        kept = Checkpoints(folder=Path(asked.checkpoint).absolute(), every=asked.every, resume=asked.resume)
+    job = runs.RankRun(problem=problem, arrays=levels, points=points, checkpoints=kept)
+    results, traces = runs.run(job, memo.host(), computer)
     entries = [each if asked.levels and len(each) > 1 else each[0] for each in results.values()]
-    return entries[0] if len(entries) == 1 else tuple(entries)
+    return _results(entries[0] if len(entries) == 1 else tuple(entries), traces, asked)
 
 
 def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
@@ -347,15 +374,27 @@ def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, An
         return plain if _module(plain) == "dask" else da.asarray(plain)
 
     fields = [tuple(map(lazy, _flat((array,)))) for array in arrays]
-    values = {name: lazy(value) for name, value in scalars.items() if np.ndim(value) > 0}
+    values = {
+        name: lazy(value)
+        for name, value in scalars.items()
+        if _is_lazy(value) or (isinstance(value, np.ndarray) and value.ndim == program.rank > 1)
+    }
     if any(size != size for array in _flat(fields) for size in array.shape):  # noqa: PLR0124
         raise UsageError("a Dask array of a run has a known shape", "compute_chunk_sizes() finds it")
     stands = [tuple(stand_in(each.shape, each.dtype) for each in levels) for levels in fields]
     others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
     given, problem = checked(program, stands, {**scalars, **others}, asked)
     levels = {**dict(zip(program.fields, fields, strict=True)), **{name: (value,) for name, value in values.items()}}
+    if asked.receivers is not None:
+        raise UsageError(
+            "a run on Dask arrays takes no receivers, whose cells lie in several tasks",
+            "run it in memory, out of core or on ranks",
+        )
+    for name in given.versions.keys() - levels.keys():
+        levels[name] = (da.asarray(given.versions[name][0]),)
+    problem, points = with_points(given, problem, asked, lambda field, cells: values_of(levels[field][0], cells))
     first = next(each for array in arrays for each in _flat((array,)) if _is_lazy(each))
-    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, 1, asked))
+    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, 1, asked), points)
 
     def returned(field: str) -> Any:  # noqa: ANN401
         original = _flat((arrays[program.fields.index(field)],))[0]
@@ -368,6 +407,12 @@ def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, An
     return entries[0] if len(entries) == 1 else tuple(entries)
 
 
+def values_of(array: Any, cells: Index) -> Any:  # noqa: ANN401
+    """Compute some cells of a Dask array."""
+    places = np.unravel_index(cells, array.shape)
+    return array.vindex[tuple(places)].compute() if len(cells) else np.zeros(0, array.dtype)
+
+
 LAZY = LargeArrayKind("a run on Dask arrays", run_lazily)
 OUT_OF_CORE = LargeArrayKind("a run out of core", run_out_of_core)
-ON_RANKS = LargeArrayKind("a run on distributed arrays", run_on_ranks)
+ON_RANKS = LargeArrayKind("a run on distributed arrays", run_on_ranks, checkpoints=True)
