@@ -8,7 +8,9 @@ import numpy as np
 from tests.laws.generator import make_case
 
 from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Boundary, Problem
+from tilewright.verbs.arrays import per_step
 
 WRAP = Boundary(kind="wrap")
 
@@ -33,6 +35,47 @@ def draw(
     problem = replace(problem, shape=shape, steps=chance.randint(0, 14), boundaries=boundaries)
     arrays = replace(case, problem=problem).arrays()
     return problem, arrays, dict(case.scalars)
+
+
+def points_of(problem: Problem, seed: str) -> dict[str, Any]:
+    """Draw sources and receivers, on and between cells, as a run takes them; some by a field that scales them."""
+    chance = random.Random(seed)  # noqa: S311  (reproducible, not secret)
+    program, generator = problem.program, np.random.default_rng(chance.randrange(2**32))
+    scales = [field for field in program.fields if field not in program.updated]
+
+    def drawn(*, sources: bool) -> Points:
+        count = chance.choice((1, 2, 5, 20))
+        ends = np.array(problem.shape) - 1
+        places = generator.uniform(0, 1, (count, len(ends))) * ends
+        if "int" in problem.dtype or chance.random() < 0.3:
+            places = np.rint(places)
+        kind = chance.choice(("linear", "sinc"))
+        if not sources:
+            return Points(places, interpolation=kind, every=chance.choice((None, 1, 2, 3)))
+        whole = "int" in problem.dtype
+        values = generator.integers(0, 5, problem.steps) if whole else generator.normal(size=(problem.steps, count))
+        scale = chance.choice(scales) if scales and not whole and chance.random() < 0.5 else None
+        return Points(places, values=values, interpolation=kind, scale=scale)
+
+    updated = chance.sample(program.updated, chance.randint(1, len(program.updated)))
+    recorded = chance.sample(program.fields, chance.randint(1, len(program.fields)))
+    return {
+        "sources": {field: drawn(sources=True) for field in updated},
+        "receivers": {field: drawn(sources=False) for field in recorded},
+    }
+
+
+def varied(problem: Problem, scalars: dict[str, Any], seed: str) -> dict[str, Any]:
+    """Give scalars a value per step, those that are numbers."""
+    chance = random.Random(seed)  # noqa: S311  (reproducible, not secret)
+    return {
+        name: per_step(
+            np.array([value * chance.choice((0, 1, 2)) for _ in range(problem.steps)], np.result_type(value))
+        )
+        if np.ndim(value) == 0
+        else value
+        for name, value in scalars.items()
+    }
 
 
 def boundary_of(problem: Problem) -> dict[str, Any]:

@@ -1,19 +1,22 @@
 """What the ranks of a job do: ``mpiexec -n N python -m tests.distributed.ranks VERB …``; rank 0 prints the outcome."""
 
+import functools
 import itertools
 import os
 import random
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
-from tests.distributed.cases import boundary_of, draw, flat, levels_of
+from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
 
 import tilewright as tw
-from tilewright.distributed import compute, measure, ranks, windows
+from tilewright.distributed import compute, measure, ranks, runs, windows
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import Problem, make_problem
 
@@ -44,7 +47,7 @@ def deal(problem: Problem, arrays, topology) -> list[tuple[tw.distributed.Array,
 
 def programs(first: int, count: int) -> None:
     """Run random programs on random topologies; compare with one process, and traffic with its prediction."""
-    done = wrong = exchanged = 0
+    done = wrong = exchanged = hidden = recorded = 0
     for index in range(first, first + count):
         problem, arrays, scalars = draw(70 + COMM.Get_size(), index, rows=(COMM.Get_size(), 60))
         fitting = topologies(problem.shape)
@@ -55,31 +58,58 @@ def programs(first: int, count: int) -> None:
         backend = "c" if index % 40 == 0 else "numpy"
         given = deal(problem, arrays, topology)
         steps = chance.choice((None, 1, 2, 3, problem.steps or 1))
+        overlapped = chance.choice((True, False, None))
         options = {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype}
+        points = points_of(problem, f"ranks:{index}") if chance.random() < 0.5 else {}
+        scalars = varied(problem, scalars, f"ranks:{index}") if points else scalars
         common = {"levels": True, "strict": True, "backend": backend, "threads": 1}
         try:
-            if steps is None:
-                found = tw.run(problem.program, *given, **options, **common, **scalars)
-            else:
-                found = with_steps(problem, given, scalars, backend, steps)
+            with decided(steps, overlapped):
+                found = tw.run(problem.program, *given, **options, **common, **points, **scalars)
         except tw.UsageError as error:
             assert "some fields wrap" in str(error), error  # noqa: PT017
             continue
+        traces: dict[str, np.ndarray] = {}
+        if points:
+            found, traces = found
         whole = [each.gather() for each in flatten(found)]
         done += 1
         traffic = flatten(found)[0].traffic
         exchanged += traffic.exchanges
+        hidden += traffic.overlapped
+        recorded += bool(traces)
         if not agrees(problem, given, traffic):
             wrong += 1
             print(f"rank {COMM.Get_rank()}: traffic of {index} is {traffic}", flush=True)
         if COMM.Get_rank() == 0:
-            right = flat(tw.run(problem.program, *levels_of(problem, arrays), **options, **common, **scalars))
+            right = tw.run(problem.program, *levels_of(problem, arrays), **options, **common, **points, **scalars)
+            if points:
+                right, expected = right
+                for field, trace in expected.items():
+                    if not np.array_equal(traces[field], trace, equal_nan=True):
+                        wrong += 1
+                        print(f"trace of {field} of case {index} is wrong: {topology} {steps} {problem}", flush=True)
+            right = flat(right)
             if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(whole, right, strict=True)):
                 wrong += 1
                 print(f"case {index} is wrong: {topology} {steps} {problem}", flush=True)
     wrong = COMM.allreduce(wrong)
     if COMM.Get_rank() == 0:
-        print(f"{done} programs, {exchanged} exchanges, {wrong} wrong", flush=True)
+        print(
+            f"{done} programs, {exchanged} exchanges, {recorded} with points, {hidden} overlapped, {wrong} wrong",
+            flush=True,
+        )
+
+
+@contextmanager
+def decided(steps: int | None, overlapped: bool | None) -> Iterator[None]:
+    """Run with so many steps between exchanges, overlapped or not; None leaves it to the model."""
+    original = runs.RankRun
+    runs.RankRun = functools.partial(original, steps=steps, overlapped=overlapped)
+    try:
+        yield
+    finally:
+        runs.RankRun = original
 
 
 def with_steps(problem: Problem, given, scalars, backend: str, steps: int):
@@ -89,8 +119,7 @@ def with_steps(problem: Problem, given, scalars, backend: str, steps: int):
     levels = dict(zip(problem.program.fields, given, strict=True))
     from tilewright.runtime.store.hosts import host
 
-    found = ranks.run(problem, levels, host(), computer, steps)
-    return tuple(found.values())
+    return runs.run(runs.RankRun(problem=problem, arrays=levels, steps=steps), host(), computer)
 
 
 def flatten(found) -> list[tw.distributed.Array]:
@@ -115,6 +144,7 @@ def agrees(problem: Problem, given, traffic: ranks.Traffic) -> bool:
     still = sum(program.history(name) for name in program.fields if name not in program.updated)
     values = len(others) * (count * moving + (still if count else 0))
     expected = ranks.Traffic(
+        overlapped=traffic.overlapped,
         steps=traffic.steps,
         exchanges=count,
         messages=count * len(set(others.tolist())),
@@ -180,23 +210,69 @@ def messages() -> None:
 def dies(instant: str) -> None:
     """Kill a rank in the middle of a run, or let it fail."""
     array = tw.distributed.Array((200, 200), comm=COMM)
-    original, calls = compute.Computer.run, itertools.count()
-
-    def run(self, problem, arrays, results, done=0) -> None:
-        if COMM.Get_rank() == 1 and next(calls) == int(instant.strip("!")):
-            if instant.endswith("!"):
-                raise RuntimeError("an accident")
-            os.kill(os.getpid(), signal.SIGKILL)
-        original(self, problem, arrays, results, done)
-
-    compute.Computer.run = run
+    dying(instant)
     target = read_target("numpy", 1)
     computer = compute.Computer(target=target, threads=1, tiling=None, strict=False, scalars={})
     problem = make_problem(tw.program("heat2d"), (200, 200), 400)
     from tilewright.runtime.store.hosts import host
 
-    ranks.run(problem, {"u": (array,)}, host(), computer, 4)
+    runs.run(runs.RankRun(problem=problem, arrays={"u": (array,)}, steps=4), host(), computer)
     print("ends", flush=True)
+
+
+def dying(instant: str) -> None:
+    """Let the second rank be killed before it computes for the nth time, or fail, with an exclamation mark."""
+    original, calls = compute.Computer.run, itertools.count()
+
+    def run(self, problem, arrays, results, done=0, points=None):
+        if COMM.Get_rank() == 1 and next(calls) == int(instant.strip("!")):
+            if instant.endswith("!"):
+                raise RuntimeError("an accident")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, problem, arrays, results, done, points)
+
+    compute.Computer.run = run
+
+
+def goes_on(folder: str, instant: str) -> None:
+    """Go on with a wave from its last checkpoint, and compare with one process; the second rank may die on the way."""
+    if instant != "never":
+        dying(instant)
+    fields, steps = np.random.default_rng(4).random((2, 90, 47)), 160
+    places = [(0.2, 3.5), (29.5, 10.0), (44.7, 23.2), (89.7, 46.0), (60.0, 7.0)]
+    options = {
+        "steps": steps,
+        "boundary": ("wrap", "reflect"),
+        "strict": True,
+        "backend": "numpy",
+        "levels": True,
+        "sources": tw.Points([(45.5, 23.5)], values=np.sin(np.arange(steps)), interpolation="sinc"),
+        "receivers": tw.Points(places, every=3),
+    }
+    given = tuple(
+        tw.distributed.Array(field.shape, field.dtype, comm=COMM).scatter(field if COMM.Get_rank() == 0 else None)
+        for field in fields
+    )
+    with decided(4, None):
+        found, traces = tw.run("wave2d", given, checkpoint=folder, every=20, resume=True, **options)
+    whole = [each.gather() for each in found]
+    if COMM.Get_rank() == 0:
+        right, expected = tw.run("wave2d", tuple(fields), **options)
+        wrong = sum(int(np.count_nonzero(a != b)) for a, b in zip(whole, right, strict=True))
+        wrong += int(np.count_nonzero(traces["u"] != expected["u"]))
+        print(f"{steps - 4 * found[0].traffic.exchanges} steps before, {wrong} wrong", flush=True)
+
+
+def uneven() -> None:
+    """Check that ranks whose root cannot scatter or gather do not wait for it."""
+    array = tw.distributed.Array((6, 6), comm=COMM)
+    for given in (np.full((6, 6), "x"), np.full((6, 6), None), [[1, 2], [3]], np.zeros((6, 6), complex)):
+        try:
+            array.scatter(given if COMM.Get_rank() == 0 else None)
+        except tw.ArrayError as error:
+            told = COMM.gather(str(error), root=0)
+            if COMM.Get_rank() == 0:
+                print(" | ".join(dict.fromkeys(told)), flush=True)
 
 
 if __name__ == "__main__":
@@ -204,4 +280,11 @@ if __name__ == "__main__":
     if verb == "programs":
         programs(*map(int, arguments))
     else:
-        {"files": files, "mistakes": mistakes, "dies": dies, "messages": messages}[verb](*arguments)
+        {
+            "files": files,
+            "mistakes": mistakes,
+            "dies": dies,
+            "messages": messages,
+            "goes_on": goes_on,
+            "uneven": uneven,
+        }[verb](*arguments)

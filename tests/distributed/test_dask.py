@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.distributed.cases import boundary_of, draw, flat, levels_of
+from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
 from tests.sampling import some
 
 import tilewright as tw
@@ -25,7 +25,11 @@ def test_random_problems(index):
     chance = np.random.default_rng(index)
     chunks = tuple(int(chance.integers(1, extent + 1)) for extent in problem.shape)
     given = [tuple(da.from_array(values, chunks=chunks) for values in levels) for levels in levels_of(problem, arrays)]
-    options = {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype, **scalars}
+    options = {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype}
+    if index % 2:
+        options["sources"] = points_of(problem, f"dask:{index}")["sources"]
+        scalars = varied(problem, scalars, f"dask:{index}")
+    options |= scalars
     common = {"levels": True, "strict": True, "backend": "c" if index % 10 == 0 else "numpy"}
     try:
         found = tw.run(problem.program, *given, **options, **common)
@@ -92,6 +96,7 @@ def test_coefficients_may_be_in_memory():
     ("options", "message"),
     [
         ({"out": np.zeros((20, 20))}, "is lazy and takes no out"),
+        ({"receivers": tw.Points([(2.5, 2.5)])}, "a run on Dask arrays takes no receivers"),
         ({"every": 2}, "a run on Dask arrays takes no every"),
         ({"steps": -1}, "steps"),
     ],

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.distributed.cases import boundary_of, draw, flat, levels_of
-from tests.distributed.child import STEPS
+from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
+from tests.distributed.child import STEPS, points
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
@@ -32,13 +32,16 @@ def tightest(call):
             memory = max(memory + 64, int(1.08 * parse_bytes(found[1].replace(" ", ""))) + 1)
 
 
-def random_run(seed: int, index: int, folder: Path, backend: str) -> int:
+def random_run(seed: int, index: int, folder: Path, backend: str, *, points: bool = False) -> int:
     """Run a random problem from disk to disk, and compare with the run in memory. Returns the bytes of memory."""
     problem, arrays, scalars = draw(seed, index)
     program, options = (
         problem.program,
         {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype},
     )
+    if points:
+        options |= points_of(problem, f"{seed}:{index}")
+        scalars = varied(problem, scalars, f"{seed}:{index}")
     given = []
     for number, levels in enumerate(levels_of(problem, arrays)):
         paths = [folder / f"in-{number}-{age}.npy" for age in range(len(levels))]
@@ -66,6 +69,10 @@ def random_run(seed: int, index: int, folder: Path, backend: str) -> int:
         **options,
         **scalars,
     )
+    if points:
+        (found, traces), (right, expected) = found, right
+        for field, trace in expected.items():
+            np.testing.assert_array_equal(traces[field], trace, err_msg=f"{seed} {index}: trace of {field} {problem}")
     for ours, theirs in zip(flat(found), flat(right), strict=True):
         np.testing.assert_array_equal(ours, theirs, err_msg=f"{seed} {index}: {problem}")
     assert not list(folder.glob("*.tilewright"))
@@ -84,6 +91,19 @@ def test_random_problems_in_numpy(index, tmp_path):
 @pytest.mark.parametrize("index", range(100, 104))
 def test_random_problems_in_compiled_code(index, tmp_path):
     random_run(35, index, tmp_path, "c")
+
+
+@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
+@pytest.mark.parametrize("index", [*range(2000, 2016), *range(2100, 2104)])
+def test_random_problems_with_sources_and_receivers(index, tmp_path):
+    random_run(35, index, tmp_path, "numpy" if index < 2100 else "c", points=True)
+
+
+@pytest.mark.stress
+@pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
+@pytest.mark.parametrize("index", range(3000, 3200))
+def test_many_random_problems_with_sources_and_receivers(index, tmp_path):
+    random_run(35, index, tmp_path, "numpy" if index % 10 else "c", points=True)
 
 
 @pytest.mark.stress
@@ -106,7 +126,7 @@ def kill_and_resume(folder: Path, kills: int, seed: int) -> tuple[int, int]:
     """
     chance = random.Random(seed)  # noqa: S311  (reproducible, not secret)
     field = np.random.default_rng(seed).random((2, 480, 64))
-    right = tw.run("wave2d", tuple(field), steps=STEPS, boundary="wrap", backend="numpy")
+    right, traces = tw.run("wave2d", tuple(field), steps=STEPS, boundary="wrap", backend="numpy", **points())
     for name, values in zip(("now", "before"), field, strict=True):
         np.save(folder / f"{name}.npy", values)
     wrong = resumed = 0
@@ -121,6 +141,7 @@ def kill_and_resume(folder: Path, kills: int, seed: int) -> tuple[int, int]:
         if "ends" in output:
             span *= 0.7
             wrong += int(np.count_nonzero(np.load(folder / "out.npy") != right))
+            wrong += int(np.count_nonzero(np.load(folder / "trace.npy") != traces["u"]))
         else:
             span *= 1.2
             journal = folder / "out.npy.tilewright" / "journal.json"

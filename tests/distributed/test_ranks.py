@@ -48,9 +48,11 @@ def job(ranks: int, *arguments: object) -> "subprocess.CompletedProcess[str]":
 def compared(ranks: int, first: int, count: int) -> tuple[int, str]:
     found = job(ranks, "programs", first, count)
     assert found.returncode == 0, found.stdout + found.stderr
-    outcome = re.search(r"(\d+) programs, (\d+) exchanges, (\d+) wrong", found.stdout)
+    outcome = re.search(
+        r"(\d+) programs, (\d+) exchanges, (\d+) with points, (\d+) overlapped, (\d+) wrong", found.stdout
+    )
     assert outcome is not None, found.stdout + found.stderr
-    assert int(outcome[3]) == 0, found.stdout
+    assert int(outcome[5]) == 0, found.stdout
     return int(outcome[1]), outcome[0]
 
 
@@ -87,7 +89,7 @@ def test_a_mistake_of_one_rank_is_an_error_on_all(works, tmp_path):
         "other shape": "expected (12, 12)",
         "topology": "does not fit the 2 ranks",
         "too many ranks": "fewer than the",
-        "out": "takes no out, memory and resume",
+        "out": "takes no out and memory",
         "mixed": "some are not",
         "two topologies": "one communicator and one topology",
     }
@@ -119,3 +121,42 @@ def test_a_rank_that_dies_ends_the_job_with_a_message(instant, works):
 @pytest.mark.parametrize("instant", range(0, 80, 4))
 def test_a_rank_killed_at_any_instant_is_no_wait_for_ever(instant, works):
     assert job(3, "dies", instant).returncode != 0
+
+
+def killed_and_resumed(folder: Path, instants: list[int]) -> int:
+    """Kill jobs of three ranks at instants, go on with two or four. Returns how many went on from a checkpoint."""
+    resumed = 0
+    for number, instant in enumerate(instants):
+        place = folder / str(number)
+        assert job(3, "goes_on", place, instant).returncode != 0
+        found = job(2 + 2 * (number % 2), "goes_on", place, "never")
+        outcome = re.search(r"(\d+) steps before, 0 wrong", found.stdout)
+        assert outcome is not None, found.stdout + found.stderr
+        assert int(outcome[1]) == instant * 4 // 20 * 20
+        resumed += int(outcome[1]) > 0
+    return resumed
+
+
+def test_a_killed_job_goes_on_with_another_number_of_ranks(works, tmp_path):
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    assert killed_and_resumed(tmp_path, [2, 17, 33]) == 2
+
+
+@pytest.mark.stress
+def test_jobs_killed_at_twenty_instants_go_on(works, tmp_path, tally):
+    resumed = killed_and_resumed(tmp_path, list(range(0, 40, 2)))
+    tally(f"runs on ranks: 20 kills, {resumed} resumed from a checkpoint by another number of ranks, 0 cells wrong")
+
+
+def test_a_checkpoint_of_something_else_is_not_gone_on_with(works, tmp_path):
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    (tmp_path / "journal.json").write_text('{"version": 1, "run": "other", "steps": 2, "done": 1}')
+    found = job(2, "goes_on", tmp_path, "never")
+    assert found.returncode != 0
+    assert "is of another program, size or data" in found.stderr
+
+
+def test_what_one_rank_cannot_scatter_no_rank_waits_for(works):
+    told = job(3, "uneven").stdout.splitlines()
+    assert len(told) == 4
+    assert all("rank 0" in line for line in told)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
-from tilewright.distributed.windows import Box, Range, Window, pieces, window
+from tilewright.distributed.windows import Box, Range, Window, depths, part, pieces, placed, window
+from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 
 
@@ -128,3 +129,50 @@ def _along(layout: Decomposition, axis: int, span: Range) -> list[tuple[int, Ran
             if a < b:
                 found.append((place, (a, b), at + a - low))
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A block cut into what depends on it alone, and the rest.
+
+    Attributes:
+        interior: Computed while messages travel; its window is the block.
+        strips: Computed afterwards; their windows lie in that of the block.
+    """
+
+    interior: Window
+    strips: tuple[Window, ...]
+
+
+def split(problem: Problem, layout: Decomposition, rank: int, steps: int) -> Split | None:
+    """Cut a rank's block into an interior and strips along the sides at which the grid is cut.
+
+    Args:
+        problem: What is computed on the whole grid.
+        layout: Who has which cells.
+        rank: The rank.
+        steps: The steps.
+
+    Returns:
+        The parts; None where the block is too small, or nothing is cut.
+    """
+    block, wrapped = layout.block(rank), set(wrapped_axes(problem))
+    inner, ends = [], []
+    for axis, ((low, high), (below, above)) in enumerate(zip(block, depths(problem, steps), strict=True)):
+        whole = (low, high) == (0, problem.shape[axis])
+        first = whole or (low == 0 and axis not in wrapped)
+        last = whole or (high == problem.shape[axis] and axis not in wrapped)
+        inner.append((low if first else low + below, high if last else high - above))
+        ends.append((first, last))
+    if any(low >= high for low, high in inner) or tuple(inner) == block:
+        return None
+    start = tuple(low for low, _ in block)
+    alone = part(problem, tuple(high - low for low, high in block), steps, ends)
+    interior = Window(problem=placed(alone, problem, start), span=block, box=tuple(inner))
+    strips = []
+    for axis, ((low, high), (inner_low, inner_high)) in enumerate(zip(block, inner, strict=True)):
+        for begin, end in ((low, inner_low), (inner_high, high)):
+            if begin < end:
+                box = (*inner[:axis], (begin, end), *block[axis + 1 :])
+                strips.append(window(problem, box, steps))
+    return Split(interior=interior, strips=tuple(strips))

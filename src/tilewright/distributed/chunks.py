@@ -14,6 +14,7 @@ import numpy as np
 
 from tilewright.costs.transfers.network import Exchange, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
+from tilewright.distributed.points import added
 from tilewright.distributed.windows import check_cut, depths, part, placed
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
@@ -22,6 +23,7 @@ from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.memory import Array
+from tilewright.runtime.points import PointData
 from tilewright.schedules.tiling import Tiling
 
 _TASK_SECONDS = 1e-3
@@ -43,6 +45,7 @@ class Task:
         scalars: Values of the program's scalars.
         done: Steps of earlier tasks.
         starts: Per axis, where chunks start in the grid.
+        points: Sources, if any.
     """
 
     problem: Problem
@@ -55,6 +58,7 @@ class Task:
     scalars: Mapping[str, Any]
     done: int
     starts: tuple[tuple[int, ...], ...]
+    points: PointData | None = None
 
 
 def run(
@@ -63,6 +67,7 @@ def run(
     chunks: tuple[tuple[int, ...], ...],
     machine: Machine,
     computer: Computer,
+    points: PointData | None = None,
 ) -> dict[str, tuple[Any, ...]]:
     """Describe a run as tasks.
 
@@ -72,6 +77,7 @@ def run(
         chunks: Sizes of the chunks per axis; thinner ones than one step reaches are joined.
         machine: Where chunks are computed, for the choice of t.
         computer: How: target, tiling, strictness and scalars.
+        points: Sources, if any.
 
     Returns:
         Per updated field the Dask arrays of every level that a next run needs, newest first.
@@ -120,6 +126,7 @@ def run(
             tiling=computer.tiling,
             strict=computer.strict,
             scalars=dict(computer.scalars),
+            points=points,
         )
         result = da.map_blocks(
             _advance,
@@ -200,7 +207,11 @@ def _advance(*blocks: Array, task: Task, block_info: Mapping[int, Mapping[str, A
         scalars=task.scalars,
         make=_prepared,
     )
-    computer.run(own, arrays, results, task.done)
+    points = None
+    if task.points is not None:
+        span = tuple((start, start + extent) for start, extent in zip(starts, own.shape, strict=True))
+        points = PointData(sources=added(task.points, task.problem, span))
+    computer.run(own, arrays, results, task.done, points)
     return np.stack([each[tuple(inner)] for levels in results.values() for each in levels])
 
 

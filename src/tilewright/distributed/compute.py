@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tilewright.costs.run import whole_seconds
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
@@ -13,6 +14,7 @@ from tilewright.programs.stencil.problem import Problem, Sides
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import CpuKernel, Kernel, State
 from tilewright.runtime.memory import Array, Workspace, layout
+from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import Tiling
 from tilewright.workloads.stencil import on_machine
@@ -63,7 +65,8 @@ class Computer:
         arrays: Mapping[str, Sequence[Array]],
         results: Mapping[str, Sequence[Array]],
         done: int = 0,
-    ) -> None:
+        points: PointData | None = None,
+    ) -> dict[str, Array]:
         """Compute a window.
 
         Args:
@@ -71,12 +74,33 @@ class Computer:
             arrays: Per field its levels, newest first; they are only read.
             results: Per updated field, arrays for as many levels as are wanted, newest first.
             done: Steps of the run that lie behind the arrays.
+            points: The window's sources and receivers, if the problem has any.
+
+        Returns:
+            What its receivers recorded in these steps, by field; shapes (rows, points).
         """
         kernel = self.kernel(problem)
         workspace = self._workspace(kernel)
-        ages = max(len(levels) for levels in results.values())
         first = {name: levels[0] for name, levels in results.items()}
-        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done)
+        inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done, traced_from=done)
+        recorded: dict[str, Array] = {}
+        if points is not None:
+            for each in points.receivers:
+                rows = each.rows(done + problem.steps) - each.rows(done)
+                recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
+            inputs = replace(inputs, points=points, traces=recorded)
+        self._compute(kernel, problem, inputs, results, workspace)
+        return recorded
+
+    def _compute(
+        self,
+        kernel: Kernel,
+        problem: Problem,
+        inputs: Inputs,
+        results: Mapping[str, Sequence[Array]],
+        workspace: Workspace,
+    ) -> None:
+        ages = max(len(levels) for levels in results.values())
         if isinstance(kernel, CpuKernel) and ages == 1:
             cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
             return
@@ -117,9 +141,11 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
 
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str) -> float:
-    """Return what the models expect of a problem in memory; NumPy, which has none, loads every value from memory."""
+    """Return what the models expect of a run in memory; NumPy, which has none, loads every value from memory."""
     if backend != "numpy":
-        return on_machine(problem, machine).costs(None)[1].seconds
+        workload = on_machine(problem, machine)
+        tiling, costs = workload.costs(None)
+        return whole_seconds(tiling.family, costs.seconds, workload.setting)
     moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
     return machine.sm_count.value * moved / machine.dram_bandwidth.value
 

@@ -71,7 +71,8 @@ class MemoryRows:
     @property
     def place(self) -> str:
         """A digest of the values, so that a run that goes on in another process knows them again."""
-        return f"memory@{digest(np.ascontiguousarray(self._values).tobytes())}"
+        each = tuple(slice(0, 1) if step == 0 else slice(None) for step in self._values.strides)  # repeated along it
+        return f"memory@{digest(np.ascontiguousarray(self._values[each]).tobytes())}"
 
     def read(self, low: int, high: int, target: Array) -> None:
         """Read rows."""
@@ -327,9 +328,9 @@ def create_npy(path: Path, shape: tuple[int, ...], dtype: str) -> None:
         ) from None
 
 
-def create_zarr(path: Path, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> None:
-    """Make an empty zarr array; what was there is replaced."""
-    import_zarr().create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
+def create_zarr(path: Path, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> Any:  # noqa: ANN401
+    """Make an empty zarr array and return it; what was there is replaced."""
+    return import_zarr().create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
 
 
 def exists(value: object) -> bool:

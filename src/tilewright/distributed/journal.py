@@ -9,7 +9,8 @@ from pathlib import Path
 from tilewright.base.errors import UsageError
 
 _VERSION = 1
-_NAME = "journal.json"
+NAME = "journal.json"
+"""Of the file in its folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ def read(folder: Path) -> RunProgress | None:
     Raises:
         UsageError: If it is none of ours.
     """
-    path = folder / _NAME
+    path = folder / NAME
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -64,7 +65,7 @@ def write(folder: Path, progress: RunProgress) -> None:
         json.dump({"version": _VERSION, **asdict(progress)}, file)
         file.flush()
         os.fsync(file.fileno())
-    Path(temporary).replace(folder / _NAME)
+    Path(temporary).replace(folder / NAME)
     directory = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(directory)
@@ -74,7 +75,7 @@ def write(folder: Path, progress: RunProgress) -> None:
 
 def remove(folder: Path) -> None:
     """Delete the journal and its folder, which is otherwise empty."""
-    (folder / _NAME).unlink(missing_ok=True)
+    (folder / NAME).unlink(missing_ok=True)
     for left in folder.glob(".new-*"):
         left.unlink(missing_ok=True)
     folder.rmdir()

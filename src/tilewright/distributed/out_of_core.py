@@ -21,10 +21,13 @@ from tilewright.costs.transfers.disk import Passes
 from tilewright.distributed import disk, journal, slabs
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.disk import RowArray
+from tilewright.distributed.points import GridPoints, check_target, fingerprint_of
 from tilewright.distributed.slabs import Levels
 from tilewright.distributed.windows import check_cut
 from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.points import PointData
 
 _USABLE = 0.95
 """Part of the memory for arrays; the rest is for threads and for what Python takes meanwhile."""
@@ -43,6 +46,7 @@ class OutOfCoreRun:
             that a next run needs.
         memory: Bytes of memory that may be used.
         resume: Whether it goes on from the last complete pass.
+        points: Sources and receivers, if any.
     """
 
     problem: Problem
@@ -50,9 +54,10 @@ class OutOfCoreRun:
     targets: Mapping[str, Sequence[Any]]
     memory: int
     resume: bool = False
+    points: PointData | None = None
 
 
-def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> None:
+def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np.ndarray[Any, Any]]:
     """Run a job.
 
     Args:
@@ -60,11 +65,18 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> None:
         machine: The processor, and the disk's bandwidths.
         computer: What computes it.
 
+    Returns:
+        What receivers recorded, by field; shapes (rows, points).
+
     Raises:
         ArrayError: If memory or disk are too small, a target does not fit, or the disk fails.
         UsageError: If the grid cannot be cut, or what is to be gone on with is another run.
     """
     check_cut(job.problem, (0,))
+    points = None
+    if job.points is not None:
+        check_target(computer.target)
+        points = GridPoints(job.problem, job.points, lambda field, cells: values_at(job.given[field][0], cells))
     place = _Place.of(job)
     with ExitStack() as stack:
         old = _existing(job, stack)
@@ -76,10 +88,12 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> None:
                 f"got memory={format_bytes(job.memory)}",
                 "give more memory, or smaller chunks along the first axis",
             )
-        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, past.steps if past else None)
+        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, past.steps if past else None, points)
         if not job.resume and place.folder.exists():
             _clear(place.folder)
-        _check_space(job, place, chosen, old)
+        _check_space(
+            job, place, chosen, old, 0 if points is None else sum(each.nbytes for each in points.traces.values())
+        )
         out = _made(job, place, old, stack)
         key = _key(job, out, computer)
         if past is not None and past.run != key:
@@ -92,17 +106,43 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> None:
             sets = _Sets(job, place, chosen, out, stack)
             progress = past or journal.RunProgress(run=key, steps=chosen.steps, done=0)
             journal.write(place.folder, progress)
-            _passes(job, chosen, computer, sets, progress, place)
+            traces = _Traces(place, points, progress, stack)
+            _passes(job, chosen, computer, sets, progress, place, traces=traces)
             _clear(place.folder)
         except OSError as error:
             raise ArrayError(
                 f"the disk of a run out of core failed: {error.strerror or error}",
                 "resume=True goes on from the last pass",
             ) from error
+    return {} if points is None else points.traces
 
 
-def _passes(
-    job: OutOfCoreRun, chosen: Passes, computer: Computer, sets: "_Sets", progress: journal.RunProgress, place: "_Place"
+def values_at(rows: RowArray, cells: Index) -> np.ndarray[Any, Any]:
+    """Read some cells of an array, a row at a time.
+
+    Args:
+        rows: The array.
+        cells: The cells, in row-major order.
+    """
+    first, inner = np.divmod(cells, math.prod(rows.shape[1:]))
+    found = np.empty(len(cells), rows.dtype)
+    row = np.empty((1, *rows.shape[1:]), rows.dtype)
+    for number in np.unique(first).tolist():
+        rows.read(number, number + 1, row)
+        here = first == number
+        found[here] = row.ravel()[inner[here]]
+    return found
+
+
+def _passes(  # noqa: PLR0913
+    job: OutOfCoreRun,
+    chosen: Passes,
+    computer: Computer,
+    sets: "_Sets",
+    progress: journal.RunProgress,
+    place: "_Place",
+    *,
+    traces: "_Traces",
 ) -> None:
     if progress.done >= chosen.count:
         return
@@ -113,7 +153,17 @@ def _passes(
         target = sets.written(left)
         steps = chosen.steps if left else job.problem.steps - chosen.steps * number
         windows = slabs.slabs(job.problem, chosen, steps)
-        slabs.stream(windows, job.problem.shape[0], source, target, buffers, computer, done=chosen.steps * number)
+        slabs.stream(
+            windows,
+            job.problem.shape[0],
+            source,
+            target,
+            buffers,
+            computer,
+            done=chosen.steps * number,
+            points=traces.points,
+        )
+        traces.keep(chosen.steps * number, steps)
         for levels in target.values():
             for rows in levels:
                 rows.sync()
@@ -232,10 +282,12 @@ def _key(job: OutOfCoreRun, out: Mapping[str, Sequence[RowArray]], computer: Com
     """Return a fingerprint of what is computed, from which files into which."""
     numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
     places = [[field, *(rows.place for rows in levels)] for each in (job.given, out) for field, levels in each.items()]
-    return fingerprint(job.problem, numbers, places)
+    return fingerprint(job.problem, numbers, places, fingerprint_of(job.points))
 
 
-def _check_space(job: OutOfCoreRun, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], RowArray]) -> None:
+def _check_space(
+    job: OutOfCoreRun, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], RowArray], traces: int
+) -> None:
     """Refuse a run whose files do not fit on the disk, all copies counted, before any is made.
 
     Raises:
@@ -244,7 +296,7 @@ def _check_space(job: OutOfCoreRun, place: _Place, chosen: Passes, old: Mapping[
     size = job.problem.cells * job.problem.itemsize
     made = sum(len(values) for values in job.targets.values()) - len(old)
     scratch = sum(size - _allocated(place.scratch(name)) for name in _scratch(job, chosen))
-    needed = made * size + sum(rows.missing_bytes for rows in old.values()) + scratch
+    needed = made * size + sum(rows.missing_bytes for rows in old.values()) + scratch + traces
     free = shutil.disk_usage(place.folder.parent).free
     if needed > free:
         where = str(place.folder.parent)
@@ -267,6 +319,39 @@ def _scratch(job: OutOfCoreRun, chosen: Passes) -> Iterator[str]:
             yield from (f"{field}-{age}-even" for age in range(count))
         if chosen.count > 2:
             yield from (f"{field}-{age}-odd" for age in range(len(values), count))
+
+
+class _Traces:
+    """What receivers recorded, kept on the disk beside the levels, for a run that goes on."""
+
+    def __init__(
+        self,
+        place: _Place,
+        points: GridPoints | None,
+        progress: journal.RunProgress,
+        stack: ExitStack,
+    ) -> None:
+        self.points, self._files = points, dict[str, RowArray]()
+        if points is None:
+            return
+        for field, trace in points.traces.items():
+            path = place.folder / f"trace-{field}.npy"
+            if not trace.size:
+                continue
+            if not path.exists() or not progress.done:
+                disk.create_npy(path, trace.shape, trace.dtype.name)
+            self._files[field] = disk.open_rows(path, "traces", writes=True)
+            stack.callback(self._files[field].close)
+            self._files[field].read(0, len(trace), trace)
+
+    def keep(self, first: int, steps: int) -> None:
+        """Write what was recorded in some steps."""
+        if self.points is None:
+            return
+        for field, file in self._files.items():
+            rows = self.points.rows(field, first, steps)
+            file.write(rows.start, self.points.traces[field][rows])
+            file.sync()
 
 
 class _Sets:

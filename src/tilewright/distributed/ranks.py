@@ -1,29 +1,23 @@
-"""Arrays over the ranks of MPI, and runs on them: wide halos are exchanged every t steps.
-
-Between two exchanges every rank computes its window on its own, what lies beyond its block a second time. A run's ranks
-agree first on what is run, so that a mistake on one of them is an error on all of them, not a wait for ever.
-"""
+"""Arrays over the ranks of MPI, and what keeps ranks together: an error on one of them is one on all of them."""
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import is_number
 from tilewright.base.errors import ArrayError, TilewrightError, UsageError
-from tilewright.base.fingerprint import fingerprint
-from tilewright.costs.transfers.network import Exchange, Exchanges, exchanges
 from tilewright.distributed import disk
-from tilewright.distributed.blocks import Decomposition, Halo, halo
-from tilewright.distributed.compute import Computer, expected_seconds, share
-from tilewright.distributed.windows import Box, check_cut
-from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.problem import Problem
+from tilewright.distributed.blocks import Decomposition
+from tilewright.distributed.windows import Box
 
-_TAG = 2717
+TAG = 2717
+"""Of every message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +29,14 @@ class Traffic:
         exchanges: Exchanges.
         messages: Messages.
         bytes: Bytes.
+        overlapped: Whether they travelled while this rank computed its interior.
     """
 
     steps: int
     exchanges: int
     messages: int
     bytes: int
+    overlapped: bool = False
 
 
 class Array:
@@ -104,40 +100,60 @@ class Array:
             This array.
 
         Raises:
-            ArrayError: On every rank, if it has another shape.
+            ArrayError: On every rank, if it has another shape, or holds no numbers that the element type takes.
         """
-        there = None
-        if self.comm.Get_rank() == rank:
-            there = np.shape(whole)
-        there = self.comm.bcast(there, root=rank)
-        if there != self.shape:
-            raise ArrayError(f"the array that rank {rank} scatters has the shape {there}, expected {self.shape}")
-        if self.comm.Get_rank() == rank:
-            for other in range(self.comm.Get_size()):
-                part = np.ascontiguousarray(np.asarray(whole)[_slices(self.layout.block(other))], self.dtype)
-                if other == rank:
-                    self.local[...] = part
-                else:
-                    self.comm.Send(part, dest=other, tag=_TAG)
-        else:
-            self.comm.Recv(self.local, source=rank, tag=_TAG)
+        given: list[npt.NDArray[Any]] = []
+
+        def check() -> None:
+            if self.comm.Get_rank() != rank:
+                return
+            array = np.asarray(whole)
+            if array.shape != self.shape:
+                raise ArrayError(
+                    f"the array that rank {rank} scatters has the shape {array.shape}, expected {self.shape}"
+                )
+            if not is_number(array.dtype) or (array.dtype.kind == "c" and self.dtype.kind != "c"):
+                raise ArrayError(
+                    f"the array that rank {rank} scatters is one of {array.dtype}, which {self.dtype} does not hold"
+                )
+            given.append(array)
+
+        together(self.comm, check)
+        with ending(self.comm):
+            if given:
+                for other in range(self.comm.Get_size()):
+                    part = np.ascontiguousarray(given[0][_slices(self.layout.block(other))], self.dtype)
+                    if other == rank:
+                        self.local[...] = part
+                    else:
+                        self.comm.Send(buffer_of(part), dest=other, tag=TAG)
+            else:
+                received = np.empty(self.local.shape, self.dtype)
+                self.comm.Recv(buffer_of(received), source=rank, tag=TAG)
+                self.local[...] = received
         return self
 
     def gather(self, rank: int = 0) -> npt.NDArray[Any] | None:
-        """Return the whole array on one rank, and None on the others."""
-        if self.comm.Get_rank() != rank:
-            self.comm.Send(np.ascontiguousarray(self.local), dest=rank, tag=_TAG)
-            return None
-        whole = np.empty(self.shape, self.dtype)
-        for other in range(self.comm.Get_size()):
-            box = self.layout.block(other)
-            if other == rank:
-                whole[_slices(box)] = self.local
-            else:
-                part = np.empty([high - low for low, high in box], self.dtype)
-                self.comm.Recv(part, source=other, tag=_TAG)
-                whole[_slices(box)] = part
-        return whole
+        """Return the whole array on one rank, and None on the others.
+
+        Raises:
+            ArrayError: On every rank, if that rank has no memory for it.
+        """
+        found: list[npt.NDArray[Any]] = []
+        together(self.comm, lambda: found.extend([np.empty(self.shape, self.dtype)] * (self.comm.Get_rank() == rank)))
+        with ending(self.comm):
+            if not found:
+                self.comm.Send(buffer_of(np.ascontiguousarray(self.local)), dest=rank, tag=TAG)
+                return None
+            for other in range(self.comm.Get_size()):
+                box = self.layout.block(other)
+                if other == rank:
+                    found[0][_slices(box)] = self.local
+                else:
+                    part = np.empty([high - low for low, high in box], self.dtype)
+                    self.comm.Recv(buffer_of(part), source=other, tag=TAG)
+                    found[0][_slices(box)] = part
+            return found[0]
 
     def read(self, path: str | os.PathLike[str]) -> "Array":
         """Read every rank's own block of a ``.npy`` file or a zarr array.
@@ -217,14 +233,38 @@ def together(comm: Any, work: Callable[[], None]) -> None:  # noqa: ANN401
     error: Exception | None = None
     try:
         work()
-    except (TilewrightError, OSError, ValueError, KeyError) as caught:
+    except Exception as caught:  # noqa: BLE001  (whatever it is, the others must not wait for this rank)
         error = caught
-    told = comm.allgather(None if error is None else str(error).partition("\n")[0])
+    told = comm.allgather(None if error is None else _said(error))
     if isinstance(error, TilewrightError):
         raise error
     for rank, text in enumerate(told):
         if text is not None:
-            raise ArrayError(f"rank {rank} failed: {text}")
+            raise ArrayError(f"rank {rank} failed: {text}") from error
+
+
+def _said(error: Exception) -> str:
+    text = str(error).partition("\n")[0]
+    return text if isinstance(error, TilewrightError | OSError) else f"{type(error).__name__}: {text}"
+
+
+@contextmanager
+def ending(comm: Any) -> Iterator[None]:  # noqa: ANN401
+    """End the job, with a message that names this rank, where what a block does fails: others may wait for it."""
+    try:
+        yield
+    except BaseException as error:
+        if comm.Get_size() > 1 and not isinstance(error, SystemExit):
+            told = f"tilewright: rank {comm.Get_rank()} of {comm.Get_size()} failed, which ends the job: {error!r}\n"
+            sys.stderr.write(told)
+            sys.stderr.flush()
+            comm.Abort(1)
+        raise
+
+
+def buffer_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the bytes of a contiguous array, as messages take them: MPI knows not every element type."""
+    return values.reshape(-1).view(np.uint8)
 
 
 def threads_per_rank(comm: Any, available: int) -> int:  # noqa: ANN401
@@ -237,202 +277,3 @@ def threads_per_rank(comm: Any, available: int) -> int:  # noqa: ANN401
     shared = sum(set(each) & allowed != set() for each in every)
     node.Free()
     return max(1, available // shared)
-
-
-def choose(
-    problem: Problem, layout: Decomposition, machine: Machine, network: tuple[float, float], computer: Computer
-) -> Exchanges:
-    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`.
-
-    Args:
-        problem: What is computed on the whole grid.
-        layout: Who has which cells.
-        machine: A node.
-        network: Latency in seconds, and bytes per second.
-        computer: What computes.
-    """
-    level_bytes = problem.itemsize * sum(map(problem.program.history, problem.program.updated))
-    own = share(machine, computer.threads)
-
-    def counted(steps: int) -> tuple[Exchange, tuple[int, ...]]:
-        # A rank in the middle has the largest halo; where blocks differ, the first ones are the largest.
-        every = {rank: halo(problem, layout, rank, steps) for rank in sorted({0, layout.size // 2, layout.size - 1})}
-        rank, busiest = max(every.items(), key=lambda each: (_received(each[0], each[1]), -each[0]))
-        one = Exchange(
-            messages=len(busiest.parts.keys() - {rank}),
-            cells=_received(rank, busiest),
-            window=busiest.window.problem.shape,
-        )
-        return one, tuple(high - low for low, high in layout.block(rank))
-
-    def seconds(shape: tuple[int, ...], steps: int) -> float:
-        part = Problem(
-            program=problem.program, shape=shape, steps=steps, dtype=problem.dtype, boundaries=problem.boundaries
-        )
-        return expected_seconds(part, own, computer.target.backend)
-
-    return exchanges(problem.steps, level_bytes, network, counted, seconds)
-
-
-def _received(rank: int, found: Halo) -> int:
-    return sum(part.cells for owner, parts in found.parts.items() if owner != rank for part in parts)
-
-
-def run(
-    problem: Problem,
-    arrays: Mapping[str, Sequence[Array]],
-    machine: Machine,
-    computer: Computer,
-    steps: int | None = None,
-) -> dict[str, tuple[Array, ...]]:
-    """Run a problem on the ranks of its arrays; every rank calls this.
-
-    Args:
-        problem: What is computed on the whole grid.
-        arrays: Per field its levels, newest first; missing older ones are those of the oldest given.
-        machine: A node, with what is known of the network.
-        computer: What computes.
-        steps: Steps between two exchanges; the model's choice by default.
-
-    Returns:
-        Per updated field every level that a next run needs, newest first.
-
-    Raises:
-        UsageError: On every rank, if the grid cannot be cut, or the ranks do not run the same thing.
-    """
-    first = next(iter(arrays.values()))[0]
-    comm, layout = first.comm, first.layout
-    _agree(problem, arrays, computer, steps)
-    check_cut(problem, tuple(axis for axis, ranks in enumerate(layout.topology) if ranks > 1))
-    network = machine.network_latency.value, machine.network_bandwidth.value
-    if steps is None:
-        chosen = choose(problem, layout, machine, network, computer).steps if comm.Get_rank() == 0 else None
-        steps = int(comm.bcast(chosen, root=0))
-    try:
-        return _advance(problem, arrays, computer, max(1, min(steps, problem.steps)))
-    except BaseException as error:
-        if comm.Get_size() > 1 and not isinstance(error, SystemExit):
-            told = f"tilewright: rank {comm.Get_rank()} of {comm.Get_size()} failed, which ends the job: {error!r}\n"
-            sys.stderr.write(told)
-            sys.stderr.flush()
-            comm.Abort(1)
-        raise
-
-
-def _agree(problem: Problem, arrays: Mapping[str, Sequence[Array]], computer: Computer, steps: int | None) -> None:
-    first = next(iter(arrays.values()))[0]
-    every = [each for levels in arrays.values() for each in levels]
-    same = all(each.layout == first.layout and each.comm == first.comm for each in every)
-    numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
-    told = first.comm.allgather(fingerprint(problem, numbers, computer.strict, steps) if same else None)
-    if None in told:
-        raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
-    if len(set(told)) > 1:
-        other = next(rank for rank, each in enumerate(told) if each != told[0])
-        raise UsageError(f"the ranks of a run run the same thing, and rank {other} has other arguments than rank 0")
-
-
-def _advance(
-    problem: Problem, arrays: Mapping[str, Sequence[Array]], computer: Computer, steps: int
-) -> dict[str, tuple[Array, ...]]:
-    first = next(iter(arrays.values()))[0]
-    ghosts = _Ghosts(problem, first, steps)
-    program, shape = problem.program, ghosts.own.window.problem.shape
-
-    def grids(names: Sequence[str]) -> dict[str, list[npt.NDArray[Any]]]:
-        return {name: [np.zeros(shape, problem.dtype) for _ in range(program.history(name))] for name in names}
-
-    current, spare = grids(program.fields), grids(program.updated)
-    inner = ghosts.own.window.inner
-    for name, levels in current.items():
-        for age, grid in enumerate(levels):
-            grid[inner] = arrays[name][min(age, len(arrays[name]) - 1)].local
-    constant = [grid for name in program.fields if name not in program.updated for grid in current[name]]
-    # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
-    for done in range(0, max(1, problem.steps), steps):
-        moving = [grid for name in program.updated for grid in current[name]]
-        ghosts.exchange(moving if done else moving + constant)
-        now = min(steps, problem.steps - done)
-        part = ghosts.own.window.problem
-        computer.run(
-            replace(part, steps=now),
-            current,
-            spare,
-            done,
-        )
-        for name in program.updated:
-            current[name], spare[name] = spare[name], current[name]
-    found: dict[str, tuple[Array, ...]] = {}
-    for name in program.updated:
-        made: list[Array] = []
-        for grid in current[name]:
-            result = Array(problem.shape, problem.dtype, comm=first.comm, topology=first.topology)
-            result.local[...] = grid[inner]
-            result.traffic = Traffic(steps=steps, exchanges=ghosts.count, messages=ghosts.messages, bytes=ghosts.bytes)
-            made.append(result)
-        found[name] = tuple(made)
-    return found
-
-
-class _Ghosts:
-    """Exchanges the halos of one rank's windows."""
-
-    def __init__(self, problem: Problem, like: Array, steps: int) -> None:
-        self._comm, self._rank = like.comm, like.comm.Get_rank()
-        layout = like.layout
-        every = [halo(problem, layout, rank, steps) for rank in range(layout.size)]
-        self.own = every[self._rank]
-        self.count = self.messages = self.bytes = 0
-        # This rank's block lies at its place in the window: what others need is cut from there.
-        start = tuple(slice_.start for slice_ in self.own.window.inner)
-        block = self.own.window.box
-        self._wanted = {
-            other: [_shifted(part.source(block), start) for part in found.parts[self._rank]]
-            for other, found in enumerate(every)
-            if other != self._rank and self._rank in found.parts
-        }
-        self._given = {
-            other: [part.target for part in parts] for other, parts in self.own.parts.items() if other != self._rank
-        }
-        self._copied = [
-            (part.target, _shifted(part.source(block), start))
-            for part in self.own.parts[self._rank]
-            if part.target != self.own.window.inner
-        ]
-
-    def exchange(self, grids: Sequence[npt.NDArray[Any]]) -> None:
-        """Fill the halos of some windows, one message from each rank that has some of them."""
-        dtype = grids[0].dtype
-        coming = {
-            other: np.empty(len(grids) * sum(_cells(place) for place in places), dtype)
-            for other, places in self._given.items()
-        }
-        requests = [self._comm.Irecv(buffer, source=other, tag=_TAG) for other, buffer in coming.items()]
-        going = {
-            other: np.concatenate([grid[place].ravel() for grid in grids for place in places])
-            for other, places in self._wanted.items()
-        }
-        requests += [self._comm.Isend(buffer, dest=other, tag=_TAG) for other, buffer in going.items()]
-        for grid in grids:
-            for target, source in self._copied:
-                grid[target] = grid[source]
-        for request in requests:
-            request.Wait()
-        for other, buffer in coming.items():
-            at = 0
-            for grid in grids:
-                for place in self._given[other]:
-                    count = _cells(place)
-                    grid[place] = buffer[at : at + count].reshape(grid[place].shape)
-                    at += count
-            self.messages += 1
-            self.bytes += buffer.nbytes
-        self.count += 1
-
-
-def _shifted(place: tuple[slice, ...], start: tuple[int, ...]) -> tuple[slice, ...]:
-    return tuple(slice(each.start + by, each.stop + by) for each, by in zip(place, start, strict=True))
-
-
-def _cells(place: tuple[slice, ...]) -> int:
-    return int(np.prod([each.stop - each.start for each in place], dtype=np.int64))

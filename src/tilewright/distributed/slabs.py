@@ -16,6 +16,7 @@ from tilewright.base.units import format_bytes
 from tilewright.costs.transfers.disk import Passes, Streamed, passes
 from tilewright.distributed.compute import Computer, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, RowArray
+from tilewright.distributed.points import GridPoints, WindowPoints
 from tilewright.distributed.windows import Window, depths, pieces, window
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import analyse
@@ -31,7 +32,14 @@ _ROW_PADDING = 1.15
 Levels = Mapping[str, Sequence[RowArray]]
 
 
-def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Passes:
+def plan(
+    problem: Problem,
+    memory: int,
+    machine: Machine,
+    computer: Computer,
+    steps: int | None = None,
+    points: GridPoints | None = None,
+) -> Passes:
     """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`.
 
     Args:
@@ -40,6 +48,7 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
         machine: The processor, and the disk's bandwidths.
         computer: What computes it.
         steps: Steps per pass that an earlier part of the run has decided.
+        points: Sources and receivers, if any.
 
     Raises:
         ArrayError: If memory holds no slab of a single step.
@@ -79,6 +88,7 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
         sessions = [session_bytes(computer.kernel(each), each, computer.threads) for each in shapes.values()]
         needed = _taken(2 * (read + kept) * chosen.rows) + max(map(_taken, sessions))
+        needed += 0 if points is None else points.bytes(chosen.steps)
         if needed <= memory:
             return chosen
         # Some of it, as what every thread has, does not shrink with the rows.
@@ -159,6 +169,7 @@ def stream(  # noqa: PLR0913
     computer: Computer,
     *,
     done: int = 0,
+    points: GridPoints | None = None,
 ) -> None:
     """Make one pass: read, compute and write all slabs, three at a time.
 
@@ -170,7 +181,9 @@ def stream(  # noqa: PLR0913
         buffers: Memory.
         computer: What computes them.
         done: Steps of earlier passes.
+        points: Sources and receivers, if any.
     """
+    table = {} if points is None else points.table(done, windows[0].problem.steps)
 
     def load(number: int) -> dict[str, list[Array]]:
         before = (windows[number - 1].span[0], buffers.read[(number - 1) % 2]) if number else None
@@ -199,10 +212,29 @@ def stream(  # noqa: PLR0913
                 behind[number - 2].result()
             whole = _cut(buffers.written[number % 2], each)
             results = {field: levels[: len(target[field])] for field, levels in whole.items()}
-            computer.run(each.problem, arrays, results, done)
+            own = None if points is None else points.window(each.span, each.box)
+            computed(computer, each, arrays, results, done, own, table)
             behind.append(writer.submit(store, number, results))
         for future in behind:
             future.result()
+    if points is not None:
+        points.finish(table, done)
+
+
+def computed(  # noqa: PLR0913, PLR0917
+    computer: Computer,
+    each: Window,
+    arrays: Mapping[str, Sequence[Array]],
+    results: Mapping[str, Sequence[Array]],
+    done: int,
+    points: WindowPoints | None,
+    table: Mapping[str, Array],
+) -> None:
+    """Compute a window, and put what it records into a table of all windows, see :meth:`Computer.run`."""
+    if points is None:
+        computer.run(each.problem, arrays, results, done)
+    else:
+        points.put(computer.run(each.problem, arrays, results, done, points.data), table)
 
 
 def _cut(buffers: Mapping[str, Sequence[Array]], each: Window) -> dict[str, list[Array]]:

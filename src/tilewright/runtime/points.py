@@ -15,6 +15,8 @@ from tilewright.runtime.memory import Array, Workspace, check_memory
 
 Summing = Callable[[Sums, Array, Array], Array]
 """What takes sums: of their terms, a table and what they start from."""
+Look = Callable[[str, Index], Array]
+"""What a field's newest version is at some cells, in row-major order of the grid, when a run begins."""
 MOST_BYTES = 2**26
 """Bytes of the tables of one call of a kernel."""
 
@@ -119,13 +121,13 @@ class Adding:
 class Recording:
     """The receivers of one field: which cells are recorded, and what their values make."""
 
-    def __init__(self, receivers: Receivers, problem: Problem, newest: Array, summing: Summing) -> None:
+    def __init__(self, receivers: Receivers, problem: Problem, look: Look, summing: Summing) -> None:
         """Lay out the cells of receivers.
 
         Args:
             receivers: The receivers.
             problem: The problem proper, without a halo.
-            newest: The field's newest version at the start, which cells that nothing updates keep.
+            look: What the field's newest version at the start is there, which cells that nothing updates keep.
             summing: What takes sums.
         """
         weights = receivers.weights
@@ -137,22 +139,34 @@ class Recording:
         weight = weights.weight.astype(kind)
         self._sums = Sums(weights.point[moves], where, weight[moves], weights.points)
         held = ~moves
-        values = np.asarray(newest).ravel()[weights.cell[held]].astype(problem.dtype)
+        values = look(self.field, weights.cell[held]).astype(problem.dtype)
         still = Sums(weights.point[held], np.arange(len(values)), weight[held], weights.points)
         self._still = still.of(values[:, np.newaxis], weights.constant)[:, 0]
 
-    def write(self, gathered: Array, first: int, trace: Array) -> None:
+    def write(self, gathered: Array, first: int, trace: Array, begin: int = 0) -> None:
         """Write what was recorded in some steps.
 
         Args:
             gathered: Values of the cells; shape (cells, steps).
             first: Steps before these.
-            trace: What receives the sums; shape (steps // every, points).
+            trace: What receives the sums; shape (rows, points).
+            begin: Steps before those of its first row.
         """
         due = np.arange(first // self.every, (first + gathered.shape[1]) // self.every)
         if len(due):
             recorded = gathered[:, (due[0] + 1) * self.every - 1 - first :: self.every]
-            trace[due] = self._summing(self._sums, recorded, self._still).T
+            trace[due - begin // self.every] = self.sums(recorded)
+
+    def sums(self, recorded: Array) -> Array:
+        """Return what the receivers make of values of the cells.
+
+        Args:
+            recorded: Shape (cells, rows).
+
+        Returns:
+            The sums; shape (rows, points).
+        """
+        return self._summing(self._sums, recorded, self._still).T
 
 
 def updated_cells(problem: Problem, field: str, cells: Index) -> Array:
@@ -181,7 +195,7 @@ class Addresses:
 class PointTables:
     """The tables of :mod:`tilewright.codegen.points` for one run."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         data: PointData,
         problem: Problem,
@@ -189,6 +203,8 @@ class PointTables:
         traces: Mapping[str, Array] | None,
         memory: Workspace,
         halo: Extended | None = None,
+        *,
+        begin: int = 0,
     ) -> None:
         """Lay out tables.
 
@@ -199,22 +215,27 @@ class PointTables:
             traces: Arrays that take what is recorded, or None where nothing wants it.
             memory: Where what is recorded lies.
             halo: Periodic copies around the grid, or None.
+            begin: Steps before those of the traces' first rows.
         """
-        self._traces, self._problem = traces, problem
+        self._traces, self._problem, self._begin = traces, problem, begin
         grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
         fields = problem.points
+
+        def look(field: str, cells: Index) -> Array:
+            return np.asarray(arrays[field][0])[np.unravel_index(cells, problem.shape)]
+
         self.adding = [
             Adding(next(each for each in data.sources if each.field == field), problem.dtype)
             for field in fields.sources
         ]
         self.recording = [
-            Recording(each, problem, arrays[each.field][0], data.summing)
+            Recording(each, problem, look, data.summing)
             for field in fields.receivers
             for each in data.receivers
             if each.field == field
         ]
         self._still = [
-            Recording(each, problem, arrays[each.field][0], data.summing)
+            Recording(each, problem, look, data.summing)
             for each in data.receivers
             if each.field not in fields.receivers
         ]
@@ -298,7 +319,7 @@ class PointTables:
 
     def _write(self, recording: Recording, gathered: Array, first: int) -> None:
         if self._traces is not None:
-            recording.write(gathered, first, self._traces[recording.field])
+            recording.write(gathered, first, self._traces[recording.field], self._begin)
 
 
 def row_table(cells: Index, shape: tuple[int, ...]) -> tuple[Array, Array]:

@@ -70,6 +70,7 @@ class Inputs:
         points: Sources and receivers, if any.
         traces: By field, arrays to write into what receivers record, or None where nothing wants it.
         first: Steps that lie behind the arrays; sources go on from there.
+        traced_from: Steps before those of the traces' first rows.
     """
 
     arrays: Mapping[str, Sequence[Array]]
@@ -78,6 +79,7 @@ class Inputs:
     points: PointData | None = None
     traces: Mapping[str, Array] | None = None
     first: int = 0
+    traced_from: int = 0
 
 
 class Session:
@@ -371,7 +373,9 @@ def point_tables(
     """Return the tables of a run's sources and receivers for a kernel; None where there are none."""
     if inputs.points is None:
         return None
-    return PointTables(inputs.points, problem, inputs.arrays, inputs.traces, memory or SHARED, halo)
+    return PointTables(
+        inputs.points, problem, inputs.arrays, inputs.traces, memory or SHARED, halo, begin=inputs.traced_from
+    )
 
 
 @dataclass(frozen=True, slots=True)

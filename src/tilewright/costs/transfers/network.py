@@ -3,12 +3,15 @@
 A message of m bytes takes alpha + m beta (Hockney, Parallel Computing 1994). An exchange every t steps sends a message
 to each neighbour, with halos as wide as t steps reach; in between, the cells of the halos are computed again by both
 ranks (Ding and He, SC 2001; the *s-step* or communication-avoiding form of Demmel et al., IPDPS 2008).
+
+Messages may travel while a rank computes what depends on its own block alone, its *interior*; the rest is then computed
+in strips along the block's sides, each in a window of its own. That hides the messages, for more cells computed twice.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.base.intmath import ceil_div
 
@@ -43,6 +46,7 @@ class Exchanges:
         message_seconds: The part of the messages.
         compute_seconds: The part of computing, what is computed twice included.
         redundant: Cell updates over those that one process would make.
+        overlapped: Whether messages travel while the interior is computed.
     """
 
     steps: int
@@ -53,6 +57,7 @@ class Exchanges:
     message_seconds: float
     compute_seconds: float
     redundant: float
+    overlapped: bool = False
 
 
 def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range], wraps: Sequence[bool]) -> Exchange:
@@ -82,7 +87,37 @@ def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Ran
     return Exchange(messages=owners - 1, cells=math.prod(window) - math.prod(block), window=tuple(window))
 
 
-def exchanges(
+def strips(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range], wraps: Sequence[bool]) -> int | None:
+    """Count the cells of the windows of the strips around the interior of a rank in the middle of a grid.
+
+    Args:
+        block: Extents of a block.
+        topology: Ranks per axis.
+        depths: Width of the halo per axis, below and above.
+        wraps: Per axis whether the grid is periodic.
+
+    Returns:
+        The cells, or None where the block has no interior, or no strips.
+
+    >>> strips((64,), (4,), ((2, 2),), (False,)), strips((3,), (4,), ((2, 2),), (False,))
+    (12, None)
+    """
+    window = exchange(block, topology, depths, wraps).window
+    cut = []
+    for ranks, (below, above), around in zip(topology, depths, wraps, strict=True):
+        below_it = ranks > 1 if around else (ranks - 1) // 2 > 0
+        cut.append((below if below_it else 0, above if ranks > 1 else 0))
+    if not any(map(any, cut)) or any(size <= sum(pair) for size, pair in zip(block, cut, strict=True)):
+        return None
+    total = 0
+    for axis, pair in enumerate(cut):
+        # Strips of earlier axes took the ends of this one's; the window of one goes as far into the block as out of it.
+        others = [*block[:axis], *window[axis + 1 :]]
+        total += sum(depth + sum(depths[axis]) for depth in pair if depth) * math.prod(others)
+    return total
+
+
+def exchanges(  # noqa: PLR0913
     steps: int,
     level_bytes: int,
     network: tuple[float, float],
@@ -90,8 +125,9 @@ def exchanges(
     compute_seconds: Callable[[tuple[int, ...], int], float],
     *,
     fixed: int | None = None,
+    around: Callable[[int], int | None] | None = None,
 ) -> Exchanges:
-    """Choose the steps between two exchanges: those of the least expected time.
+    """Choose the steps between two exchanges, and whether they are overlapped: those of the least expected time.
 
     Args:
         steps: Time steps.
@@ -100,6 +136,8 @@ def exchanges(
         counted: The exchange of the busiest rank for so many steps, and the extents of its block.
         compute_seconds: Seconds that a rank takes on a window for so many steps.
         fixed: Steps between exchanges that are given.
+        around: Cells of the windows around the interior for so many steps, or None where there is no interior; without
+            it nothing is overlapped.
     """
     latency, bandwidth = network
     best: Exchanges | None = None
@@ -122,6 +160,18 @@ def exchanges(
         )
         if best is None or found.seconds < best.seconds:
             best = found
+        cells = None if around is None or one.messages == 0 else around(each)
+        if cells is not None:
+            interior = steps / each * compute_seconds(block, each)
+            more = interior * cells / math.prod(block)
+            hidden = replace(
+                found,
+                seconds=max(moving, interior) + more,
+                compute_seconds=interior + more,
+                redundant=1.0 + cells / math.prod(block),
+                overlapped=True,
+            )
+            best = hidden if hidden.seconds < best.seconds else best
         if redundant > _MOST_REDUNDANT:
             break
     assert best is not None  # noqa: S101  (there is a candidate)

@@ -348,12 +348,12 @@ class Sums:
 
 
 def around(cell: Index, shape: tuple[int, ...], halo: Sequence[tuple[int, int]]) -> tuple[Index, Index]:
-    """Find the copies of cells on a periodic grid that is extended by copies of itself.
+    """Find the copies of cells on a periodic grid that is extended by copies of itself, or cut.
 
     Args:
         cell: Cells in row-major order of the grid.
         shape: The grid's extents.
-        halo: Cells below and above it, per axis.
+        halo: Cells below and above it, per axis; negative where the grid is cut inside itself.
 
     Returns:
         The copies in row-major order of the extended grid, ascending, and which cell each is one of.

@@ -10,10 +10,10 @@ from tilewright.base.dtypes import is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.forcing import forced, masked
-from tilewright.programs.stencil.points import Points, Weights, joined, of_cells, weights
+from tilewright.programs.stencil.points import Index, Points, Weights, joined, of_cells, weights
 from tilewright.programs.stencil.problem import PointFields, Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.points import Adding, PointData, Receivers, Sources, updated_cells
+from tilewright.runtime.points import Adding, Look, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.simulation import Forcing, PointSource
 from tilewright.runtime.warn import warn
 from tilewright.verbs.arrays import Array, Given, as_array
@@ -45,6 +45,7 @@ def gather_points(
     sources: Mapping[str, SourceList] | SourceList | None,
     receivers: Mapping[str, Points] | Points | None,
     every: int | None = None,
+    look: Look | None = None,
 ) -> PointData | None:
     """Check the sources and receivers of a run.
 
@@ -55,6 +56,7 @@ def gather_points(
             of such by field. Values are a number, one per step, or, of points, one per step and point.
         receivers: Points for the first updated field, or by field.
         every: Receivers that do not say so themselves record every so many steps.
+        look: What fields are at some cells; their values by default, in memory.
 
     Returns:
         The sources and receivers, or None where there are none.
@@ -63,8 +65,13 @@ def gather_points(
         ArrayError: If an array does not fit.
         UsageError: If a field, a cell or the number of values does not fit.
     """
+
+    def values(field: str, cells: Index) -> Array:
+        return given.versions[field][0][np.unravel_index(cells, problem.shape)]
+
     added = tuple(
-        _sources(given, problem, field, entries) for field, entries in _by_field(given.program, sources).items()
+        _sources(given, problem, field, entries, look or values)
+        for field, entries in _by_field(given.program, sources).items()
     )
     recorded = []
     for field, points in _by_field(given.program, receivers).items():
@@ -87,7 +94,7 @@ def _by_field(program: Program, given: Any) -> Mapping[str, Any]:  # noqa: ANN40
     return given if isinstance(given, Mapping) else {program.updated[0]: given}
 
 
-def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Sources:  # noqa: ANN401
+def _sources(given: Given, problem: Problem, field: str, entries: Any, look: Look) -> Sources:  # noqa: ANN401
     """Put all sources of a field together, in the order in which they were given."""
     if field not in problem.program.updated:
         known = ", ".join(problem.program.updated)
@@ -100,7 +107,7 @@ def _sources(given: Given, problem: Problem, field: str, entries: Any) -> Source
     for entry in [entries] if isinstance(entries, Points) else entries:
         if isinstance(entry, Points):
             found = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
-            parts.append((_scaled(given, problem, entry, found), _values(problem, entry)))
+            parts.append((_scaled(problem, entry, found, look), _values(problem, entry)))
         else:
             cell, values = _source(entry, given, problem.steps)
             cells.append(cell)
@@ -153,7 +160,7 @@ def _check_kind(values: Array, dtype: str) -> None:
         raise UsageError(f"{dtype} fields take no source values of type {values.dtype}", hint)
 
 
-def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> Weights:
+def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Weights:
     """Return the weights of sources, times what they are scaled by at their cells."""
     scale = points.scale
     if scale is None:
@@ -164,7 +171,7 @@ def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> W
             raise UsageError(
                 f"the scale of sources is a field that no statement updates, got {scale!r}", f"there are: {known}"
             )
-        scale = given.versions[scale][0]
+        return _times(problem, found, look(scale, found.cell))
     values = np.asarray(scale)
     if not is_number(values.dtype):
         raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
@@ -172,8 +179,11 @@ def _scaled(given: Given, problem: Problem, points: Points, found: Weights) -> W
         raise ArrayError(
             f"the scale of sources has the grid's shape {format_shape(problem.shape)}, got {format_shape(values.shape)}"
         )
-    wide = np.float64 if problem.rounds and values.dtype.kind != "c" else None
-    factor = values if not values.ndim else values.ravel()[found.cell]
+    return _times(problem, found, values if not values.ndim else values.ravel()[found.cell])
+
+
+def _times(problem: Problem, found: Weights, factor: Array) -> Weights:
+    wide = np.float64 if problem.rounds and factor.dtype.kind != "c" else None
     return found.times(factor if wide is None else factor.astype(wide))
 
 

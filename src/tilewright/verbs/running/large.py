@@ -4,7 +4,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,12 +13,16 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
+from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes
+from tilewright.runtime.point_sums import sums
+from tilewright.runtime.points import Look, PointData
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import memo
-from tilewright.verbs.arrays import Given, gather
+from tilewright.verbs.arrays import Given, gather, with_edges
+from tilewright.verbs.running.forcing import gather_points
 from tilewright.verbs.unstable import warn_if_unstable
 
 if TYPE_CHECKING:
@@ -41,6 +46,10 @@ class RunRequest:
         strict: Bit-equal to the untiled order of operations.
         tiling: The tiling, or None for the planner's choice.
         threads: Threads that the caller named, or None.
+        sources: What is added to new values in every step.
+        receivers: What is recorded.
+        checkpoint: Where a run on ranks keeps its state.
+        every: Steps between two checkpoints.
     """
 
     target: Target
@@ -54,6 +63,10 @@ class RunRequest:
     strict: bool
     tiling: Tiling | str | None
     threads: int | None
+    sources: Any = None
+    receivers: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
+    every: int | None = None
 
 
 class Runs(Protocol):
@@ -70,10 +83,12 @@ class LargeArrayKind:
     Attributes:
         name: What a run on them is called in errors.
         run: What runs a program on them.
+        checkpoints: Whether it keeps checkpoints.
     """
 
     name: str
     run: Runs
+    checkpoints: bool = False
 
 
 def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> LargeArrayKind | None:  # noqa: ANN401
@@ -125,10 +140,43 @@ def checked(
     program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest
 ) -> tuple[Given, Problem]:
     """Check stand-ins of large arrays as arrays in memory are checked, and warn of an unstable scheme."""
+    program, boundary, scalars = with_edges(program, asked.boundary, scalars)
     given = gather(program, arrays, scalars, asked.dtype, asked.steps)
-    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, asked.boundary, given.varying)
+    problem = make_problem(given.program, given.shape, asked.steps, given.dtype, boundary, given.varying)
     warn_if_unstable(problem, given.scalars)
     return given, problem
+
+
+def with_points(given: Given, problem: Problem, asked: RunRequest, look: Look) -> tuple[Problem, PointData | None]:
+    """Check sources and receivers.
+
+    Args:
+        given: Checked stand-ins.
+        problem: The problem.
+        asked: What the run is asked for.
+        look: What its fields are at some cells.
+
+    Returns:
+        The problem with the fields that have some, and they, or None where there are none.
+
+    Raises:
+        ToolchainError: If the run's kernels know of none.
+    """
+    from tilewright.distributed.points import check_target
+
+    points = gather_points(given, problem, asked.sources, asked.receivers, look=look)
+    if points is None:
+        return problem, None
+    check_target(asked.target)
+    if problem.points.receivers or points.receivers:
+        threads = asked.target.threads
+        points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
+    return replace(problem, points=points.fields(problem)), points
+
+
+def _results(state: Any, traces: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
+    """Return a run's state, with what receivers recorded where there are any."""
+    return state if asked.receivers is None else (state, dict(traces))
 
 
 def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
@@ -166,20 +214,30 @@ def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[st
 
         names = [*program.fields, *(f"array {number + 1}" for number in range(len(program.fields), len(arrays)))]
         fields = {name: opened(value, name) for name, value in zip(names, arrays, strict=False)}
-        coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value)}
+        coefficients = {name: opened(value, name) for name, value in scalars.items() if _is_field(value, program.rank)}
         stands = [tuple(stand_in(rows.shape, rows.dtype) for rows in each) for each in fields.values()]
         others = {name: stand_in(each[0].shape, each[0].dtype) for name, each in coefficients.items()}
         given, problem = checked(program, stands, {**scalars, **others}, asked)
+        repeated = {
+            name: (disk.open_rows(values[0], name),)
+            for name, values in given.versions.items()
+            if name not in {*program.fields, *coefficients}
+        }
+        rows = {**fields, **coefficients, **repeated}
+        problem, points = with_points(
+            given, problem, asked, lambda field, cells: out_of_core.values_at(rows[field][0], cells)
+        )
         job = out_of_core.OutOfCoreRun(
             problem=problem,
-            given={**fields, **coefficients},
+            given=rows,
+            points=points,
             targets=_targets(problem, asked.out, levels=asked.levels),
             memory=memory,
             resume=asked.resume,
         )
         computer = _computer(given, asked.target.threads, asked)
-        out_of_core.run(job, memo.host(), computer)
-    return _opened(asked.out)
+        traces = out_of_core.run(job, memo.host(), computer)
+    return _results(_opened(asked.out), traces, asked)
 
 
 def _computer(given: Given, threads: int, asked: RunRequest) -> "Computer":
@@ -195,8 +253,9 @@ def _computer(given: Given, threads: int, asked: RunRequest) -> "Computer":
     )
 
 
-def _is_field(value: object) -> bool:
-    return _only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim > 0)
+def _is_field(value: object, rank: int) -> bool:
+    """Whether a scalar's value is a whole field; one of fewer axes is repeated, or has a value per step."""
+    return _only_on_disk(value) or (isinstance(value, np.ndarray) and value.ndim == rank and rank > 1)
 
 
 def _targets(problem: Problem, out: Any, *, levels: bool) -> dict[str, tuple[Any, ...]]:  # noqa: ANN401
@@ -241,15 +300,21 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
     Raises:
         UsageError: On every rank, if anything does not fit or differs between ranks.
     """
-    from tilewright.distributed import ranks
+    from tilewright.distributed import ranks, runs
+    from tilewright.distributed.checkpoints import Checkpoints
 
     values = {name: value for name, value in scalars.items() if _is_distributed(value)}
     comm = next(each.comm for each in _flat(arrays) if _is_distributed(each))
     found: list[tuple[Given, Problem]] = []
 
     def check() -> None:
-        if asked.out is not None or asked.memory is not None or asked.resume:
-            raise UsageError("a run on distributed arrays takes no out, memory and resume")
+        if asked.out is not None or asked.memory is not None:
+            raise UsageError("a run on distributed arrays takes no out and memory")
+        if asked.checkpoint is None and (asked.resume or asked.every is not None):
+            raise UsageError(
+                "a run on distributed arrays goes on from a checkpoint, and got no checkpoint=",
+                "name a folder: checkpoint='state', every=1000",
+            )
         if not all(_is_distributed(each) for each in _flat(arrays)):
             raise UsageError("some arrays of a run are distributed over ranks, and some are not")
         stands = [tuple(stand_in(each.shape, each.dtype) for each in _flat((array,))) for array in arrays]
@@ -258,15 +323,28 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
 
     ranks.together(comm, check)
     given, problem = found[0]
+    levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
+    levels |= {name: (value,) for name, value in values.items()}
+    like = levels[program.fields[0]][0]
+    for name in given.versions.keys() - levels.keys():  # every rank has all of an array of fewer axes
+        levels[name] = (ranks.Array(like.shape, given.versions[name][0].dtype, comm=comm, topology=like.topology),)
+        levels[name][0].local[...] = given.versions[name][0][tuple(slice(*each) for each in like.box)]
+    looks = runs.Looks(levels)
+    asked_points: list[Any] = []
+    ranks.together(comm, lambda: asked_points.append(with_points(given, problem, asked, looks.ask)))
+    looks.fetch(comm)
+    problem, points = with_points(given, problem, asked, looks.answer)
     threads = asked.target.threads
     if asked.threads is None:
         threads = ranks.threads_per_rank(comm, threads)
     computer = _computer(given, threads, asked)
-    levels = {name: tuple(_flat((array,))) for name, array in zip(program.fields, arrays, strict=True)}
-    levels |= {name: (value,) for name, value in values.items()}
-    results = ranks.run(problem, levels, memo.host(), computer)
+    kept = None
+    if asked.checkpoint is not None:
+        kept = Checkpoints(folder=Path(asked.checkpoint).absolute(), every=asked.every, resume=asked.resume)
+    job = runs.RankRun(problem=problem, arrays=levels, points=points, checkpoints=kept)
+    results, traces = runs.run(job, memo.host(), computer)
     entries = [each if asked.levels and len(each) > 1 else each[0] for each in results.values()]
-    return entries[0] if len(entries) == 1 else tuple(entries)
+    return _results(entries[0] if len(entries) == 1 else tuple(entries), traces, asked)
 
 
 def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
@@ -296,15 +374,27 @@ def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, An
         return plain if _module(plain) == "dask" else da.asarray(plain)
 
     fields = [tuple(map(lazy, _flat((array,)))) for array in arrays]
-    values = {name: lazy(value) for name, value in scalars.items() if np.ndim(value) > 0}
+    values = {
+        name: lazy(value)
+        for name, value in scalars.items()
+        if _is_lazy(value) or (isinstance(value, np.ndarray) and value.ndim == program.rank > 1)
+    }
     if any(size != size for array in _flat(fields) for size in array.shape):  # noqa: PLR0124
         raise UsageError("a Dask array of a run has a known shape", "compute_chunk_sizes() finds it")
     stands = [tuple(stand_in(each.shape, each.dtype) for each in levels) for levels in fields]
     others = {name: stand_in(value.shape, value.dtype) for name, value in values.items()}
     given, problem = checked(program, stands, {**scalars, **others}, asked)
     levels = {**dict(zip(program.fields, fields, strict=True)), **{name: (value,) for name, value in values.items()}}
+    if asked.receivers is not None:
+        raise UsageError(
+            "a run on Dask arrays takes no receivers, whose cells lie in several tasks",
+            "run it in memory, out of core or on ranks",
+        )
+    for name in given.versions.keys() - levels.keys():
+        levels[name] = (da.asarray(given.versions[name][0]),)
+    problem, points = with_points(given, problem, asked, lambda field, cells: values_of(levels[field][0], cells))
     first = next(each for array in arrays for each in _flat((array,)) if _is_lazy(each))
-    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, 1, asked))
+    results = chunks.run(problem, levels, lazy(first).chunks, memo.host(), _computer(given, 1, asked), points)
 
     def returned(field: str) -> Any:  # noqa: ANN401
         original = _flat((arrays[program.fields.index(field)],))[0]
@@ -317,6 +407,12 @@ def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, An
     return entries[0] if len(entries) == 1 else tuple(entries)
 
 
+def values_of(array: Any, cells: Index) -> Any:  # noqa: ANN401
+    """Compute some cells of a Dask array."""
+    places = np.unravel_index(cells, array.shape)
+    return array.vindex[tuple(places)].compute() if len(cells) else np.zeros(0, array.dtype)
+
+
 LAZY = LargeArrayKind("a run on Dask arrays", run_lazily)
 OUT_OF_CORE = LargeArrayKind("a run out of core", run_out_of_core)
-ON_RANKS = LargeArrayKind("a run on distributed arrays", run_on_ranks)
+ON_RANKS = LargeArrayKind("a run on distributed arrays", run_on_ranks, checkpoints=True)

@@ -1,5 +1,6 @@
 """``run``: a program on the caller's arrays."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,6 +54,7 @@ def run(
     record: bool = False,
     memory: int | str | None = None,
     resume: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
     axes: Sequence[int] | None = None,
     **scalars: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
@@ -98,6 +100,8 @@ def run(
         record: Return a :class:`tilewright.Run`: the result with all levels, the steps done, the tiling, and the times.
         memory: Out of core: bytes of memory for the run, such as ``8GiB``; half of what is free by default.
         resume: Out of core: go on from the last complete pass of a run that was ended; from the start if there is none.
+            On ranks: from the last checkpoint.
+        checkpoint: On ranks: a folder that keeps the run's state, every ``every`` steps or so, at exchanges.
         axes: Which axes of arrays with more of them are the program's: ``(-2, -1)`` runs a program of two axes over
             the last two, and the others number the grids of a batch. Arrays with as many axes as the program serve
             every grid. On the host, without every, callback, until, where, sources, receivers and record.
@@ -142,8 +146,15 @@ def run(
     kind = kind_of(arrays, out, memory, resume=resume)
     if kind is not None or axes is not None:
         name = "a run over axes" if kind is None else kind.name
-        if monitor or record or any(each is not None for each in (where, sources, receivers)):
-            raise UsageError(f"{name} takes no every, callback, until, where, sources, receivers and record")
+        ranked = kind is not None and kind.checkpoints
+        if (monitor and not ranked) or callback or until is not None or record or where is not None:
+            raise UsageError(f"{name} takes no every, callback, until, where and record")
+        if checkpoint is not None and not ranked:
+            raise UsageError(f"{name} takes no checkpoint", "out of core, resume=True goes on from the last pass")
+        if axes is not None and (sources is not None or receivers is not None):
+            raise UsageError(f"{name} takes no sources and receivers")
+    if kind is None and checkpoint is not None:
+        raise UsageError("a checkpoint= is kept by runs on ranks", "give arrays of tilewright.distributed.Array")
     if axes is not None:
         if kind is not None:
             raise UsageError(f"{kind.name} takes no axes", "give arrays in memory")
@@ -156,7 +167,8 @@ def run(
     if kind is not None:
         asked = RunRequest(
             target=target, steps=steps, boundary=boundary, dtype=dtype, out=out, levels=levels, memory=memory,
-            resume=resume, strict=strict, tiling=tiling, threads=threads,
+            resume=resume, strict=strict, tiling=tiling, threads=threads, sources=sources, receivers=receivers,
+            checkpoint=checkpoint, every=every,
         )  # fmt: skip
         return kind.run(chosen, arrays, scalars, asked)
     case = make_case(

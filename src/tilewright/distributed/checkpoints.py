@@ -1,0 +1,161 @@
+"""Checkpoints of runs on ranks: one zarr array of all levels of all blocks, a chunk per rank, and a journal.
+
+A checkpoint is whole before the journal names it, and the one before it is deleted afterwards, so that a job that is
+killed at any instant has one. Blocks are read again by any number of ranks, with any topology.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.distributed import disk, journal
+from tilewright.distributed.blocks import Decomposition
+from tilewright.distributed.ranks import Array, together
+
+Grid = npt.NDArray[Any]
+_EXCHANGES = 16
+"""Exchanges between two checkpoints where nothing is said."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Attributes:
+        folder: Where they are kept, seen by all ranks; it is made if it is not there.
+        every: Steps between two of them, at least; about 16 exchanges by default.
+        resume: Whether the run goes on from the last one.
+    """
+
+    folder: Path
+    every: int | None = None
+    resume: bool = False
+    _run: str = ""
+    _last: int = 0
+
+    @property
+    def key(self) -> str:
+        """What the ranks of a run have to agree on."""
+        return fingerprint(str(self.folder), self.every, self.resume)
+
+    def begin(self, run: str, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> int:
+        """Begin a run, or go on with one; every rank calls this.
+
+        Args:
+            run: Fingerprint of what is computed.
+            like: An array of the run's layout.
+            blocks: This rank's block of every level, which that of the last checkpoint is read into.
+            traces: What receivers recorded, likewise.
+
+        Returns:
+            Steps done.
+
+        Raises:
+            ArrayError: On every rank, if there is no zarr, or the folder cannot be written or read.
+            UsageError: On every rank, if the folder has another run's checkpoints.
+        """
+        self._run, found = run, list[journal.RunProgress | None]()
+
+        def look() -> None:
+            disk.import_zarr()
+            if like.comm.Get_rank() == 0:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                found.append(journal.read(self.folder) if self.resume else None)
+                if found[0] is not None and found[0].run != run:
+                    raise UsageError(
+                        f"the checkpoint in {str(self.folder)!r} is of another program, size or data",
+                        "run without resume=True to begin again",
+                    )
+                if found[0] is None:
+                    self._clear(but=None)
+
+        together(like.comm, look)
+        self._last = like.comm.bcast(found[0].done if found and found[0] else 0, root=0)
+        if self._last:
+            together(like.comm, lambda: self._read(like, blocks, traces))
+        return self._last
+
+    def due(self, done: int, steps: int, total: int) -> bool:
+        """Whether a checkpoint is to be made after so many steps, an exchange being made every ``steps`` steps."""
+        return done < total and done - self._last >= (self.every or _EXCHANGES * steps)
+
+    def keep(self, done: int, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
+        """Make a checkpoint; every rank calls this and writes one chunk.
+
+        Args:
+            done: Steps done.
+            like: An array of the run's layout.
+            blocks: This rank's block of every level.
+            traces: What receivers recorded.
+
+        Raises:
+            ArrayError: On every rank, if it cannot be written.
+        """
+        comm, layout = like.comm, like.layout
+        path, rank = self._path(done), comm.Get_rank()
+        largest = tuple(max(high - low for low, high in layout.ranges(axis)) for axis in range(like.ndim))
+        extents = (len(blocks), *largest)
+
+        def create() -> None:
+            if rank == 0:
+                array = disk.create_zarr(path, (layout.size, *extents), blocks[0].dtype.name, (1, *extents))
+                array.attrs["topology"] = list(layout.topology)
+                for field, trace in traces.items():
+                    np.save(self._trace(done, field), trace)
+
+        def write() -> None:
+            padded = np.zeros(extents, blocks[0].dtype)
+            for number, block in enumerate(blocks):
+                padded[number][tuple(slice(0, size) for size in block.shape)] = block
+            disk.import_zarr().open_array(store=str(path), mode="r+")[rank] = padded
+
+        def name() -> None:
+            if rank == 0:
+                progress = journal.RunProgress(run=self._run, steps=self.every or 1, done=done)
+                journal.write(self.folder, progress)
+                self._clear(but=done)
+
+        for work in (create, write, name):
+            together(comm, work)
+        self._last = done
+
+    def _read(self, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
+        array = disk.import_zarr().open_array(store=str(self._path(self._last)), mode="r")
+        old = Decomposition(shape=like.shape, topology=tuple(array.attrs["topology"]))
+        for rank in range(old.size):
+            theirs = old.block(rank)
+            common = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True)]
+            if all(low < high for low, high in common):
+                source, target = (
+                    tuple(slice(low - start, high - start) for (low, high), (start, _) in zip(common, box, strict=True))
+                    for box in (theirs, like.box)
+                )
+                values = array[(rank, slice(None), *source)]
+                for number, block in enumerate(blocks):
+                    block[target] = values[number]
+        for field, trace in traces.items():
+            trace[...] = np.load(self._trace(self._last, field), allow_pickle=False)
+
+    def _path(self, done: int) -> Path:
+        return self.folder / f"state-{done}.zarr"
+
+    def _trace(self, done: int, field: str) -> Path:
+        return self.folder / f"trace-{done}-{field}.npy"
+
+    def _clear(self, but: int | None) -> None:
+        """Delete checkpoints other than that of a step; the journal, too, where none is left."""
+        if but is None:
+            (self.folder / journal.NAME).unlink(missing_ok=True)
+        for path in sorted(self.folder.glob("state-*.zarr")):
+            if path.name != f"state-{but}.zarr":
+                shutil.rmtree(path)
+        for path in sorted(self.folder.glob("trace-*.npy")):
+            if not path.name.startswith(f"trace-{but}-"):
+                path.unlink()

@@ -1,0 +1,376 @@
+"""Runs on arrays over the ranks of MPI: wide halos are exchanged every t steps.
+
+Between two exchanges every rank computes its window on its own, what lies beyond its block a second time; or, where the
+model says that it pays, its interior while messages travel, and strips along its sides afterwards. A run's ranks agree
+first on what is run, so that a mistake on one of them is an error on all of them, not a wait for ever.
+"""
+
+import functools
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.costs.transfers.network import Exchange, Exchanges, exchanges, strips
+from tilewright.distributed.blocks import Decomposition, Halo, halo, split
+from tilewright.distributed.checkpoints import Checkpoints
+from tilewright.distributed.compute import Computer, expected_seconds, share
+from tilewright.distributed.ghosts import Ghosts, moving
+from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of
+from tilewright.distributed.ranks import Array, Traffic, ending, together
+from tilewright.distributed.windows import Window, check_cut, depths
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.points import Index
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.points import PointData
+
+LOGGER = logging.getLogger("tilewright")
+Grid = npt.NDArray[Any]
+Levels = Mapping[str, Sequence[Array]]
+_TABLE_BYTES = 2**26
+"""Bytes of what receivers recorded from which on ranks hand it to each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRun:
+    """A run on the ranks of its arrays.
+
+    Attributes:
+        problem: What is computed on the whole grid.
+        arrays: Per field its levels, newest first; missing older ones are those of the oldest given.
+        points: Sources and receivers, if any.
+        steps: Steps between two exchanges; the model's choice by default.
+        overlapped: Whether messages travel while the interior is computed; the model's choice by default.
+        checkpoints: Where and how often the state is kept, if it is.
+    """
+
+    problem: Problem
+    arrays: Levels
+    points: PointData | None = None
+    steps: int | None = None
+    overlapped: bool | None = None
+    checkpoints: Checkpoints | None = None
+
+    @property
+    def first(self) -> Array:
+        """One of its arrays."""
+        return next(iter(self.arrays.values()))[0]
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of what is computed, scalars aside."""
+        return fingerprint(self.problem, fingerprint_of(self.points))
+
+
+class Looks:
+    """What ranks ask of cells of which each has some: noted first, then fetched with one message to all."""
+
+    def __init__(self, arrays: Levels) -> None:
+        self._arrays, self._asked = arrays, list[tuple[str, Index]]()
+        self._found: list[Grid] = []
+
+    def ask(self, field: str, cells: Index) -> Grid:
+        """Note a question, and answer it with zeros meanwhile."""
+        self._asked.append((field, cells))
+        return np.zeros(len(cells), self._arrays[field][0].dtype)
+
+    def fetch(self, comm: Any) -> None:  # noqa: ANN401
+        """Find the answers; every rank calls this.
+
+        Raises:
+            UsageError: On every rank, if they asked for different things.
+        """
+        mine = [self._own(field, cells) for field, cells in self._asked]
+        key = fingerprint([(field, cells.tolist()) for field, cells in self._asked])
+        every = comm.allgather((key, mine))
+        if len({each for each, _ in every}) > 1:
+            raise UsageError("the ranks of a run have the same sources and receivers, and these have not")
+        for number, (field, cells) in enumerate(self._asked):
+            found = np.zeros(len(cells), self._arrays[field][0].dtype)
+            for _, parts in every:
+                where, values = parts[number]
+                found[where] = values
+            self._found.append(found)
+
+    def answer(self, field: str, cells: Index) -> Grid:  # noqa: ARG002  (as it was asked)
+        """Answer a question, in the order in which they were asked."""
+        return self._found.pop(0)
+
+    def _own(self, field: str, cells: Index) -> tuple[Index, Grid]:
+        array = self._arrays[field][0]
+        places = np.unravel_index(cells, array.shape)
+        pairs = list(zip(places, array.box, strict=True))
+        where = np.flatnonzero(np.logical_and.reduce([(p >= low) & (p < high) for p, (low, high) in pairs]))
+        return where, array.local[tuple(place[where] - low for place, (low, _) in pairs)]
+
+
+def choose(
+    problem: Problem,
+    layout: Decomposition,
+    machine: Machine,
+    computer: Computer,
+    steps: int | None = None,
+    *,
+    overlapped: bool | None = None,
+) -> Exchanges:
+    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`.
+
+    Args:
+        problem: What is computed on the whole grid.
+        layout: Who has which cells.
+        machine: A node, with what is known of the network.
+        computer: What computes.
+        steps: Steps that are given.
+        overlapped: False where messages may not travel while the interior is computed.
+    """
+    level_bytes = problem.itemsize * sum(map(problem.program.history, problem.program.updated))
+    own = share(machine, computer.threads)
+    wraps = [axis in wrapped_axes(problem) for axis in range(len(problem.shape))]
+    block = tuple(high - low for low, high in layout.block(0))
+
+    def counted(steps: int) -> tuple[Exchange, tuple[int, ...]]:
+        # A rank in the middle has the largest halo; where blocks differ, the first ones are the largest.
+        every = {rank: halo(problem, layout, rank, steps) for rank in sorted({0, layout.size // 2, layout.size - 1})}
+        rank, busiest = max(every.items(), key=lambda each: (_received(each[0], each[1]), -each[0]))
+        one = Exchange(
+            messages=len(busiest.parts.keys() - {rank}),
+            cells=_received(rank, busiest),
+            window=busiest.window.problem.shape,
+        )
+        return one, tuple(high - low for low, high in layout.block(rank))
+
+    @functools.cache
+    def seconds(shape: tuple[int, ...], steps: int) -> float:
+        part = replace(problem, shape=shape, steps=steps)
+        return expected_seconds(part, own, computer.target.backend)
+
+    def around(steps: int) -> int | None:
+        return None if overlapped is False else strips(block, layout.topology, depths(problem, steps), wraps)
+
+    network = machine.network_latency.value, machine.network_bandwidth.value
+    return exchanges(problem.steps, level_bytes, network, counted, seconds, fixed=steps, around=around)
+
+
+def _received(rank: int, found: Halo) -> int:
+    return sum(part.cells for owner, parts in found.parts.items() if owner != rank for part in parts)
+
+
+def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
+    """Run a job; every rank of its arrays calls this.
+
+    Args:
+        job: The job.
+        machine: A node, with what is known of the network.
+        computer: What computes.
+
+    Returns:
+        Per updated field every level that a next run needs, newest first; and by field, what receivers recorded, the
+        same on every rank.
+
+    Raises:
+        ArrayError: On every rank, if a checkpoint cannot be written or read.
+        UsageError: On every rank, if the grid cannot be cut, or the ranks do not run the same thing.
+    """
+    comm, layout, problem = job.first.comm, job.first.layout, job.problem
+    _agree(job, computer)
+    check_cut(problem, tuple(axis for axis, ranks in enumerate(layout.topology) if ranks > 1))
+    points = _grid_points(job)
+    found: list[tuple[int, bool]] = []
+
+    def decide() -> None:
+        if comm.Get_rank() == 0:
+            found.append(_decided(job, machine, computer))
+
+    together(comm, decide)
+    steps, overlapped = comm.bcast(found[0] if found else None, root=0)
+    return _Advance(job, computer, points, steps, overlapped=overlapped).run()
+
+
+def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, bool]:
+    """Return the steps between two exchanges, and whether they are overlapped."""
+    problem, layout = job.problem, job.first.layout
+    if job.steps is not None and job.overlapped is not None:
+        return max(1, min(job.steps, problem.steps)), job.overlapped
+    chosen = choose(problem, layout, machine, computer, job.steps, overlapped=job.overlapped)
+    overlapped = chosen.overlapped if job.overlapped is None else job.overlapped
+    LOGGER.info(
+        "%s %s, %d steps, %s on %s ranks: an exchange every %d steps, %s; a rank receives %d messages, %s; "
+        "%s computed twice, %s expected",
+        problem.program.name, format_shape(problem.shape), problem.steps, problem.dtype, format_shape(layout.topology),
+        chosen.steps, "while the interior is computed" if overlapped else "before each window is computed",
+        chosen.messages, format_bytes(chosen.bytes), f"{chosen.redundant - 1.0:.0%}", format_seconds(chosen.seconds),
+    )  # fmt: skip
+    return max(1, min(chosen.steps, problem.steps)), overlapped
+
+
+def _agree(job: RankRun, computer: Computer) -> None:
+    first = job.first
+    every = [each for levels in job.arrays.values() for each in levels]
+    same = all(each.layout == first.layout and each.comm == first.comm for each in every)
+    numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
+    kept = None if job.checkpoints is None else job.checkpoints.key
+    mine = fingerprint(job.key, numbers, computer.strict, job.steps, job.overlapped, kept)
+    told = first.comm.allgather(mine if same else None)
+    if None in told:
+        raise UsageError("the arrays of a run have one communicator and one topology, and these have not")
+    if len(set(told)) > 1:
+        other = next(rank for rank, each in enumerate(told) if each != told[0])
+        raise UsageError(f"the ranks of a run run the same thing, and rank {other} has other arguments than rank 0")
+
+
+def _grid_points(job: RankRun) -> GridPoints | None:
+    if job.points is None:
+        return None
+    looks = Looks(job.arrays)
+    GridPoints(job.problem, job.points, looks.ask)
+    looks.fetch(job.first.comm)
+    return GridPoints(job.problem, job.points, looks.answer)
+
+
+class _Advance:
+    """A run under way on one rank."""
+
+    def __init__(
+        self, job: RankRun, computer: Computer, points: GridPoints | None, steps: int, *, overlapped: bool
+    ) -> None:
+        first, problem = job.first, job.problem
+        self._job, self._computer, self._points, self._steps = job, computer, points, steps
+        self._comm = first.comm
+        self._ghosts = Ghosts(problem, first, steps)
+        self._own = self._ghosts.own.window
+        parts = split(problem, first.layout, first.comm.Get_rank(), steps) if overlapped else None
+        self._interior = None if parts is None else self._recorded(parts.interior)
+        self._rest = [self._recorded(each) for each in ((self._own,) if parts is None else parts.strips)]
+        numbers = {name: np.ravel(value).astype(complex).tolist() for name, value in computer.scalars.items()}
+        self._key = fingerprint(job.key, numbers)
+        self._tables: dict[str, list[Grid]] = {}
+        self._columns = {} if points is None else points.window(self._own.span, self._own.box).columns
+        self._first_row = 0
+
+    def _recorded(self, window: Window) -> tuple[Window, WindowPoints | None]:
+        return window, None if self._points is None else self._points.window(window.span, window.box)
+
+    def run(self) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
+        """Go from the first step, or from the last checkpoint, to the last."""
+        problem, program, arrays = self._job.problem, self._job.problem.program, self._job.arrays
+        shape, inner = self._own.problem.shape, self._own.inner
+        kept = self._job.checkpoints
+        begin = 0
+        with ending(self._comm):
+
+            def grids(names: Sequence[str]) -> dict[str, list[Grid]]:
+                return {name: [np.zeros(shape, problem.dtype) for _ in range(program.history(name))] for name in names}
+
+            current, spare = grids(program.fields), grids(program.updated)
+            for name, levels in current.items():
+                for age, grid in enumerate(levels):
+                    grid[inner] = arrays[name][min(age, len(arrays[name]) - 1)].local
+        still = [grid for name in program.fields if name not in program.updated for grid in current[name]]
+        moved = [grid for name in program.updated for grid in current[name]]
+        if kept is not None:
+            blocks = [grid[inner] for grid in moved]
+            begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces())
+        # No step at all, too, gives the cells that a fixed boundary holds one value on every level.
+        for done in range(begin, max(1, problem.steps), self._steps):
+            now = min(self._steps, problem.steps - done)
+            with ending(self._comm):
+                self._exchange(moved if done > begin else moved + still, current, spare, now, done)
+                for name in program.updated:
+                    current[name], spare[name] = spare[name], current[name]
+                moved = [grid for name in program.updated for grid in current[name]]
+            if kept is not None and kept.due(done + now, self._steps, problem.steps):
+                with ending(self._comm):
+                    self._hand_over(done + now)
+                kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces())
+        with ending(self._comm):
+            self._hand_over(problem.steps)
+        return {name: tuple(map(self._result, current[name])) for name in program.updated}, self._traces()
+
+    def _traces(self) -> dict[str, Grid]:
+        return {} if self._points is None else self._points.traces
+
+    def _result(self, grid: Grid) -> Array:
+        first, problem, ghosts = self._job.first, self._job.problem, self._ghosts
+        result = Array(problem.shape, problem.dtype, comm=first.comm, topology=first.topology)
+        result.local[...] = grid[self._own.inner]
+        result.traffic = Traffic(
+            steps=self._steps,
+            exchanges=ghosts.count,
+            messages=ghosts.messages,
+            bytes=ghosts.bytes,
+            overlapped=self._interior is not None,
+        )
+        return result
+
+    def _exchange(
+        self,
+        moved: Sequence[Grid],
+        current: Mapping[str, Sequence[Grid]],
+        spare: Mapping[str, Sequence[Grid]],
+        now: int,
+        done: int,
+    ) -> None:
+        """Exchange halos and compute some steps."""
+        table = {} if self._points is None else self._points.table(done, now)
+        messages = self._ghosts.begin(moved)
+        if self._interior is not None:
+            with moving(messages):
+                self._compute(self._interior, current, spare, now, done, table)
+        self._ghosts.finish(messages)
+        for each in self._rest:
+            self._compute(each, current, spare, now, done, table)
+        if self._points is None:
+            return
+        for field, values in table.items():
+            self._tables.setdefault(field, []).append(values[:, self._columns[field]])
+        if sum(each.nbytes for each in table.values()) // max(1, now) * (done + now - self._first_row) > _TABLE_BYTES:
+            self._hand_over(done + now)
+
+    def _compute(
+        self,
+        part: tuple[Window, WindowPoints | None],
+        current: Mapping[str, Sequence[Grid]],
+        spare: Mapping[str, Sequence[Grid]],
+        now: int,
+        done: int,
+        table: Mapping[str, Grid],
+    ) -> None:
+        """Compute a window that is this rank's, or lies in it."""
+        window, points = part
+        pairs = zip(window.span, self._own.span, strict=True)
+        place = tuple(slice(low - start, high - start) for (low, high), (start, _) in pairs)
+        arrays = {name: [grid[place] for grid in levels] for name, levels in current.items()}
+        whole = window.span == self._own.span
+        results: Mapping[str, Sequence[Grid]] = spare
+        if not whole:
+            results = {name: [np.empty(window.problem.shape, g.dtype) for g in grids] for name, grids in spare.items()}
+        problem = replace(window.problem, steps=now)
+        if points is None:
+            self._computer.run(problem, arrays, results, done)
+        else:
+            points.put(self._computer.run(problem, arrays, results, done, points.data), table)
+        if not whole:
+            for name, grids in spare.items():
+                for grid, values in zip(grids, results[name], strict=True):
+                    grid[place][window.inner] = values[window.inner]
+
+    def _hand_over(self, done: int) -> None:
+        """Give every rank what receivers recorded on the others since it was last done, and take its sums."""
+        points = self._points
+        if points is None or done == self._first_row:
+            return
+        first, steps = self._first_row, done - self._first_row
+        table = points.table(first, steps)
+        mine = {field: (self._columns[field], np.concatenate(parts)) for field, parts in self._tables.items()}
+        for each in self._comm.allgather(mine):
+            for field, (columns, values) in each.items():
+                table[field][:, columns] = values
+        points.finish(table, first)
+        self._tables, self._first_row = {}, done
