@@ -10,6 +10,7 @@ from .shown import Case
 
 _SCALARS = ("minimum", "maximum", "where", "number", "not", "abs")
 _VECTORS = (*_SCALARS, "hold", "fresh", "splat", "keep", "over_sqrt", "sqrt")
+_DIVIDING = ("remainder", "floor_divide", "sign")
 _COMPLEX = ("mul", "div", "times_i", "complex", "real", "imag", "conj", "modulus")
 _BESIDE = ("beside_low_1", "beside_high_2", "outside_low_nearest_1", "outside_low_mirror_2", "outside_high_reflect_1")
 
@@ -31,6 +32,8 @@ CASES = (
     _whole("types.c", "vectors", lambda: c_prelude(("float32", "int64"), ()).removeprefix(START)),
     _whole("operators.c", "operators that are calls, on vectors", lambda: _helpers("float32", _VECTORS)),
     _whole("operators_int32.c", "operators that are calls", lambda: _helpers("int32", _SCALARS, vector=False)),
+    _whole("divisions.c", "quotients rounded down", lambda: _helpers("float32", _DIVIDING)),
+    _whole("divisions_int32.c", "quotients rounded down", lambda: _helpers("int32", _DIVIDING)),
     _whole("neighbours.c", "vectors put together from two", lambda: _helpers("float64", _BESIDE)),
     _whole("addresses.c", "addresses made anew", lambda: _helpers("index", ["opaque"], vector=False)),
     _whole(

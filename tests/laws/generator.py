@@ -6,7 +6,7 @@ continuous), so that a comparison over many steps says something.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
 from tilewright.programs.stencil.dependences import Slope, analyse, slopes
-from tilewright.programs.stencil.expression import Index, Inside, Read, Scalar, Value, apply
+from tilewright.programs.stencil.expression import Index, Inside, Read, Scalar, Value, apply, clipped
 from tilewright.programs.stencil.problem import Boundary, Problem, Sides
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
 from tilewright.programs.stencil.reference import Array
@@ -164,6 +164,69 @@ def with_places(case: LawCase) -> LawCase:
             scalars.append((name, _number(draw, problem.dtype)))
     varying = tuple(name for name, value in scalars if isinstance(value, tuple))
     return replace(case, problem=replace(problem, program=made, varying=varying), scalars=tuple(scalars))
+
+
+def with_operators(case: LawCase) -> LawCase:
+    """The same case, of a program that also rounds, divides with remainder, clips, and so on.
+
+    Numbers that are rounded take continuous forms of them, strict ones those that are exact.
+    """
+    draw = random.Random(f"operators/{case.seed}/{case.index}")  # noqa: S311  (reproducible, not secret)
+    problem, program = case.problem, case.problem.program
+    values: dict[str, Value] = {}
+    for statement in program.statements:
+        nodes = values_of(statement.tape, Value)
+        reads = [node for node in nodes if isinstance(node.op, Read)]
+        other, third, value = draw.choice(reads), draw.choice(reads), nodes[-1]
+        if "int" in problem.dtype:
+            forms = _whole_forms(draw, value, other, third)
+            low = 0 if problem.dtype.startswith("u") else -1000
+            bounds = (low, 1000) if problem.dtype.endswith("32") else (low // 10, 100)
+            value = clipped(draw.choice(forms)(), *bounds)
+        else:
+            exact, smooth = _number_forms(draw, value, other, third)
+            value = 0.5 * value + 0.4 * draw.choice(exact if case.strict else exact + smooth)()
+        values[statement.field] = value
+    made = stencil(program.name, program.rank, values, fields=program.fields)
+    return replace(case, problem=replace(problem, program=made))
+
+
+Forms = list[Callable[[], Value]]
+
+
+def _whole_forms(draw: random.Random, value: Value, other: Value, third: Value) -> Forms:
+    number = draw.choice((1, 2, 3, 7, 10))
+    return [
+        lambda: value % number + third,
+        lambda: value // number,
+        lambda: value % other + third,
+        lambda: other + value // third,
+        lambda: apply("sign", value) + other,
+        lambda: other + apply("rint", value) + apply("floor", third),
+        lambda: clipped(value, 0, other),
+        lambda: apply("where", apply("ne", other, other), third, value),
+    ]
+
+
+def _number_forms(draw: random.Random, value: Value, other: Value, third: Value) -> tuple[Forms, Forms]:
+    """Forms that are exact, and all others; a step comes with what makes up for it."""
+    width = draw.choice((0.5, 1.0, 2.0))
+    exact: Forms = [
+        lambda: abs(value % width - 0.5 * width),
+        lambda: abs(value % -width + 0.5 * width),
+        lambda: value * apply("sign", value) - other,
+        lambda: abs(other - apply("rint", other)),
+        lambda: (apply("ceil", other) - other) * (other - apply("floor", other)) - third,
+        lambda: abs(value - width * (value // width) - 0.5 * width),
+        lambda: clipped(value, -0.75, third * third + 0.25),
+        lambda: apply("where", apply("ne", other, other), 0.0, value),
+    ]
+    smooth: Forms = [
+        lambda: apply("atan2", value, 1.5 + abs(other)),
+        lambda: apply("tan", 0.5 * clipped(value, -1.0, 1.0)),
+        lambda: apply("pow", 0.5 + abs(clipped(value, -1.0, 1.0)), clipped(other, -2.0, 2.0)),
+    ]
+    return exact, smooth
 
 
 def _box(draw: random.Random, rank: int, shape: tuple[int, ...]) -> Value:

@@ -31,8 +31,14 @@ LEAST_MOVED = 0.8
 pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
 
 
-def drawn(family: str, seed: int, count: int, dtypes: tuple[str, ...] = ()) -> list[LawCase]:
-    """Cases of a family; with element types of their own, in turn, where given."""
+def drawn(
+    family: str,
+    seed: int,
+    count: int,
+    dtypes: tuple[str, ...] = (),
+    change: Callable[[LawCase], LawCase] = with_places,
+) -> list[LawCase]:
+    """Cases of a family, each changed; with element types of their own, in turn, where given."""
     found: list[LawCase] = []
     index = 0
     while len(found) < count:
@@ -54,7 +60,7 @@ def drawn(family: str, seed: int, count: int, dtypes: tuple[str, ...] = ()) -> l
                 continue
             dtype = dtypes[len(found) % len(dtypes)]
             case = replace(case, problem=replace(case.problem, dtype=dtype), strict=False)
-        found.append(with_places(case))
+        found.append(change(case))
     return found
 
 

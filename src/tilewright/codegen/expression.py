@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Node, Placed, Read, Scalar, Tape
-from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
+from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS, ORDERED, ROUNDINGS
 from tilewright.programs.tables.table import LOOKUP
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
@@ -159,6 +159,8 @@ class _Lowering:
         """An operation on numbers."""
         if op in _PARTS:
             return ir.Real(0, self.scalar_type) if op == "imag" else numbers[0]
+        if op in ROUNDINGS and not self.scalar_type.rounds:
+            return numbers[0]
         if op == "shr" and isinstance(numbers[1], ir.Real):
             return self.shift_right(position, numbers[0], numbers[1])
         return self.emit(position, op, numbers, truth=op in _COMPARE)
@@ -292,7 +294,7 @@ class _ComplexLowering(_Lowering):
 
     def of_complex(self, op: str, numbers: list[ir.Expr]) -> ir.Expr:
         """An operation of which an operand is a complex number."""
-        if op in {"floor", "shr"}:
+        if op in ORDERED:
             raise UsageError(f"{op} is not for complex numbers", "apply it to u.real and u.imag")
         if op in {"real", "imag", "abs"}:
             return self.operate("modulus" if op == "abs" else op, numbers)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Read, Scalar, Tape
-from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
+from tilewright.programs.stencil.operators import BOOLEAN, FLAT, OPERATORS
 
 Number = Any
 """An array over cells, or one number for all."""
@@ -69,7 +69,7 @@ def differentiate(
 def _apply(node: Apply, args: list[Dual], *, linear: bool) -> Dual:
     value = OPERATORS[node.op].evaluate(*(arg.value for arg in args))
     moving = [i for i, arg in enumerate(args) if arg.slopes]
-    if not moving or node.op in BOOLEAN or node.op == "floor":
+    if not moving or node.op in BOOLEAN | FLAT:
         if moving and linear:
             raise _nonlinear(node.op)
         return Dual(value=value, slopes={})
@@ -118,6 +118,9 @@ _PARTIAL: dict[str, Callable[..., tuple[Number, ...]]] = {
     "sin": lambda _v, a: (np.cos(a),),
     "cos": lambda _v, a: (-np.sin(a),),
     "tanh": lambda v, _a: (1.0 - v * v,),
+    "tan": lambda v, _a: (1.0 + v * v,),
+    "atan2": lambda _v, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
+    "remainder": lambda _v, a, b: (1.0, -np.floor_divide(a, b)),
     "abs": lambda _v, a: (np.sign(a),),
     "conj": lambda _v, _a: (1.0,),
     "real": lambda _v, _a: (1.0,),

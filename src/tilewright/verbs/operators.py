@@ -1,13 +1,24 @@
 """The functions a stencil's body may apply, besides Python's own operators: ``tw.sqrt``, ``tw.where`` and the like.
 
 Each takes traced values, un-indexed arguments or plain numbers, and returns a traced value. NumPy's functions of the
-same names work on traced values too, except ``numpy.where``.
+same names work on traced values too: ``np.sqrt(u[0, 0])``, ``np.where(…)``.
 """
 
 from types import EllipsisType
 
 from tilewright.base.errors import TraceError
-from tilewright.programs.stencil.expression import Const, Index, Inside, Operand, Scalar, Value, apply
+from tilewright.programs.stencil.expression import (
+    Const,
+    Index,
+    Inside,
+    Operand,
+    Scalar,
+    Value,
+    apply,
+    as_value,
+    clipped,
+    rounded,
+)
 from tilewright.programs.stencil.program import STEP
 
 
@@ -36,6 +47,16 @@ def cos(x: Operand) -> Value:
     return apply("cos", x)
 
 
+def tan(x: Operand) -> Value:
+    """Tangent of radians."""
+    return apply("tan", x)
+
+
+def atan2(y: Operand, x: Operand) -> Value:
+    """Angle of the point (x, y) in radians, from -pi to pi."""
+    return apply("atan2", y, x)
+
+
 def tanh(x: Operand) -> Value:
     """Hyperbolic tangent."""
     return apply("tanh", x)
@@ -44,6 +65,47 @@ def tanh(x: Operand) -> Value:
 def floor(x: Operand) -> Value:
     """Largest whole number not above ``x``."""
     return apply("floor", x)
+
+
+def ceil(x: Operand) -> Value:
+    """Smallest whole number not below ``x``."""
+    return apply("ceil", x)
+
+
+def round(x: Operand) -> Value:  # noqa: A001  (tw.round stands beside tw.floor)
+    """Nearest whole number; of two the even one."""
+    return rounded(x)
+
+
+def clip(x: Operand, low: Operand = None, high: Operand = None) -> Value:
+    """``x`` kept between two values, either of which may be None; NaN if any is NaN."""
+    return clipped(x, low, high)
+
+
+def sign(x: Operand) -> Value:
+    """-1, 0 or 1: whether ``x`` is below, at or above 0; NaN if it is NaN."""
+    return apply("sign", x)
+
+
+def isnan(x: Operand) -> Value:
+    """Whether ``x`` is not a number."""
+    return apply("ne", x, x)
+
+
+def mod(x: Operand, y: Operand) -> Value:
+    """Remainder of :func:`floor_divide`, of the sign of ``y``: ``x % y``. Of whole numbers by 0 it is 0."""
+    return apply("remainder", x, y)
+
+
+def floor_divide(x: Operand, y: Operand) -> Value:
+    """Quotient rounded down: ``x // y``. Of whole numbers by 0 it is 0."""
+    return apply("floor_divide", x, y)
+
+
+def pow(x: Operand, y: Operand) -> Value:  # noqa: A001  (tw.pow stands beside tw.sqrt)
+    """``x`` to the power ``y``, which may be a value as well: ``x ** y``."""
+    base: Value = as_value(x)
+    return base.__pow__(y)
 
 
 def abs(x: Operand) -> Value:  # noqa: A001  (tw.abs stands beside tw.sqrt)

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.print.c_widths import by_width
-from tilewright.codegen.print.elements import C_LANES, SUFFIX
+from tilewright.codegen.print.dividing import DIVIDING
+from tilewright.codegen.print.elements import C_LANES, PAIRS, SUFFIX
 from tilewright.programs.stencil.operators import FUNCTIONS
 
 
@@ -116,7 +117,8 @@ def with_used(helpers: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, 
         if vector and ir.element(dtype).is_complex
         for each in _USES.get(name, ())
     }
-    return [*sorted(used), *sorted(wanted - used)]
+    lanes = {(name, dtype, False) for name, dtype, vector in wanted if vector and name in DIVIDING & PAIRS}
+    return [*sorted(used | lanes), *sorted(wanted - used - lanes)]
 
 
 def complex_function(name: str, called: str, dtype: str, *, vector: bool) -> str:
@@ -177,8 +179,8 @@ def _picked(called: str, parts: tuple[int, int], dtype: str) -> Iterator[str]:
 
 def _by_number(name: str, called: str) -> str:
     """One number after the other, by a function of C's."""
-    params, args = ("@v a, @v b", "x, y") if name == "pow" else ("@v a", "x")
-    second = "    const @T _Complex y = __builtin_complex(b[i], b[i + 1]);\n" if name == "pow" else ""
+    params, args = ("@v a, @v b", "x, y") if name in PAIRS else ("@v a", "x")
+    second = "    const @T _Complex y = __builtin_complex(b[i], b[i + 1]);\n" if name in PAIRS else ""
     return (
         f"static inline @v {called}({params}) {{\n"
         "  @v r;\n"

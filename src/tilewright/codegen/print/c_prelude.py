@@ -8,7 +8,8 @@ from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.print.c_numbers import TAKEN, complex_function, narrow_functions, twice_macros, with_used
 from tilewright.codegen.print.c_whole import translation, whole_helper
 from tilewright.codegen.print.c_widths import by_width
-from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, SUFFIX
+from tilewright.codegen.print.dividing import DIVIDING, dividing, dividing_vector
+from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, PAIRS, SUFFIX
 
 _HEAD = """#include <stdint.h>
 
@@ -54,6 +55,10 @@ _VECTOR = {
     "number": "return tw_pick_{s}(a, (tw_v_{s}){{0}} + 1, (tw_v_{s}){{0}});",
     "not": "return ~a;",
     "splat": "return a - (tw_v_{s}){{0}};",
+    "sign": (
+        "const tw_v_{s} one = (tw_v_{s}){{0}} + 1; "
+        "return tw_pick_{s}(a > 0, one, tw_pick_{s}(a < 0, -one, tw_pick_{s}(a == 0, (tw_v_{s}){{0}}, a)));"
+    ),
 }
 _PICK = """static inline tw_v_{s} tw_pick_{s}(tw_m_{s} m, tw_v_{s} a, tw_v_{s} b) {{
   return (tw_v_{s})(((tw_m_{s})a & m) | ((tw_m_{s})b & ~m));
@@ -82,6 +87,7 @@ _ALIGNED = (4, 8)
 """Bytes of the elements that such instructions move by."""
 _MIXED = ("beside_", "outside_")
 """Starts of the names of vectors that are put together from the lanes of two."""
+_SIGN_INT = "return (tw_v_{s})((a < 0) - (a > 0));"
 _ABS_INT = "return tw_pick_{s}(a < 0, -a, a);"
 _OPAQUE = """/* the same index, of which a compiler knows nothing: addresses are made from it anew, not carried along */
 static inline __attribute__((always_inline)) int64_t tw_opaque(int64_t i) {
@@ -313,30 +319,37 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
     called = helper(name, dtype, vector=False)
     if called.startswith("__builtin"):
         return ""
-    body = "return a < 0 ? -a : a;" if name == "abs" else _SCALAR[name].format(t=C_VALUES[dtype])
     own = C_VALUES[dtype]
-    kinds = {"where": ("int", own, own), "number": ("int",), "not": ("int",), "abs": (own,)}
+    if name in DIVIDING:
+        body = dividing(name, dtype, C_VALUES, lambda each: f"__builtin_{each}{'f' if own == 'float' else ''}")
+    else:
+        body = f" {'return a < 0 ? -a : a;' if name == 'abs' else _SCALAR[name].format(t=own)} "
+    one = dict.fromkeys(("abs", "sign"), (own,))
+    kinds = {"where": ("int", own, own), "number": ("int",), "not": ("int",), **one}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (own,) * 2), "abc", strict=False))
     result = "int" if name == "not" else own
-    return f"static inline {result} {called}({params}) {{ {body} }}\n"
+    return f"static inline {result} {called}({params}) {{{body}}}\n"
 
 
 def _define_vector(name: str, dtype: str, s: str) -> str:
     if name == "keep":
         parts, number = ("", "i") if ir.element(dtype).parts == 1 else ("2 * ", "(i / 2)")
         return _KEEP.format(s=s, u=s.upper(), ints=_mask_element(dtype), parts=parts, number=number)
-    if name in _KEPT:
-        return _KEPT[name].format(s=s, type=C_ELEMENTS[dtype])
-    if name == "over_sqrt":
-        return _OVER_SQRT
+    if name in _KEPT or name == "over_sqrt":
+        return _KEPT[name].format(s=s, type=C_ELEMENTS[dtype]) if name in _KEPT else _OVER_SQRT
     if name.startswith(_MIXED):
         return _define_mixed(name, dtype, s)
     v, m = f"tw_v_{s}", f"tw_m_{s}"
-    if name in LIBRARY or (name == "abs" and ir.element(dtype).is_float):
+    is_float = ir.element(dtype).is_float
+    if name in DIVIDING & PAIRS and is_float:
+        return dividing_vector(name, dtype, helper(name, dtype, vector=True), helper(name, dtype, vector=False))
+    if name in LIBRARY or name in DIVIDING & PAIRS or (name == "abs" and is_float):
         return _lanes(name, dtype, v)
-    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_VALUES[dtype],), "abs": (v,)}
+    one = dict.fromkeys(("abs", "sign"), (v,))
+    kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_VALUES[dtype],), **one}
     params = ", ".join(f"{kind} {letter}" for kind, letter in zip(kinds.get(name, (v, v)), "abc", strict=False))
-    body = (_ABS_INT if name == "abs" else _VECTOR[name]).format(s=s)
+    whole = {} if is_float else {"abs": _ABS_INT, "sign": _SIGN_INT}
+    body = (whole.get(name) or _VECTOR[name]).format(s=s)
     return f"static inline {m if name == 'not' else v} {helper(name, dtype, vector=True)}({params}) {{ {body} }}\n"
 
 
@@ -387,7 +400,7 @@ def _lanes(name: str, dtype: str, v: str) -> str:
     """One lane after the other; compilers turn square roots, absolute values and rounding into one instruction."""
     scalar, upper = helper(name, dtype, vector=False), SUFFIX[dtype].upper()
     lanes = f"TW_LANES_{upper}" if ir.element(dtype).parts == 1 else f"2 * TW_LANES_{upper}"
-    params, args = (f"{v} a, {v} b", "a[i], b[i]") if name == "pow" else (f"{v} a", "a[i]")
+    params, args = (f"{v} a, {v} b", "a[i], b[i]") if name in PAIRS else (f"{v} a", "a[i]")
     return (
         f"static inline {v} {helper(name, dtype, vector=True)}({params}) {{\n"
         f"  {v} r;\n"

@@ -2,8 +2,10 @@
 
 from tilewright.programs.stencil.operators import FUNCTIONS
 
-LIBRARY = FUNCTIONS | {"rint", "trunc"}
+LIBRARY = FUNCTIONS | {"trunc"}
 """Operators that the languages' libraries have by their names."""
+PAIRS = frozenset({"pow", "atan2", "remainder", "floor_divide"})
+"""Functions of two operands."""
 
 C_ELEMENTS = {
     "bool": "uint8_t",

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.base import Macros
 from tilewright.codegen.print.cuda import CUDA
-from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, SUFFIX
+from tilewright.codegen.print.dividing import DIVIDING, dividing
+from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, PAIRS, SUFFIX
 from tilewright.codegen.print.opencl import OPENCL
 
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
@@ -81,8 +82,12 @@ def _helper(name: str, dtype: str, macros: Macros) -> str:
         result, params, body = kind, f"{kind} a, {kind} x", f"a * rsqrt{single}(x)"
     elif name in LIBRARY or (name == "abs" and dtype.startswith("float")):
         called = f"{'fabs' if name == 'abs' else name}{single}"
-        params, args = (f"{kind} a, {kind} b", "a, b") if name == "pow" else (f"{kind} a", "a")
+        params, args = (f"{kind} a, {kind} b", "a, b") if name in PAIRS else (f"{kind} a", "a")
         result, body = kind, f"{called}({args})"
+    elif name in DIVIDING:
+        params = f"{kind} a, {kind} b" if name in PAIRS else f"{kind} a"
+        text = dividing(name, dtype, GPU_ELEMENTS, lambda each: each + single)
+        return f"TW_FUNCTION {kind} {helper_name(name, dtype)}({params}) {{{text}}}"
     else:
         signature = ("{t}", "{t} a", macros.magnitude) if name == "abs" else _BODY[name]
         result, params, body = (part.format(t=kind) for part in signature)

@@ -13,10 +13,12 @@ from typing import Any, cast
 import numpy as np
 
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.operators import FLAT, OPERATORS
 
 MAX_NODES = 100_000
-_FOLDED = frozenset({"add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tanh"})
+_FOLDED = FLAT | {
+    *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan2", "remainder")
+}
 _WHOLE = 2**31
 """Numbers of this size and above are left as they are written."""
 
@@ -151,7 +153,10 @@ _UFUNCS = {
     "logical_or": "or",
     "logical_not": "not",
     "right_shift": "shr",
+    "arctan2": "atan2",
+    "fabs": "abs",
 }
+"""NumPy's functions by the operators that they are, where the names differ."""
 
 
 class Value:
@@ -215,6 +220,27 @@ class Value:
     def __rpow__(self, other: Operand) -> "Value":
         return apply("pow", other, self)
 
+    def __mod__(self, other: Operand) -> "Value":
+        return apply("remainder", self, other)
+
+    def __rmod__(self, other: Operand) -> "Value":
+        return apply("remainder", other, self)
+
+    def __floordiv__(self, other: Operand) -> "Value":
+        return apply("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Operand) -> "Value":
+        return apply("floor_divide", other, self)
+
+    def __floor__(self) -> "Value":
+        return apply("floor", self)
+
+    def __ceil__(self) -> "Value":
+        return apply("ceil", self)
+
+    def __round__(self, digits: int | None = None) -> "Value":
+        return rounded(self, digits or 0)
+
     def __neg__(self) -> "Value":
         return apply("neg", self)
 
@@ -265,9 +291,30 @@ class Value:
 
     def __array_ufunc__(self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object) -> "Value":
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options or name not in OPERATORS:
-            raise TraceError(f"NumPy's {ufunc.__name__!r} is no operator of a stencil", "see `tilewright programs`")
-        return apply(name, *inputs)
+        known = name in OPERATORS or name in _COMPOSED
+        if method != "__call__" or options or not known:
+            raise _no_operator(ufunc)
+        return apply(name, *inputs) if name in OPERATORS else _COMPOSED[name](*inputs)
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> "Value":
+        found = _COMPOSED.get(function.__name__)
+        if found is None:
+            raise _no_operator(function)
+        try:
+            return found(*args, **options)
+        except TypeError as error:
+            raise TraceError(f"NumPy's {function.__name__!r} does not take that in a stencil: {error}") from None
+
+
+def _no_operator(function: Callable[..., object]) -> TraceError:
+    hint = "it has sqrt, exp, log, sin, where, clip, round, remainder and their like, as tw.sqrt is one"
+    return TraceError(f"NumPy's {function.__name__!r} is no operator of a stencil", hint)
 
 
 def _integer_power(base: Value, exponent: int) -> Value:
@@ -312,6 +359,44 @@ def apply(op: str, *operands: Operand) -> Value:
     values = tuple(as_value(operand) for operand in operands)
     number = _number(op, [value.op for value in values])
     return Value(op, values) if number is None else Value(Const(number))
+
+
+def rounded(x: Operand, decimals: int = 0) -> Value:
+    """The nearest whole number, of two the even one.
+
+    Raises:
+        TraceError: If it is to have decimals.
+    """
+    if decimals != 0:
+        raise TraceError(f"a stencil rounds to whole numbers, got {decimals!r} decimals", "scale before and after")
+    return apply("rint", x)
+
+
+def clipped(x: Operand, low: Operand = None, high: Operand = None) -> Value:
+    """A value kept between two others, either of which may be None; NaN stays NaN.
+
+    Where they cross the result is the upper one, as in ``numpy.clip``.
+    """
+    value = as_value(x) if low is None else apply("maximum", x, low)
+    return value if high is None else apply("minimum", value, high)
+
+
+def _numpy_clip(a: Operand, a_min: Operand = None, a_max: Operand = None, **named: Operand) -> Value:
+    return clipped(a, named.pop("min", a_min), named.pop("max", a_max), **named)
+
+
+_COMPOSED: dict[str, Callable[..., Value]] = {
+    "where": lambda condition, x, y: apply("where", condition, x, y),
+    "clip": _numpy_clip,
+    "round": lambda a, decimals=0: rounded(a, decimals),
+    "around": lambda a, decimals=0: rounded(a, decimals),
+    "isnan": lambda x: apply("ne", x, x),
+    "real": lambda val: apply("real", val),
+    "imag": lambda val: apply("imag", val),
+    "square": lambda x: apply("mul", x, x),
+    "positive": as_value,
+}
+"""NumPy's functions that are made of operators, or are no ufuncs."""
 
 
 def _number(op: str, operands: list[str | Leaf]) -> int | float | complex | None:

@@ -38,6 +38,11 @@ def _imag(x: Any) -> Any:  # noqa: ANN401
     return np.asarray(x).imag
 
 
+def _unless_whole(rounded: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that leaves whole numbers as they are, in their own type."""
+    return lambda x: x if np.asarray(x).dtype.kind in "biu" else rounded(x)
+
+
 _TABLE = (
     Operator(name="add", arity=2, flops=1, evaluate=np.add, linear="both"),
     Operator(name="sub", arity=2, flops=1, evaluate=np.subtract, linear="both"),
@@ -51,7 +56,14 @@ _TABLE = (
     Operator(name="sin", arity=1, flops=1, evaluate=np.sin, integral=False),
     Operator(name="cos", arity=1, flops=1, evaluate=np.cos, integral=False),
     Operator(name="tanh", arity=1, flops=1, evaluate=np.tanh, integral=False),
-    Operator(name="floor", arity=1, flops=1, evaluate=np.floor, integral=False),
+    Operator(name="tan", arity=1, flops=1, evaluate=np.tan, integral=False),
+    Operator(name="atan2", arity=2, flops=1, evaluate=np.arctan2, integral=False),
+    Operator(name="floor", arity=1, flops=1, evaluate=_unless_whole(np.floor)),
+    Operator(name="ceil", arity=1, flops=1, evaluate=_unless_whole(np.ceil)),
+    Operator(name="rint", arity=1, flops=1, evaluate=_unless_whole(np.rint)),
+    Operator(name="remainder", arity=2, flops=1, evaluate=np.remainder),
+    Operator(name="floor_divide", arity=2, flops=1, evaluate=np.floor_divide),
+    Operator(name="sign", arity=1, flops=1, evaluate=np.sign),
     Operator(name="abs", arity=1, flops=1, evaluate=np.abs),
     Operator(name="conj", arity=1, flops=0, evaluate=np.conjugate, linear="both"),
     Operator(name="real", arity=1, flops=0, evaluate=_real, linear="both"),
@@ -74,11 +86,20 @@ _TABLE = (
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
 """Every operator by name."""
 
-FUNCTIONS = frozenset({"sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "pow"})
+ROUNDINGS = frozenset({"floor", "ceil", "rint"})
+"""Operators that take a number to a whole one, and whole numbers to themselves."""
+
+FUNCTIONS = ROUNDINGS | {"sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "pow", "atan2"}
 """Operators that are functions of C's library, by the same name."""
 
-SPECIAL = (FUNCTIONS - {"floor"}) | {"div"}
+SPECIAL = (FUNCTIONS - ROUNDINGS) | {"div", "remainder", "floor_divide"}
 """Divisions, roots and functions: operators that take an arithmetic unit many cycles."""
+
+FLAT = ROUNDINGS | {"sign", "floor_divide"}
+"""Operators whose result is a step function of numbers: of derivative zero wherever there is one."""
+
+ORDERED = FLAT | {"shr", "remainder", "atan2"}
+"""Operators that complex numbers do not have."""
 
 BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 """Operators whose result is a truth value."""

@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.expression import Apply, Const, Leaf, Tape, Value, apply
-from tilewright.programs.stencil.operators import BOOLEAN
+from tilewright.programs.stencil.operators import BOOLEAN, FLAT
 
-FLAT = BOOLEAN | {"floor"}
+_STILL = BOOLEAN | FLAT
 """Operators whose derivative is zero wherever there is one."""
 _CHOICES = frozenset({"where", "minimum", "maximum"})
 """Operators with branches that are not taken."""
+_UNBOUNDED = frozenset({"div", "sqrt", "log", "pow", "exp", "tan", "remainder", "floor_divide"})
+"""Operators that may be infinite, or no number, of finite numbers."""
 _LINEAR = _CHOICES | {"add", "sub", "neg"}
 """Operators that hand on zero from zero, whatever their operands are."""
 
@@ -41,7 +43,7 @@ def slopes(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool]) -> d
     """
     moving = [not isinstance(node, Apply) and wanted(node) for node in tape]
     for place, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op not in FLAT:
+        if isinstance(node, Apply) and node.op not in _STILL:
             moving[place] = any(moving[arg] for arg in node.args)
     seeds: dict[int, Value] = {len(tape) - 1: Value(Const(1.0))}
     chosen: set[int] = set()
@@ -87,10 +89,6 @@ def _where_worth(seed: Value, partial: Value) -> Value:
     return partial if is_smooth(partial) else apply("where", apply("ne", seed, 0.0), partial, 0.0)
 
 
-def _sign(x: Value) -> Value:
-    return apply("where", x > 0, 1.0, apply("where", x < 0, -1.0, 0.0))
-
-
 Partials = Callable[..., tuple[Value | None, ...]]
 _PARTIALS: dict[str, Partials] = {
     "add": lambda s, _v, _a, _b: (s, s),
@@ -105,7 +103,10 @@ _PARTIALS: dict[str, Partials] = {
     "sin": lambda s, _v, a: (_times(s, apply("cos", a)),),
     "cos": lambda s, _v, a: (_minus(_times(s, apply("sin", a))),),
     "tanh": lambda s, v, _a: (_times(s, 1.0 - v * v),),
-    "abs": lambda s, _v, a: (_times(s, _sign(a)),),
+    "tan": lambda s, v, _a: (_times(s, 1.0 + v * v),),
+    "atan2": lambda s, _v, a, b: (s * b / (a * a + b * b), _minus(s * a / (a * a + b * b))),
+    "remainder": lambda s, _v, a, b: (s, _minus(_times(s, a // b))),
+    "abs": lambda s, _v, a: (_times(s, apply("sign", a)),),
     "minimum": lambda s, _v, a, b: (_chosen(a <= b, s, first=True), _chosen(a <= b, s, first=False)),
     "maximum": lambda s, _v, a, b: (_chosen(a >= b, s, first=True), _chosen(a >= b, s, first=False)),
     "where": lambda s, _v, c, _a, _b: (None, _chosen(c, s, first=True), _chosen(c, s, first=False)),
@@ -121,7 +122,7 @@ def is_smooth(value: Value) -> bool:
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if isinstance(each.op, str) and each.op in {"div", "sqrt", "log", "pow", "exp"}:
+        if isinstance(each.op, str) and each.op in _UNBOUNDED:
             return False
         stack.extend(each.args)
     return True
