@@ -139,7 +139,7 @@ def _is_zero(value: Value) -> bool:
 def is_packable(problem: Problem) -> bool:
     """Whether kernels can keep the fields in subdomains of a program there alone.
 
-    None is computed cell by cell, no axis with a subdomain wraps, and what lives at the ends of an outer axis reads
+    None is computed cell by cell or read at earlier steps, no axis with a subdomain wraps, and what lives at the ends of an outer axis reads
     nothing that lives at those of the innermost one: its rows are not cut.
     """
     program = problem.program
@@ -152,4 +152,5 @@ def is_packable(problem: Problem) -> bool:
         if each.field in parts
     )
     wraps = any(sides[part.axis][0].kind == "wrap" for part in parts.values() for sides in problem.boundaries)
-    return not crossed and not wraps and not analyse(program).sweep
+    older = any(program.history(field) > 1 for field in parts)
+    return not crossed and not wraps and not older and not analyse(program).sweep
