@@ -60,6 +60,7 @@ class StencilLayout:
             neither is so the two are 0 and the strides the same as before. The first is 2 where the slots have room for
             rows of ``width`` cells, which they then hold in the kernel's own order.
         width: Cells of a tile's rows, where tiles may be as wide as the grid.
+        packed: Whether fields that live in subdomains have cells around these in memory, as far as reads reach.
     """
 
     dtype: str
@@ -70,6 +71,7 @@ class StencilLayout:
     scratch: int = 0
     direct: bool = False
     width: int = 0
+    packed: bool = False
 
 
 StencilSource = KernelSource[tuple[StencilLayout, ...]]
@@ -130,14 +132,17 @@ def _describe(
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
     rest = (*points, *([problem.varying] if problem.varying else []))
     versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
+    rest = (*rest, *([problem.subdomains] if problem.subdomains else []))
     parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest, *versions)
     key = fingerprint(*parts)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body)
+    own = None if streams(tiling) else cpu.private_memory(_tree(problem, tiling))
+    packed = bool(problem.subdomains) and not streams(tiling) and own is None
+    site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body, packed=packed)
     kept, scratch = kept_versions(problem), 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
-    elif own := cpu.private_memory(_tree(problem, tiling)):
+    elif own is not None:
         kept, scratch = private.copies(problem), private.memory(problem, own).size * problem.itemsize
     layout = StencilLayout(
         dtype=problem.dtype,
@@ -148,6 +153,7 @@ def _describe(
         margin=place_margin(site, tiling) if streams(tiling) else PLACES,
         direct=streams(tiling),
         width=row_cells(site, tiling) if streams(tiling) else 0,
+        packed=packed,
     )
     return site, layout
 
@@ -158,7 +164,8 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
     program = site.problem.program
     recurrent = bool(analyse(program).sweep)
     own = cpu.private_memory(_tree(site.problem, tiling)) is not None
-    sites = [site] if recurrent else [site, *(inner for _, inner in inner_sites(site)[:1])]
+    inner = inner_sites(site)
+    sites = [site] if recurrent else [site, *(each for _, each in (inner if site.packed else inner[:1]))]
     helpers = [cell_function(each, field) for each in sites for field in program.fields]
     statements: list[ir.Function] = []
     for number in range(len(program.statements)):

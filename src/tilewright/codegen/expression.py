@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Node, Placed, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Node, Placed, Profile, Read, Scalar, Tape
+from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS, ORDERED, ROUNDINGS
 from tilewright.programs.tables.table import LOOKUP
 
@@ -91,7 +93,7 @@ class _Lowering:
             self.values.append(ir.Real(0, self.scalar_type))
         elif isinstance(node, Read):
             self.values.append(self.name(position, self.leaves.read(node)))
-        elif isinstance(node, Index | Inside):
+        elif isinstance(node, Placed):
             self.values.append(self.place(position, node))
         elif self.leaves.lookup is not None and node.op.startswith(LOOKUP):
             row, column = (ir.Op(ir.Operator.CONVERT, (self.values[arg],), ir.INDEX) for arg in node.args)
@@ -106,7 +108,7 @@ class _Lowering:
         value = self.leaves.placed(node)
         var = ir.Var(f"{self.prefix}{position}", ir.type_of(value))
         self.body.append(ir.Let(var, value))
-        if isinstance(node, Index) or self.is_truth(var):
+        if isinstance(node, Index | Profile) or self.is_truth(var):
             return var
         condition = self.truth(var)
         truth = ir.Var(f"{self.prefix}{position}_in", ir.type_of(condition))

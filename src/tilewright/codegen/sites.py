@@ -12,6 +12,7 @@ from tilewright.base.dtypes import numpy_type
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
+from tilewright.codegen.subdomains import PackedField, packed_field, packed_version
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed, Read, Scalar, placed
 from tilewright.programs.stencil.problem import Boundary, Problem
@@ -29,12 +30,14 @@ class Site:
         prefix: Start of every function's name.
         strict: Whether every operation keeps its own rounding.
         body: How the kernel's code is written.
+        packed: Whether its functions read and write fields that live in subdomains where a run keeps them.
     """
 
     problem: Problem
     prefix: str
     strict: bool
     body: Body
+    packed: bool = False
 
     @property
     def rank(self) -> int:
@@ -64,6 +67,10 @@ class Site:
             return params
         return (*params, ir.Var("points", ir.const_pointer(ir.const_pointer(ir.INDEX))))
 
+    def packed_field(self, field: str) -> PackedField | None:
+        """What the kernel's functions find of a field that lives in a subdomain."""
+        return packed_field(self.problem, field, region_cells(self)) if self.packed else None
+
     def code(self, statement: Statement) -> BoxCode:
         """How a statement is computed over boxes."""
         return self.body.boxes[self.problem.program.statements.index(statement)]
@@ -75,6 +82,11 @@ class Site:
     def slot(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``level`` steps after version ``step``."""
         base = ir.Load(self.params[0], ir.Int(self.problem.program.fields.index(field)), ir.pointer(self.dtype))
+        part = self.packed_field(field)
+        if part is not None and self.copies(field) > 1:
+            return ir.add(
+                base, packed_version(part, ir.mod(ir.add(step, level % self.copies(field)), self.copies(field)))
+            )
         if field in self.problem.series:
             return ir.sub(base, ir.mul(step, ir.Var("slot")))
         copies = self.copies(field)
@@ -98,6 +110,7 @@ def constants(problem: Problem) -> tuple[complex, ...]:
     values = [
         side.value for sides in problem.boundaries for pair in sides[:-1] for side in pair if side.kind == "constant"
     ]
+    values += [0.0] if problem.subdomains else []
     return tuple(sorted(set(values), key=lambda value: (value.real, value.imag)))
 
 
@@ -115,12 +128,16 @@ def middle(site: Site) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
 
     The run finds them, and passes their pointer behind the tables.
     """
-    program = site.problem.program
-    number = len(constants(site.problem)) + len(program.placed)
-    base = ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
-    cells = ir.Op(ir.Operator.REINTERPRET, (base,), ir.const_pointer(ir.INDEX))
+    cells = region_cells(site)
     found = [ir.Load(cells, ir.Int(place), ir.INDEX) for place in range(2 * site.rank)]
     return tuple(zip(found[::2], found[1::2], strict=True))
+
+
+def region_cells(site: Site) -> ir.Expr:
+    """Pointer to the whole numbers of :func:`middle`, and those of fields in subdomains behind them."""
+    number = len(constants(site.problem)) + len(site.problem.program.placed)
+    base = ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
+    return ir.Op(ir.Operator.REINTERPRET, (base,), ir.const_pointer(ir.INDEX))
 
 
 def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
@@ -134,6 +151,7 @@ def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
                 problem=replace(site.problem, program=inner),
                 prefix=f"{site.prefix}_inner{number or ''}",
                 strict=site.strict,
+                packed=site.packed,
                 body=replace(
                     body,
                     boxes=body.boxes[many * (number + 1) : many * (number + 2)],
@@ -141,7 +159,9 @@ def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
                 ),
             ),
         )
-        for number, (axes, inner) in enumerate(inner_programs(program))
+        for number, (axes, inner) in enumerate(
+            inner_programs(program, site.problem.subdomains, nested=bool(site.problem.subdomains and body.boxes))
+        )
     )
 
 
@@ -348,6 +368,7 @@ def _row_pointer(
     Where rows of constants lie outside, the innermost constant axis decides, as in the reference.
     """
     result: ir.Expr = base
+    part, beyond = site.packed_field(field), list[ir.Expr]()
     constant: list[tuple[ir.Expr, complex]] = []
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
         at, side = ir.add(place, offset), _side_of(site, field, axis, offset, block)
@@ -355,10 +376,40 @@ def _row_pointer(
             constant.append((_is_outside(at, extent(axis), low_side=offset < 0), side.value))
         elif side is not None and side.kind != "fixed":
             at = _inside_name(site, field, axis, offset)
-        result = ir.add(result, ir.mul(at, stride(axis)))
+        if part is not None and part.axis == axis:
+            beyond.append(part.outside(at))
+            at = part.at(at)
+        result = ir.add(result, ir.mul(at, stride(axis) if part is None else part.strides[axis]))
+    if part is not None and part.axis == site.rank - 1:
+        result = ir.sub(result, moved_by(field))
+    for test in beyond:
+        result = _or_constant(site, test, 0.0, result)
     for test, value in constant:
         result = _or_constant(site, test, value, result)
     return result
+
+
+def moved_by(field: str) -> ir.Var:
+    """Cells by which the rows of a field are moved that lives at the ends of the innermost axis: none at the first."""
+    return ir.Var(f"moved_{field}")
+
+
+def packed_lets(site: Site, statement: Statement, low: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """Name what is found of the fields in subdomains that a statement reads and updates.
+
+    Args:
+        site: The kernel's surroundings.
+        statement: The statement.
+        low: The first cell of the rows' pieces that are computed, each at one end of the axis.
+    """
+    lets: list[ir.Stmt] = []
+    for field in dict.fromkeys([statement.field, *(read.field for read in statement.reads)]):
+        part = site.packed_field(field)
+        if part is not None:
+            lets += part.lets
+            if part.axis == site.rank - 1:
+                lets.append(ir.Let(moved_by(field), ir.select(ir.lt(low, middle(site)[-1][0]), ir.Int(0), part.left)))
+    return tuple(lets)
 
 
 def version_name(site: Site, field: str, level: int) -> ir.Var:

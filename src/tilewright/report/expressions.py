@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Leaf, Node, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Leaf, Node, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.program import STEP, Program
 
 _INFIX = {
@@ -111,6 +111,8 @@ def _leaf(node: Leaf) -> str:
             return "tw.t" if node.name == STEP else node.name
         case Index():
             return f"tw.index({node.axis})" + (f" {node.shift:+d}" if node.shift else "")
+        case Profile():
+            return f"{node.name}[{', '.join(':' if axis == node.axis else '0' for axis in range(node.axis + 1))}]"
         case Inside():
             cells = f"{node.low or ''}:{'' if node.high is None else node.high}"
             beside = f" at {node.shift:+d}" if node.shift else ""

@@ -88,13 +88,17 @@ def execute(
     program, needs = problem.program, compiled.layout
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
-    own = round_up(sum(slots) * plan.distance * problem.itemsize, PAGE)
+    places = PlaceTables(needs, problem, inputs.scalars, padded=False)
+    kept = {field: each.plan.slot for field, each in places.parts.items()}
+    distances = [kept.get(field, plan.distance) for field in program.fields]
+    own = round_up(sum(a * b for a, b in zip(slots, distances, strict=True)) * problem.itemsize, PAGE)
     total = own + needs.scratch * threads
-    check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(program.updated)))
+    cells = sum(math.prod(problem.field_shape(field)) for field in program.updated)
+    check_memory(total + (0 if inputs.out else cells * problem.itemsize))
     memory = workspace or SHARED
     tables = point_tables(problem, inputs, memory=memory)
     results = {
-        field: memory.lend_grid(problem.shape, problem.dtype) if inputs.out is None else inputs.out[field]
+        field: memory.lend_grid(problem.field_shape(field), problem.dtype) if inputs.out is None else inputs.out[field]
         for field in program.updated
     }
     buffer = memory.take(max(total, PAGE))
@@ -102,9 +106,9 @@ def execute(
         start = buffer.ctypes.data
         versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}
         starts = []
-        for field, count in zip(program.fields, slots, strict=True):
+        for field, count, distance in zip(program.fields, slots, distances, strict=True):
             starts.append(start if count else versions[field][0].ctypes.data)
-            start += count * plan.distance * problem.itemsize
+            start += count * distance * problem.itemsize
         callers = [version.ctypes.data for field in program.fields for version in versions[field]]
         packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
         pointers = [*starts, *callers, *(results[field].ctypes.data for field in program.updated)]
@@ -112,7 +116,6 @@ def execute(
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
         fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
         scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
-        places = PlaceTables(needs, problem)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
         values = [*(row.ctypes.data for row in rows), *places.addresses, buffer.ctypes.data + own]
         further: tuple[int, ...] = ()
@@ -138,7 +141,8 @@ def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int
     """
     history = problem.program.history(field)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
-    slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 else []
+    there = field in dict(problem.subdomains)  # its cells at the edges are those of its own array's, if of any
+    slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 and not there else []
     newest, result = given[0], [given[0]]
     for age in range(1, history):
         array = given[min(age, len(given) - 1)]

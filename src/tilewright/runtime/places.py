@@ -1,27 +1,36 @@
 """Tables of what a program computes with that depends on the cell's place alone, as kernels on processors read them."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from tilewright.base.constants import CACHE_LINE
 from tilewright.base.dtypes import arithmetic, numpy_type
+from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.expression import Inside, Placed
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import holds_inside
-from tilewright.runtime.memory import Array
+from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.runtime.memory import Array, Layout, layout
 
 
-def place_table(node: Placed, problem: Problem, halo: Extended | None, margin: int = 0) -> Array:
+def place_table(
+    node: Placed, problem: Problem, halo: Extended | None, profiles: Mapping[str, Any], margin: int = 0
+) -> Array:
     """Return the numbers of a leaf that depends on the cell's place alone, 0 and 1 for truth values.
 
     Args:
         node: The leaf.
         problem: The problem.
         halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
+        profiles: By name, numbers along an axis that are given.
         margin: Cells beyond the ends of the axis.
     """
     axis, kind, whole = node.axis, numpy_type(problem.dtype), problem if halo is None else halo.problem
@@ -29,21 +38,97 @@ def place_table(node: Placed, problem: Problem, halo: Extended | None, margin: i
     places, extent = problem.places(axis, low, low + whole.shape[axis] + 2 * margin)
     if halo is not None and any(halo.around[axis]):
         places %= extent
-    return np.ascontiguousarray(along(node, places, extent, kind).astype(kind))
+    return np.ascontiguousarray(along(node, places, extent, kind, profiles).astype(kind))
 
 
-def _middle(layout: StencilLayout, tables: Sequence[Array], problem: Problem) -> list[tuple[int, int]]:
+def _middle(needs: StencilLayout, tables: Sequence[Array], problem: Problem) -> list[tuple[int, int]]:
     """Return the longest range of cells per axis along which every truth value is what it is in the middle."""
     found = []
     for axis, extent in enumerate(problem.shape):
         same = np.ones(extent, dtype=bool)
-        for node, table in zip(layout.placed, tables, strict=True):
+        for field, part in problem.subdomains:
+            if part.axis == axis:  # nothing of it is computed or read in the middle
+                below, above = reads_across(problem, field)
+                same[: part.low + below] = same[max(0, extent - part.high - above) :] = False
+        for node, table in zip(needs.placed, tables, strict=True):
             if isinstance(node, Inside) and node.axis == axis:
-                same &= (table[layout.margin : layout.margin + extent] != 0) == holds_inside(node)
+                same &= (table[needs.margin : needs.margin + extent] != 0) == holds_inside(node)
         changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         ranges = [(int(low), int(high)) for low, high in zip(changes[::2], changes[1::2], strict=True)]
         found.append(max(ranges, key=lambda each: each[1] - each[0], default=(0, 0)))
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptField:
+    """How a field that lives in a subdomain lies in memory.
+
+    Attributes:
+        part: The subdomain.
+        low: End of the cells that are kept at the first end of the axis.
+        high: Start of those at the other one.
+        plan: Layout of what is kept.
+    """
+
+    part: Subdomain
+    low: int
+    high: int
+    plan: Layout
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """What a kernel is told, see :mod:`tilewright.codegen.subdomains`."""
+        return self.low, self.high, self.high - self.low, self.plan.slot, *self.plan.strides[:-1]
+
+    def fill(self, kept: Array, values: Array, shape: tuple[int, ...]) -> None:
+        """Put the cells of the subdomain of a grid into what is kept, and 0 around them."""
+        kept[...] = 0
+        for there, here in zip(self._spans(shape), self._halves(shape), strict=True):
+            np.copyto(kept[there], values[here], casting="unsafe")
+
+    def cut(self, kept: Array, shape: tuple[int, ...]) -> Array:
+        """Return the cells of the subdomain of a grid."""
+        found = np.empty(self.part.shape(shape), kept.dtype)
+        for there, here in zip(self._spans(shape), self._halves(shape), strict=True):
+            found[here] = kept[there]
+        return found
+
+    def _spans(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
+        axis, left = self.part.axis, self.high - self.low
+        one, other = self.part.parts(shape)
+        moved = slice(other[axis].start - left, other[axis].stop - left)
+        return [one, (*other[:axis], moved, *other[axis + 1 :])]
+
+    def _halves(self, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
+        axis, first = self.part.axis, self.part.parts(shape)[0]
+        rest = slice(first[axis].stop, None)
+        return [first, (*first[:axis], rest, *first[axis + 1 :])]
+
+
+def reads_across(problem: Problem, field: str) -> tuple[int, int]:
+    """Return how many cells beyond its subdomain's ends, above the first and below the other, read a field."""
+    axis = dict(problem.subdomains)[field].axis
+    offsets = [read.offset[axis] for each in problem.program.statements for read in each.reads if read.field == field]
+    return max([0, *(-offset for offset in offsets)]), max([0, *offsets])
+
+
+def _kept(part: Subdomain, field: str, problem: Problem, middle: tuple[int, int] | None, *, padded: bool) -> KeptField:
+    """Lay out a field: with as many cells as reads reach into the middle, where kernels have it in place."""
+    extent = problem.shape[part.axis]
+    if middle is None:
+        low = min(part.low, extent)
+        high = max(low, extent - part.high)
+    else:
+        reach = max(reads_across(problem, field))
+        low = min(extent, middle[0] + reach)
+        high = max(low, middle[1] - reach)
+        low += (high - low) % (CACHE_LINE // problem.itemsize)  # rows start at cache lines at both ends
+    shape = tuple(n - (high - low) if axis == part.axis else n for axis, n in enumerate(problem.shape))
+    plan = layout(shape, problem.itemsize)
+    if not padded:
+        strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        plan = replace(plan, strides=strides, slot=round_up(math.prod(shape), CACHE_LINE // problem.itemsize))
+    return KeptField(part=part, low=low, high=high, plan=plan)
 
 
 class PlaceTables:
@@ -51,20 +136,43 @@ class PlaceTables:
 
     Attributes:
         addresses: Where the number of the first cell of each table's axis lies.
+        parts: By field, how those lie in memory that live in subdomains.
     """
 
-    def __init__(self, layout: StencilLayout, problem: Problem, halo: Extended | None = None) -> None:
+    parts: Mapping[str, KeptField] = MappingProxyType({})
+
+    def __init__(
+        self,
+        layout: StencilLayout,
+        problem: Problem,
+        profiles: Mapping[str, Any],
+        halo: Extended | None = None,
+        *,
+        padded: bool = True,
+    ) -> None:
         """Make the tables.
 
         Args:
             layout: What the kernel wants.
             problem: The problem.
+            profiles: By name, numbers along an axis that are given.
             halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
+            padded: Whether rows in subdomains are kept as those of other fields, or one after the other.
         """
-        self._arrays = [place_table(node, problem, halo, layout.margin) for node in layout.placed]
+        whole = problem if halo is None else halo.problem
+        self._arrays = [place_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
         if any(isinstance(node, Inside) for node in layout.placed):
-            self._middle = np.array(_middle(layout, self._arrays, problem if halo is None else halo.problem), np.int64)
+            middle = _middle(layout, self._arrays, whole)
+            self.parts = {
+                field: _kept(part, field, whole, middle[part.axis] if layout.packed else None, padded=padded)
+                for field, part in problem.subdomains
+            }
+            numbers = [
+                *(end for pair in middle for end in pair),
+                *(n for each in self.parts.values() for n in each.numbers),
+            ]
+            self._middle = np.array(numbers, np.int64)
             self.addresses.append(self._middle.ctypes.data)
 
 

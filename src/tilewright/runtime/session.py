@@ -117,13 +117,16 @@ class Session:
         self._compiled, self._halo = compiled, halo
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._static = static = _static(problem, whole.shape, compiled.layout.copies)
+        self._places = PlaceTables(compiled.layout, problem, inputs.scalars, halo)
+        kept = tuple((field, each.plan) for field, each in self._places.parts.items())
+        self._static = static = _static(problem, whole.shape, compiled.layout.copies, kept)
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         total = static.own + compiled.layout.scratch * threads
-        check_memory(total + (0 if inputs.out else problem.cells * problem.itemsize * len(static.updated)))
+        results = sum(math.prod(problem.field_shape(field)) for field in static.updated)
+        check_memory(total + (0 if inputs.out else problem.itemsize * results))
         small = total <= _SMALL
         self._copiers = 1 if small else threads
         self._workspace = SHARED if workspace is None else workspace
@@ -168,7 +171,9 @@ class Session:
 
     def newest(self, field: str, age: int = 0) -> Array:
         """Return a view of a field's newest version, or of the one ``age`` steps before it while that is kept."""
-        return self._grid(self._slot(field, age))
+        whole = self._grid(self._slot(field, age))
+        part = self._places.parts.get(field)
+        return whole if part is None else part.cut(whole, self.problem.shape)
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates, its periodic copies included."""
@@ -200,9 +205,9 @@ class Session:
             out: Arrays to copy into, by field.
             age: Steps before the newest version; fields whose history is shorter are left out.
         """
-        lend, shape, dtype = self._workspace.lend_grid, self.problem.shape, self.problem.dtype
+        lend, shape, dtype = self._workspace.lend_grid, self.problem.field_shape, self.problem.dtype
         fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
-        found = {field: lend(shape, dtype) if out is None else out[field] for field in fields}
+        found = {field: lend(shape(field), dtype) if out is None else out[field] for field in fields}
         self._copy([(target, self.newest(field, age)) for field, target in found.items()])
         return found
 
@@ -217,14 +222,15 @@ class Session:
         """One version with its halo."""
         number = self.problem.program.fields.index(field)
         slot = (self._version - age) % self._compiled.layout.copies[number]
-        offset = self._offsets[number] + slot * self._plan.slot * self._plan.itemsize
-        return view(self._buffer, offset, self._plan, self.problem.dtype)
+        plan = self._static.plans[number]
+        offset = self._offsets[number] + slot * plan.slot * plan.itemsize
+        return view(self._buffer, offset, plan, self.problem.dtype)
 
     def _grid(self, whole: Array) -> Array:
         if self._halo is None:
             return whole
-        spans = zip(self._halo.around, self.problem.shape, strict=True)
-        inner: Array = whole[tuple(slice(low, low + extent) for (low, _), extent in spans)]
+        spans = zip(self._halo.around, whole.shape, strict=True)
+        inner: Array = whole[tuple(slice(low, extent - high) for (low, high), extent in spans)]
         return inner
 
     def _fixed_arguments(self, whole: Problem, inputs: Inputs) -> tuple[list[int], list[object]]:
@@ -233,9 +239,8 @@ class Session:
         self._scalars = inputs.scalars
         self._table, self._scalar_bytes = scalar_table(self.problem, inputs.scalars, inputs.first + self.problem.steps)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
-        places = PlaceTables(needs, self.problem, self._halo)
-        constants = [*(row.ctypes.data for row in rows), *places.addresses, self._address + self._static.own]
-        return constants, [*rows, places]
+        constants = [*(row.ctypes.data for row in rows), *self._places.addresses, self._address + self._static.own]
+        return constants, [*rows]
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
@@ -243,10 +248,13 @@ class Session:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
         odd = self._flips and self._version % 2
-        shift = plan.slot * plan.itemsize if odd else 0
+        turned = [copies == 2 and odd for copies in needs.copies]
+        shifts = [each.slot * each.itemsize * turn for each, turn in zip(self._static.plans, turned, strict=True)]
         starts = [
-            self._address + offset + (shift if copies == 2 else 0) if copies else self._series[field]
-            for field, offset, copies in zip(self.problem.program.fields, self._offsets, needs.copies, strict=True)
+            self._address + offset + shift if copies else self._series[field]
+            for field, offset, copies, shift in zip(
+                self.problem.program.fields, self._offsets, needs.copies, shifts, strict=True
+            )
         ]
         threads = self._threads if self._compiled.parallel else 1
         distance = -plan.slot if odd else plan.slot
@@ -317,6 +325,10 @@ class Session:
         for field, age, part, source in copies:
             given = arrays[field]
             values = given[min(source, len(given) - 1)]
+            kept = self._places.parts.get(field)
+            if kept is not None:
+                kept.fill(self._grid(self._slot(field, age)), values, self.problem.shape)
+                continue
             target = self.newest(field, age)
             if part is not None:
                 target, values = target[part], values[part]
@@ -349,7 +361,8 @@ class Session:
         """Fill the halo of some versions with periodic copies, one axis after the other."""
         if self._halo is None:
             return
-        jobs = [_Periodic(self._slot(field, age), self._halo.around, self.problem.shape) for field, age in versions]
+        slots = [self._slot(field, age) for field, age in versions]
+        jobs = [_Periodic(each, self._halo.around, self._grid(each).shape) for each in slots]
         # The team of a step that has just ended waits for the next one in a loop: new threads get no core for a while.
         halo = sum(job.whole.size - math.prod(job.shape) for job in jobs) * self._plan.itemsize
         fills = [functools.partial(job.fill, self._move) for job in jobs]
@@ -359,12 +372,14 @@ class Session:
         """Give every older version outside the history some values in its halo: what is there is never used."""
         if self._halo is None:
             return
-        box = tuple((low, low + n) for (low, _), n in zip(self._halo.around, self.problem.shape, strict=True))
         for field in self.problem.program.updated:
             first = self._slot(field, 0)
             for age in range(self.problem.program.history(field), self._copies(field)):
                 older = self._slot(field, age)
-                self._copy([(older[slab], first[slab]) for slab in frame(self._plan.shape, box)])
+                span = [
+                    (low, extent - high) for (low, high), extent in zip(self._halo.around, older.shape, strict=True)
+                ]
+                self._copy([(older[slab], first[slab]) for slab in frame(older.shape, tuple(span))])
 
 
 def point_tables(
@@ -419,6 +434,7 @@ class _Static:
 
     Attributes:
         plan: Layout of a field with its halo.
+        plans: That of each field: those in subdomains have their own.
         offsets: Where every field starts in the buffer, in bytes.
         own: Where the threads' own memory starts.
         histories: Versions that the next step reads, per field.
@@ -427,6 +443,7 @@ class _Static:
     """
 
     plan: Layout
+    plans: tuple[Layout, ...]
     offsets: tuple[int, ...]
     own: int
     histories: tuple[int, ...]
@@ -435,16 +452,19 @@ class _Static:
 
 
 @functools.lru_cache(maxsize=128)
-def _static(problem: Problem, whole: tuple[int, ...], copies: tuple[int, ...]) -> _Static:
-    plan = layout(whole, problem.itemsize)
+def _static(
+    problem: Problem, whole: tuple[int, ...], copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
+) -> _Static:
+    plan, program = layout(whole, problem.itemsize), problem.program
+    plans = tuple(dict(kept).get(field, plan) for field in program.fields)
     offsets, total = [], 0
-    for count in copies:
+    for count, each in zip(copies, plans, strict=True):
         offsets.append(total)
-        total += count * plan.slot * plan.itemsize
-    program = problem.program
+        total += count * each.slot * each.itemsize
     histories = tuple(program.history(field) for field in program.fields)
     return _Static(
         plan=plan,
+        plans=plans,
         offsets=tuple(offsets),
         own=round_up(total, PAGE),
         histories=histories,
@@ -461,6 +481,9 @@ def _copies_in(
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
         if count:
             yield field, 0, None, 0
+        if field in dict(problem.subdomains):
+            yield from ((field, age, None, min(age, history - 1)) for age in range(1, count))
+            continue
         if field not in boxes:
             continue
         for age in range(1, count):

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BOOLEAN, FLAT, OPERATORS
+from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 
 Number = Any
 """An array over cells, or one number for all."""
@@ -59,7 +61,7 @@ def differentiate(
             done.append(Dual(value=scalars[node.name], slopes={}))
         elif isinstance(node, Read):
             done.append(Dual(value=read(node), slopes={node: 1.0} if node.field in unknown else {}))
-        elif isinstance(node, Index | Inside):
+        elif isinstance(node, Index | Inside | Profile):
             done.append(Dual(value=read(node), slopes={}))
         else:
             done.append(_apply(node, [done[arg] for arg in node.args], linear=linear))

@@ -111,7 +111,7 @@ def from_stencil(
         def read(node: Read | Placed, box: tuple[tuple[int, int], ...] = box) -> Array:
             if isinstance(node, Read):
                 return _shifted(setting, node, box)
-            return over_box(node, box, setting.problem, np.dtype(np.float64))
+            return over_box(node, box, setting.problem, np.dtype(np.float64), setting.scalars)
 
         with np.errstate(all="ignore"):
             dual = differentiate(statement.tape, read, setting.scalars, unknown, linear=setting.linear)

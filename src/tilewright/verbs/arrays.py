@@ -137,6 +137,8 @@ def gather(
     scalars: Mapping[str, Any],
     dtype: Any = None,  # noqa: ANN401
     steps: int | None = None,
+    *,
+    packed: bool = False,
 ) -> Given:
     """Check arrays and scalars.
 
@@ -146,12 +148,14 @@ def gather(
         scalars: By name; one that is an array makes a coefficient field.
         dtype: Element type to compute in; by default what NumPy's promotion rules say.
         steps: Steps of the run, for scalars with a value for every one of them.
+        packed: Whether arrays of fields that live in subdomains stay as they are, or become as large as the grid.
 
     Raises:
         ArrayError: If an array does not fit.
         UsageError: If a scalar is missing or unknown.
     """
-    values = scalar_values(program, scalars)
+    lines = {name: scalars[name] for name in program.profiles if name in scalars}
+    values = scalar_values(program, {name: value for name, value in scalars.items() if name not in lines})
     if len(arrays) != len(program.fields):
         wanted = f"{len(program.fields)} array{'s' * (len(program.fields) != 1)} ({', '.join(program.fields)})"
         raise ArrayError(
@@ -159,6 +163,7 @@ def gather(
             f"scalars are given by name: {program.scalars[0]}=…" if program.scalars else "",
         )
     missing = [name for name in program.scalars if name not in values and name != STEP]
+    missing += [name for name in program.profiles if name not in lines]
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
     versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
@@ -175,18 +180,40 @@ def gather(
         for field in full.fields
         if field not in full.updated
     }
+    parts = dict(full.subdomains)
+    for field, part in parts.items():
+        for array in versions[field]:
+            if isinstance(array, DeviceView):
+                raise ArrayError(f"{field!r} lives in a subdomain, which runs on a GPU's own arrays have not")
+            part.check(array, shape, field)
+    _check_shapes(full, [(f, array) for f in full.fields if f not in parts for array in versions[f]], shape)
+    if not packed:
+        versions |= {f: tuple(part.spread(array, shape) for array in versions[f]) for f, part in parts.items()}
     every = [(field, array) for field in full.fields for array in versions[field]]
-    _check_shapes(full, every, shape)
-    weak = {name: _KINDS[values.dtype.kind] for name, values in varying.items()}
+    profiles = _profiles(program, lines, shape)
+    weak = {name: _KINDS[values.dtype.kind] for name, values in [*varying.items(), *profiles.items()]}
     chosen = _dtype(full, every, {**plain, **weak}, dtype)
     return Given(
         program=full,
         versions=versions,
-        scalars={**plain, **varying},
+        scalars={**plain, **varying, **profiles},
         shape=shape,
         dtype=chosen,
         varying=tuple(name for name in full.scalars if name in varying),
     )
+
+
+def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
+    """Check the numbers that are given for every cell along an axis."""
+    found = {name: as_array(values, name) for name, values in given.items()}
+    for name, values in found.items():
+        extent = shape[program.profiles[name]]
+        if values.shape != (extent,):
+            raise ArrayError(
+                f"{name!r} has a number for each of the {extent} cells along axis {program.profiles[name]}, got the "
+                f"shape {_text(values.shape) or '()'}"
+            )
+    return found
 
 
 def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Program, dict[str, Any]]:
@@ -204,7 +231,7 @@ def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Pr
         ArrayError: If a value is neither a number nor an array of numbers.
         UsageError: If a name is none of the program's scalars, or a value is complex and the fields are not.
     """
-    values = scalar_values(program, scalars)
+    values = scalar_values(program, {name: each for name, each in scalars.items() if name not in program.profiles})
     values = {name: value for name, value in values.items() if not isinstance(value, PerStep)}
     for name, value in values.items():
         if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
@@ -394,8 +421,10 @@ def _versions(program: Program, field: str, given: Any) -> tuple[Array, ...]:  #
 
 
 def _shape_of(program: Program, versions: Mapping[str, tuple[Array, ...]]) -> tuple[int, ...]:
-    """Return the shape of the grid: that of the first array of the first updated field."""
-    return versions[next((field for field in program.fields if field in program.updated), program.fields[0])][0].shape
+    """Return the shape of the grid: that of the first array of the first updated field that lives everywhere."""
+    parts = dict(program.subdomains)
+    first = (field for field in program.fields if field in program.updated and field not in parts)
+    return versions[next(first, program.fields[0])][0].shape
 
 
 def _repeated(array: Array, shape: tuple[int, ...]) -> Array:

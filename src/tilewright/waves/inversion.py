@@ -79,7 +79,7 @@ def misfit(  # noqa: PLR0913  (a public verb)
     scheme = setup.scheme
     (_, traces), pullback = vjp(
         scheme.program, *scheme.arrays(), steps=setup.steps, boundary=scheme.boundary(), dtype=dtype,
-        sources=setup.sources, receivers=setup.receivers, wrt=("m",), **options,
+        sources=setup.sources, receivers=setup.receivers, wrt=("m",), **scheme.profiles(), **options,
     )  # fmt: skip
     wanted = as_array(observed, "observed")
     if wanted.shape != traces["u"].shape:

@@ -8,11 +8,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from tilewright.programs.stencil.differences import diff, laplacian
-from tilewright.programs.stencil.expression import Inside, Leaf, Read, Value, apply, flatten
+from tilewright.programs.stencil.expression import Inside, Leaf, Profile, Read, Value, apply, flatten
 from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.programs.stencil.subdomains import Subdomain
 from tilewright.waves.models import check_order
 
+Absorbed = Sequence[int] | Mapping[int, tuple[int, int]]
+"""Axes, or the cells of layers below and above by axis."""
 AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}
 """Names of the axes, depth first."""
 
@@ -22,7 +25,7 @@ def acoustic(
     space_order: int = 8,
     *,
     damped: bool = True,
-    absorbed: Sequence[int] = (),
+    absorbed: Absorbed = (),
     free: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """Build the acoustic wave equation of constant density, ``u_tt = v^2 laplacian(u)``.
@@ -35,13 +38,14 @@ def acoustic(
         spacing: Distance of neighbouring cells per axis, which says the rank; m.
         space_order: Order of the Laplacian, even.
         damped: Whether there is a taper, which multiplies new values, and old ones where they are read.
-        absorbed: Axes with a :class:`~tilewright.waves.layers.CPML`, in ascending order.
+        absorbed: Axes with a :class:`~tilewright.waves.layers.CPML`, in ascending order: with the cells of the layers
+            below and above by axis, the memories live there alone.
         free: Sides with a free surface, each an axis and 0 or 1, below or above. u is run with ``mirror`` there, which
             the program turns into images of the other sign.
 
     Returns:
         A program of the fields u (two time levels), per absorbed axis the memories ``u_a`` (half a cell further along
-        it) and ``u_aa``, m = (v dt)^2, if damped, the taper g, then what :func:`absorption_fields` names.
+        it) and ``u_aa``, m = (v dt)^2 and, if damped, the taper g; with the profiles of :func:`absorption_profiles`.
     """
     rank, order = len(spacing), check_order(space_order)
     parts = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free)
@@ -63,7 +67,7 @@ def pressure(
     space_order: int = 8,
     *,
     damped: bool = True,
-    absorbed: Sequence[int] = (),
+    absorbed: Absorbed = (),
     free: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """Build the acoustic wave equation of any density, as pressure and velocities on a staggered grid.
@@ -81,7 +85,7 @@ def pressure(
     Returns:
         A program of p, a velocity per axis (half a cell further along it), the memories of derivatives along absorbed
         axes (``p_a``, ``va_a``), then the coefficients: ``b_a = dt / rho`` where the velocities are, ``k = dt rho
-        c^2``, if damped, g, and what :func:`absorption_fields` names.
+        c^2`` and, if damped, g; with the profiles of :func:`absorption_profiles`.
     """
     rank, order = len(spacing), check_order(space_order)
     parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free), AXES[rank]
@@ -99,7 +103,7 @@ def elastic(
     space_order: int = 8,
     *,
     damped: bool = True,
-    absorbed: Sequence[int] = (),
+    absorbed: Absorbed = (),
     free: Sequence[tuple[int, int]] = (),
 ) -> Program:
     """Build the isotropic elastic wave equation, as velocities and stresses on a staggered grid.
@@ -121,7 +125,7 @@ def elastic(
         A program of the velocities ``vz`` …, the stresses ``szz`` … and ``szx`` … (half a cell further along both
         axes), the memories of derivatives along absorbed axes (``szx_z``: of szx along z), then the coefficients:
         ``b_a = dt / rho`` where the velocities are, ``l = dt lambda``, ``n = 2 dt mu``, ``m_ac = dt mu`` where the
-        shear stresses are, if damped, g, and what :func:`absorption_fields` names.
+        shear stresses are and, if damped, g; with the profiles of :func:`absorption_profiles`.
     """
     rank, order = len(spacing), check_order(space_order)
     parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free), AXES[rank]
@@ -154,8 +158,8 @@ def elastic(
     return parts.program(f"elastic{rank}d", waves, coefficients, images)
 
 
-def absorption_fields(axis: str) -> tuple[str, ...]:
-    """Name the coefficients along an absorbed axis: decays and gains of memories, then both half a cell further."""
+def absorption_profiles(axis: str) -> tuple[str, ...]:
+    """Name the profiles along an absorbed axis: decays and gains of memories, then both half a cell further."""
     return (f"decay_{axis}", f"gain_{axis}", f"decay_{axis}_half", f"gain_{axis}_half")
 
 
@@ -188,14 +192,15 @@ class _Parts:
         order: int,
         *,
         damped: bool,
-        absorbed: Sequence[int],
+        absorbed: Absorbed,
         free: Sequence[tuple[int, int]],
     ) -> None:
-        self.spacing, self.order, self.damped, self.absorbed = tuple(spacing), order, damped, tuple(absorbed)
+        self.spacing, self.order, self.damped, self.absorbed = tuple(spacing), order, damped, absorbed
         self.free = tuple(free)
         self.grid, self.at, self.names = StencilGrid(len(spacing)), (0,) * len(spacing), AXES[len(spacing)]
         self.values: dict[str, Value] = {}
         self.memories: list[str] = []
+        self.subdomains: dict[str, Subdomain] = {}
 
     def field(self, name: str) -> FieldBuilder:
         return FieldBuilder(name, grid=self.grid)
@@ -226,9 +231,14 @@ class _Parts:
 
     def remember(self, name: str, axis: int, value: Value, *, half: bool) -> Value:
         """The new value of a memory, which this states."""
-        decay, gain = absorption_fields(self.names[axis])[2 * half : 2 * half + 2]
+        decay, gain = (
+            Value(Profile(each, axis)) for each in absorption_profiles(self.names[axis])[2 * half : 2 * half + 2]
+        )
         self.memories.append(name)
-        self.values[name] = self.here(decay) * self.here(name) + self.here(gain) * value
+        if isinstance(self.absorbed, Mapping):
+            low, high = self.absorbed[axis]
+            self.subdomains[name] = Subdomain(axis, low, high + (1 if half and high else 0))
+        self.values[name] = decay * self.here(name) + gain * value
         return self.field(name).new[self.at]
 
     def program(
@@ -239,6 +249,5 @@ class _Parts:
             field: _imaged(value, [(axis, side, images[axis]) for axis, side in self.free])
             for field, value in self.values.items()
         }
-        layers = [each for axis in self.absorbed for each in absorption_fields(self.names[axis])]
-        fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()), *layers)
-        return stencil(name, len(self.spacing), self.values, fields=fields)
+        fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()))
+        return stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains)

@@ -19,7 +19,7 @@ from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
 from tilewright.waves.layers import CPML, FREE, FreeSurface, Layers, Side, Sponge, memory_along, sides_of, taper_of
 from tilewright.waves.models import Floats, Model, longest_step
-from tilewright.waves.programs import AXES, acoustic, elastic, pressure
+from tilewright.waves.programs import AXES, absorption_profiles, acoustic, elastic, pressure
 
 Array = npt.NDArray[Any]
 Wavelet = Callable[[Floats], Floats]
@@ -156,7 +156,7 @@ def shot(  # noqa: PLR0913  (a public verb)
     scheme = setup.scheme
     done: Run = run(
         scheme.program, *scheme.arrays(), steps=setup.steps, boundary=scheme.boundary(), dtype=dtype,
-        sources=setup.sources, receivers=setup.receivers, record=True, **options,
+        sources=setup.sources, receivers=setup.receivers, record=True, **scheme.profiles(), **options,
     )  # fmt: skip
     records = len(next(iter(done.traces.values())))  # fewer where an option ended the run
     times = scheme.step * every * np.arange(1, records + 1, dtype=np.float64)
@@ -315,9 +315,10 @@ class Scheme:
         return any(isinstance(side, Sponge) for pair in self.sides for side in pair)
 
     @property
-    def absorbed(self) -> tuple[int, ...]:
-        """Axes with a layer that has memories."""
-        return tuple(axis for axis, pair in enumerate(self.sides) if any(isinstance(side, CPML) for side in pair))
+    def absorbed(self) -> dict[int, tuple[int, int]]:
+        """Cells of the layers that have memories, below and above by axis."""
+        widths = [[side.width if isinstance(side, CPML) else 0 for side in pair] for pair in self.sides]
+        return {axis: (low, high) for axis, (low, high) in enumerate(widths) if low or high}
 
     @property
     def free(self) -> tuple[tuple[int, int], ...]:
@@ -361,32 +362,39 @@ class Scheme:
         rank, names = speed.ndim, AXES[speed.ndim]
         rest = np.zeros(speed.shape, numpy_type(self.dtype))
         taper = [taper_of(self.sides, speed.shape)] if self.damped else []
-        last = [*taper, *self._memories(speed.shape)]
-        others = [rest] * (len(self.program.updated) - 1)
+        parts = dict(self.program.subdomains)
+        others = [
+            np.zeros(parts[field].shape(rest.shape), rest.dtype) if field in parts else rest
+            for field in self.program.updated[1:]
+        ]
         if model.shear is None and model.density is None:
-            return [(rest, rest), *others, *self._typed([(speed * dt) ** 2, *last])]
+            return [(rest, rest), *others, *self._typed([(speed * dt) ** 2, *taper])]
         density = self.padded(np.ones_like(model.velocity) if model.density is None else model.density)
         light = [dt / _between(density, (axis,)) for axis in range(rank)]
         if model.shear is None:
-            return [rest, *others, *self._typed([*light, dt * density * speed**2, *last])]
+            return [rest, *others, *self._typed([*light, dt * density * speed**2, *taper])]
         stiff = density * self.padded(model.shear) ** 2
         with np.errstate(divide="ignore"):
             shears = [
                 dt / _between(1.0 / stiff, (low, high)) for low in range(rank) for high in range(low + 1, len(names))
             ]
         first = density * speed**2 - 2.0 * stiff
-        return [rest, *others, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *last])]
+        return [rest, *others, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
 
-    def _memories(self, shape: tuple[int, ...]) -> list[Floats]:
-        """Decays and gains along absorbed axes, at the cells and half a cell further."""
-        speed, found = float(self.model.velocity.max()), []
+    def profiles(self) -> dict[str, Floats]:
+        """Decays and gains along absorbed axes, at the cells and half a cell further, by name."""
+        model, found = self.model, dict[str, Floats]()
         for axis in self.absorbed:
-            for half in (False, True):
-                lines = memory_along(
-                    self.sides[axis], shape[axis], self.model.spacing[axis], speed, self.step, half=half
+            extent = sum(self.around[axis]) + model.velocity.shape[axis]
+            lines = [
+                line
+                for half in (False, True)
+                for line in memory_along(
+                    self.sides[axis], extent, model.spacing[axis], float(model.velocity.max()), self.step, half=half
                 )
-                along = [-1 if each == axis else 1 for each in range(len(shape))]
-                found += [np.broadcast_to(line.reshape(along), shape) for line in lines]
+            ]
+            names = absorption_profiles(AXES[model.velocity.ndim][axis])
+            found |= {name: line for name, line in zip(names, lines, strict=True) if name in self.program.profiles}
         return found
 
     def _typed(self, arrays: Sequence[Floats]) -> list[Array]:

@@ -33,6 +33,8 @@ from tilewright.codegen.sites import (
     extent,
     inner_sites,
     middle,
+    moved_by,
+    packed_lets,
     place_lets,
     place_name,
     places_inside,
@@ -44,6 +46,7 @@ from tilewright.codegen.sites import (
 )
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.regions import nested_axes
 from tilewright.schedules.bodies.body import BoxCode
 
 STEP = ir.Var("t")
@@ -68,11 +71,12 @@ def box_call(
     )
 
 
-def _start(site: Site, statement: Statement) -> tuple[ir.Stmt, ...]:
+def _start(site: Site, statement: Statement, low: ir.Expr) -> tuple[ir.Stmt, ...]:
     lets = version_lets(site, [(read.field, read.level) for read in statement.reads], STEP)
     target = ir.Var("target", ir.pointer(site.dtype))
     return (
         *unpack(site),
+        *packed_lets(site, statement, low),
         *lets,
         ir.Let(target, site.slot(statement.field, 1, STEP)),
         *scalar_lets(site, [statement], STEP),
@@ -128,9 +132,9 @@ def cells_function(site: Site, number: int) -> ir.Function:
         name=cells_name(site, number),
         params=(*site.params, STEP, *places, low, high),
         body=(
-            *_start(site, statement),
+            *_start(site, statement, low),
             *named,
-            _target_let(site, target, places),
+            _target_let(site, statement.field, target, places),
             ir.For(var=place, low=low, high=high, body=(*body, store)),
         ),
     )
@@ -141,8 +145,12 @@ def _beside(places: tuple[ir.Expr, ...], shift: int) -> tuple[ir.Expr, ...]:
     return (*places[:-1], ir.add(places[-1], shift)) if places else ()
 
 
-def _target_let(site: Site, var: ir.Var, places: tuple[ir.Expr, ...], shift: int = 0) -> ir.Stmt:
+def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...], shift: int = 0) -> ir.Stmt:
     result: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
+    part = site.packed_field(field)
+    if part is not None:
+        result = part.row(result, _beside(places, shift))
+        return ir.Let(var, ir.sub(result, moved_by(field)) if part.axis == site.rank - 1 else result)
     for axis, place in enumerate(_beside(places, shift)):
         result = ir.add(result, ir.mul(place, stride(axis)))
     return ir.Let(var, result)
@@ -175,11 +183,65 @@ def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...
     statement, inner = site.problem.program.statements[number], inner_sites(site)
     if not inner or inner[0][1].problem.program.statements[number] == statement:
         return _values_functions(site, number, name)
+    if site.packed:
+        return _nested_functions(site, number, name)
     middle_site = inner[0][1]
     every = _values_functions(site, number, f"{name}_every")
     middle_functions = _values_functions(middle_site, number, f"{name}_middle")
     split = _split(site, statement, name, (every[-1], middle_functions[-1]))
     return (*every, cells_function(middle_site, number), *middle_functions, split)
+
+
+def _nested_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
+    """The same where fields lie in memory at the ends of axes alone.
+
+    A box is cut along one axis after the other, the innermost first: its ends are computed with all that is not known
+    yet, its middle is cut further. Of a field of a subdomain there is nothing in the middle.
+    """
+    statement, order = site.problem.program.statements[number], nested_axes(site.problem.program)
+    own = dict(site.problem.subdomains).get(statement.field)
+    if own is not None:
+        order = (own.axis,)
+    known = dict(inner_sites(site))
+    counts = range(1, len(order) + 1) if own is None else range(0)
+    sites = [site, *(known[tuple(sorted(order[:count]))] for count in counts)]
+    functions: dict[Statement, tuple[ir.Function, ...]] = {}
+    for place, each in enumerate(sites):
+        same = each.problem.program.statements[number]
+        if same not in functions:
+            cells = () if each is site else (cells_function(each, number),)
+            functions[same] = (*cells, *_values_functions(each, number, f"{name}_of{place}"))
+    made = [functions[each.problem.program.statements[number]][-1] for each in sites]
+    box = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+    lets: list[ir.Stmt] = [*unpack(site)]
+    whole: list[tuple[ir.Expr, ir.Expr]] = []
+    for axis, (given, bounds) in enumerate(zip(box, box_bounds(site, statement), strict=True)):
+        a, b = ir.Var(f"a{axis}"), ir.Var(f"b{axis}")
+        lets += [ir.Let(a, ir.largest(given[0], bounds[0])), ir.Let(b, ir.smallest(given[1], bounds[1]))]
+        whole.append((a, b))
+
+    def call(place: int, cells: Sequence[tuple[ir.Expr, ir.Expr]]) -> ir.Call:
+        return ir.Call(made[place].name, (*site.params, STEP, *(end for pair in cells for end in pair)))
+
+    def cut(place: int, cells: list[tuple[ir.Expr, ir.Expr]]) -> list[ir.Stmt]:
+        if place == len(order):
+            return [] if own is not None else [call(place, cells)]
+        axis = order[place]
+        (a, b), ends = cells[axis], middle(site)[axis]
+        c, d = ir.Var(f"c{axis}"), ir.Var(f"d{axis}")
+        named = (ir.Let(c, ir.smallest(b, ends[0])), ir.Let(d, ir.largest(a, ends[1])))
+        found: list[ir.Stmt] = [*named]
+        for low, high in ((a, c), (d, b)):
+            found.append(ir.If(ir.lt(low, high), (call(place, [*cells[:axis], (low, high), *cells[axis + 1 :]]),)))
+        e, f = ir.Var(f"e{axis}"), ir.Var(f"f{axis}")
+        inner = cut(place + 1, [*cells[:axis], (e, f), *cells[axis + 1 :]])
+        if inner:
+            found += [ir.Let(e, ir.largest(a, ends[0])), ir.Let(f, ir.smallest(b, ends[1]))]
+            found.append(ir.If(ir.lt(e, f), tuple(inner)))
+        return found
+
+    split = replace(made[0], name=name, body=(*lets, *cut(0, whole)), kind="apart")
+    return (*(each for group in functions.values() for each in group), split)
 
 
 def _split(site: Site, statement: Statement, name: str, parts: tuple[ir.Function, ir.Function]) -> ir.Function:
@@ -249,7 +311,7 @@ class _Box:
         site, statement = self.site, self.statement
         given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
         clipped = [(ir.Var(f"a{axis}"), ir.Var(f"b{axis}")) for axis in range(site.rank)]
-        lets: list[ir.Stmt] = [*_start(site, statement)]
+        lets: list[ir.Stmt] = [*_start(site, statement, given[-1][0])]
         for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
             lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
         lets += split_row(site, statement, clipped[-1])
@@ -315,5 +377,5 @@ class _Box:
             if as_vector:
                 body = (ir.If(ir.ne(AT_LOW if low_side else AT_HIGH, 0), group.end(low_side=low_side), body),)
             ends += body
-        targets = [_target_let(site, target_row(site, shift), places, shift) for shift in range(block)]
+        targets = [_target_let(site, statement.field, target_row(site, shift), places, shift) for shift in range(block)]
         return (*group.named(places), *targets, *group.inside(), *ends)

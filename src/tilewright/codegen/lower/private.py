@@ -13,7 +13,8 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.points import own_place
-from tilewright.codegen.sites import Site, extent, own_memory, stride
+from tilewright.codegen.sites import Site, extent, own_memory, region_cells, stride
+from tilewright.codegen.subdomains import PackedField, packed_field, packed_version
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.nodes import Box, CopyIn, CopyOut, Private, children
 
@@ -130,6 +131,10 @@ def _grid_version(site: Site, field: int, side: ir.Expr, age: int) -> ir.Expr:
     if program.fields[field] not in program.updated:
         return base
     history = program.history(program.fields[field])
+    part = _part(site, field)
+    if part is not None:
+        held = ir.select(side, ir.Int(history - age), ir.Int(-age % (2 * history)))
+        return ir.add(base, packed_version(part, held))
     number = ir.select(side, ir.Int(history - age), ir.Int(-age % (2 * history)))
     return ir.add(base, ir.mul(number, _SLOT))
 
@@ -162,13 +167,14 @@ def load(site: Site, own: PrivateLayout, copy: CopyIn, side: ir.Expr, names: Map
         box.append((a, b))
     lets.append(ir.Let(here, _grid_version(site, field, side, copy.age)))
     lets.append(ir.Let(there, _own_version(site, own, field, ir.add(newest, -copy.age % kept))))
-    body = [*lets, _copy(site, own, (here, there), box, load=True)]
+    part = _part(site, field)
+    body = [*(part.lets if part else ()), *lets, _copy(site, own, (here, there), box, part, load=True)]
     name = program.fields[field]
     if copy.age == 0 and name in program.updated and _keeps_any(site, name):
         further = []
         for other in range(program.history(name), kept):
             later = ir.Let(there, _own_version(site, own, field, ir.add(newest, -other % kept)))
-            further.append(ir.Scope((later, _copy(site, own, (here, there), box, load=True))))
+            further.append(ir.Scope((later, _copy(site, own, (here, there), box, part, load=True))))
         edge = _any([end for a, (low, high) in enumerate(box) for end in (ir.eq(low, 0), ir.eq(high, extent(a)))])
         body += [ir.If(edge, tuple(further))] if further else []
     return ir.Scope(tuple(body))
@@ -184,14 +190,28 @@ def store(site: Site, own: PrivateLayout, copy: CopyOut, side: ir.Expr, names: M
         ir.Let(here, _own_version(site, own, copy.field, version)),
     )
     box = [(index(low, names), index(high, names)) for low, high in copy.box]
-    return ir.Scope((*lets, _copy(site, own, (there, here), box, load=False)))
+    part = _part(site, copy.field)
+    return ir.Scope((*(part.lets if part else ()), *lets, _copy(site, own, (there, here), box, part, load=False)))
+
+
+def _part(site: Site, field: int) -> PackedField | None:
+    """What is found of a field on the grid that lives in a subdomain; in a tile's memory it is whole."""
+    return packed_field(site.problem, site.problem.program.fields[field], region_cells(site))
 
 
 def _copy(
-    site: Site, own: PrivateLayout, ends: tuple[ir.Var, ir.Var], box: list[tuple[ir.Expr, ir.Expr]], *, load: bool
+    site: Site,
+    own: PrivateLayout,
+    ends: tuple[ir.Var, ir.Var],
+    box: list[tuple[ir.Expr, ir.Expr]],
+    part: PackedField | None,
+    *,
+    load: bool,
 ) -> ir.Stmt:
     """Copy a box between the grid and the thread's memory, row by row; ``ends`` are the grid's and the own version."""
     places = [ir.Var(f"x{axis}") for axis in range(site.rank - 1)]
+    if part is not None:
+        return ir.Scope(_over_rows(places, box, _packed_row(site, own, ends, box, part, load=load)))
     rows: list[ir.Expr] = []
     steps: tuple[list[ir.Expr], ...] = (
         [stride(a) for a in range(site.rank - 1)],
@@ -204,9 +224,44 @@ def _copy(
         rows.append(ir.add(row, box[-1][0]))
     target, source = (rows[1], rows[0]) if load else (rows[0], rows[1])
     body: tuple[ir.Stmt, ...] = (ir.Intrinsic("copy", (target, source, ir.sub(box[-1][1], box[-1][0])), site.dtype),)
-    for axis in range(site.rank - 2, -1, -1):
+    return ir.Scope(_over_rows(places, box, body))
+
+
+def _over_rows(
+    places: list[ir.Var], box: list[tuple[ir.Expr, ir.Expr]], body: tuple[ir.Stmt, ...]
+) -> tuple[ir.Stmt, ...]:
+    for axis in range(len(places) - 1, -1, -1):
         body = (ir.For(var=places[axis], low=box[axis][0], high=box[axis][1], body=body),)
-    return ir.Scope(body)
+    return body
+
+
+def _packed_row(
+    site: Site,
+    own: PrivateLayout,
+    ends: tuple[ir.Var, ir.Var],
+    box: list[tuple[ir.Expr, ir.Expr]],
+    part: PackedField,
+    *,
+    load: bool,
+) -> tuple[ir.Stmt, ...]:
+    """Copy a row of a field that lives in a subdomain: what the grid has of it; the tile has 0 elsewhere."""
+    places = [ir.Var(f"x{axis}") for axis in range(site.rank - 1)]
+    grid, row = part.row(ends[0], places), ends[1]
+    mine: ir.Expr = row
+    for place, step in zip(places, own.strides, strict=False):
+        mine = ir.add(mine, ir.mul(place, ir.Int(step)))
+    low, high = box[-1]
+
+    def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr) -> tuple[ir.Stmt, ...]:
+        there, here = ir.add(grid, ir.sub(a, moved)), ir.add(mine, a)
+        target, source = (here, there) if load else (there, here)
+        return (ir.Intrinsic("copy", (target, source, ir.sub(b, a)), site.dtype),)
+
+    zero = ir.Intrinsic("fill", (ir.add(mine, low), ir.Real(0.0, site.dtype), ir.sub(high, low)), site.dtype)
+    clear: tuple[ir.Stmt, ...] = (zero,) if load else ()
+    if part.axis == site.rank - 1:
+        return (*clear, *part.pieces(low, high, piece))
+    return (ir.If(part.outside(places[part.axis]), clear, piece(low, high, ir.Int(0))),)
 
 
 def _keeps_any(site: Site, name: str) -> bool:
@@ -233,13 +288,15 @@ def last_versions(site: Site, bands: ir.Expr) -> list[ir.Stmt]:
         base = ir.Var("base", ir.pointer(site.dtype))
         side, here = ir.Var("side"), ir.Var("here")
         places = [ir.Var(f"x{axis}") for axis in range(site.rank)]
-        cell = ir.total([ir.mul(x, 1) if a == site.rank - 1 else ir.mul(x, stride(a)) for a, x in enumerate(places)])
+        part = _part(site, field)
+        steps = [stride(a) for a in range(site.rank - 1)] if part is None else part.strides
+        cell = ir.total([*(ir.mul(x, step) for x, step in zip(places, steps, strict=False)), places[-1]])
         values = [ir.Var(f"value{age}", site.dtype) for age in range(history)]
         at = [
-            ir.add(here, ir.mul(ir.select(side, ir.Int(history - a), ir.Int(-a % (2 * history))), _SLOT))
+            ir.add(here, _distance(part, ir.select(side, ir.Int(history - a), ir.Int(-a % (2 * history)))))
             for a in range(history)
         ]
-        to = [ir.add(here, ir.op(ir.Operator.MUL, _version_slot(history, a), _SLOT)) for a in range(history)]
+        to = [ir.add(here, _distance(part, _version_slot(history, a))) for a in range(history)]
         nest: tuple[ir.Stmt, ...] = (
             ir.Let(here, cell),
             *(ir.Let(value, ir.Load(base, place, site.dtype)) for value, place in zip(values, at, strict=True)),
@@ -247,14 +304,21 @@ def last_versions(site: Site, bands: ir.Expr) -> list[ir.Stmt]:
         )
         for axis in range(site.rank - 1, -1, -1):
             share = "static" if axis == 0 else ""
-            nest = (ir.For(var=places[axis], low=ir.Int(0), high=extent(axis), body=nest, share=share),)
+            high = ir.sub(extent(axis), part.left) if part is not None and axis == part.axis else extent(axis)
+            nest = (ir.For(var=places[axis], low=ir.Int(0), high=high, body=nest, share=share),)
         wrong = ir.ne(ir.mod(ir.Var("steps"), 2 * history), ir.mul(side, history))
         lets = (
+            *(part.lets if part else ()),
             ir.Let(side, ir.mod(bands, 2)),
             ir.Let(base, ir.Load(site.params[0], ir.Int(field), ir.pointer(site.dtype))),
         )
         body.append(ir.Scope((*lets, ir.If(wrong, nest))))
     return body
+
+
+def _distance(part: PackedField | None, number: ir.Expr) -> ir.Expr:
+    """Where a version lies, counted from that of number 0."""
+    return ir.op(ir.Operator.MUL, number, _SLOT) if part is None else packed_version(part, number)
 
 
 def _version_slot(history: int, age: int) -> ir.Expr:

@@ -68,7 +68,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
     updated = [field for field in fields if plan.fields[field] in site.problem.program.updated]
     result.append(fetch_function(plan))
     if plan.rank == 2:
-        result += [ahead_function(plan, field) for field in fields]
+        result += [ahead_function(plan, field) for field in fields if plan.part(field) is None]
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
     result += [stream_function(plan, field) for field in updated if points.touches(site, plan.fields[field])]

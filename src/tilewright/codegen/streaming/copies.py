@@ -18,6 +18,7 @@ from tilewright.codegen.streaming.layout import (
     slab_at,
     slabs,
 )
+from tilewright.codegen.subdomains import PackedField
 from tilewright.schedules.streaming.levels import line_cells
 
 FROM_CALLER, TO_CALLER = ir.Var("from_caller"), ir.Var("to_caller")
@@ -75,6 +76,9 @@ def load_function(plan: StreamingContext, field: int) -> ir.Function:
     base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
     line, cells = ir.Var("line"), ir.Var("cells")
     whole = ir.mul(ir.Var("n0"), stride(0)) if plan.site.rank > 1 else N
+    part = plan.part(field)
+    if part is not None:
+        return _load_part(plan, field, part)
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
     for r in range(plan.rows):
         row = ir.add(slab_at(plan, new, r), ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0))
@@ -93,6 +97,70 @@ def load_function(plan: StreamingContext, field: int) -> ir.Function:
     return ir.Function(
         name=plan.name(f"load_{field}"),
         params=(*outer(plan), *new.params[:2], base, spare, ir.Var("y0"), GX, GY, N, EDGE, LIFTED_IN),
+        body=tuple(body),
+        about=f"Reads the rows of one advance from memory ({plan.fields[field]}).",
+    )
+
+
+def _grid_places(plan: StreamingContext, y: ir.Expr, z: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The places of a row along the outer axes of the program."""
+    return (y, z)[: plan.site.rank - 1]
+
+
+def _load_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Function:
+    """The same for a field that lives in a subdomain: elsewhere its rows are 0."""
+    new = slabs(plan, field, "out", write=True)
+    base, spare = ir.Var("base", ir.const_pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
+    line, cells, zero = ir.Var("line"), ir.Var("cells"), ir.Real(0.0, plan.site.dtype)
+    extents = [ir.Var("n0"), ir.Var("n1")][: plan.site.rank - 1]
+    stored = [ir.sub(n, part.left) if axis == part.axis else n for axis, n in enumerate([*extents, N])]
+    whole = ir.mul(stored[0], part.strides[0]) if plan.site.rank > 1 else stored[0]
+    body: list[ir.Stmt] = [*part.lets, ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan), ir.Let(cells, whole)]
+    for r in range(plan.rows):
+        y, z = ir.add(ir.Var("y0"), r), ir.add(GY, line)
+        row = ir.add(slab_at(plan, new, r), ir.mul(line, PITCH) if plan.rank == 3 else ir.Int(0))
+        places = _grid_places(plan, y, z)
+        start = part.row(base, places)
+
+        def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr, start: ir.Expr = start) -> tuple[ir.Stmt, ...]:
+            ends = (ir.add(spare, ir.sub(a, GX)), ir.add(start, ir.sub(a, moved)), ir.sub(b, a))
+            return (ir.Intrinsic("copy", ends, plan.site.dtype),)
+
+        if part.axis == plan.site.rank - 1:
+            low, high = ir.largest(GX, 0), ir.smallest(ir.add(GX, row_width(plan)), N)
+            fill: tuple[ir.Stmt, ...] = (
+                ir.Intrinsic("fill", (spare, zero, row_width(plan)), plan.site.dtype),
+                *part.pieces(low, high, piece),
+                ir.Intrinsic("lift", (row, spare, VECTORS), plan.site.dtype),
+            )
+        else:
+            found = ir.Call(plan.name("fetch"), (spare, base, start, GX, N, cells), base.type)
+            nothing = ir.Intrinsic("fill", (row, zero, row_width(plan)), plan.site.dtype)
+            lift = ir.Intrinsic("lift", (row, found, VECTORS), plan.site.dtype)
+            fill = (ir.If(part.outside(places[part.axis]), (nothing,), (lift,)),)
+        fill = (*fill, ir.Call(plan.name(f"ends_{field}"), (row, row, GX, N, EDGE)))
+        if plan.rank == 3:
+            first, last = (
+                ir.largest(0, ir.sub(ir.Int(0), GY)),
+                ir.smallest(ir.Int(plan.lines), ir.sub(ir.Var("n1"), GY)),
+            )
+            fill = (ir.For(var=line, low=first, high=last, body=fill),)
+        body.append(ir.If(ir.and_(ir.ge(y, 0), ir.lt(y, ir.Var("n0"))), fill))
+    return ir.Function(
+        name=plan.name(f"load_{field}"),
+        params=(
+            plan.site.params[3],
+            ir.Var("n0"),
+            ir.Var("n1"),
+            *new.params[:2],
+            base,
+            spare,
+            ir.Var("y0"),
+            GX,
+            GY,
+            N,
+            EDGE,
+        ),
         body=tuple(body),
         about=f"Reads the rows of one advance from memory ({plan.fields[field]}).",
     )
@@ -139,6 +207,9 @@ def store_function(plan: StreamingContext, field: int) -> ir.Function:
     new = slabs(plan, field, "out", write=True)
     base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
     line, y0, count = ir.Var("line"), ir.Var("y0"), ir.Var("count")
+    part = plan.part(field)
+    if part is not None:
+        return _store_part(plan, field, part)
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
     for r in range(plan.rows):
         y = ir.add(y0, r)
@@ -156,6 +227,38 @@ def store_function(plan: StreamingContext, field: int) -> ir.Function:
     return ir.Function(
         name=plan.name(f"store_{field}"),
         params=(*outer(plan), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY, count, LIFTED_OUT),
+        body=tuple(body),
+        about=f"Writes a tile's own cells of the rows of one advance to memory ({plan.fields[field]}).",
+    )
+
+
+def _store_part(plan: StreamingContext, field: int, part: PackedField) -> ir.Function:
+    """The same for a field that lives in a subdomain: what is outside is not kept."""
+    new = slabs(plan, field, "out", write=True)
+    base, spare = ir.Var("base", ir.pointer(plan.site.dtype)), ir.Var("spare", ir.pointer(plan.site.dtype))
+    line, y0 = ir.Var("line"), ir.Var("y0")
+    body: list[ir.Stmt] = [*part.lets, ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
+    for r in range(plan.rows):
+        y = ir.add(y0, r)
+        row = ir.add(slab_at(plan, new, r), ir.mul(ir.sub(line, GY), PITCH) if plan.rank == 3 else ir.Int(0))
+        places = _grid_places(plan, y, line)
+        start = part.row(base, places)
+
+        def piece(a: ir.Expr, b: ir.Expr, moved: ir.Expr, start: ir.Expr = start) -> tuple[ir.Stmt, ...]:
+            ends = (ir.add(start, ir.sub(a, moved)), ir.add(spare, ir.sub(a, GX)), ir.sub(b, a))
+            return (ir.Intrinsic("stream", ends, plan.site.dtype),)
+
+        lower = ir.Intrinsic("lower", (spare, row, VECTORS), plan.site.dtype)
+        if part.axis == plan.site.rank - 1:
+            write: tuple[ir.Stmt, ...] = (lower, *part.pieces(BOUNDS[4], BOUNDS[5], piece))
+        else:
+            write = (ir.If(ir.eq(part.outside(places[part.axis]), 0), (lower, *piece(*BOUNDS[4:], ir.Int(0)))),)
+        if plan.rank == 3:
+            write = (ir.For(var=line, low=ir.Var("za"), high=ir.Var("zb"), body=write),)
+        body.append(ir.If(ir.and_(ir.ge(y, ir.Var("ya")), ir.lt(y, ir.Var("yb"))), write))
+    return ir.Function(
+        name=plan.name(f"store_{field}"),
+        params=(plan.site.params[3], ir.Var("n0"), ir.Var("n1"), *new.params[:2], base, spare, y0, *BOUNDS, GX, GY),
         body=tuple(body),
         about=f"Writes a tile's own cells of the rows of one advance to memory ({plan.fields[field]}).",
     )

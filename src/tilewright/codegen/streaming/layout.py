@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
-from tilewright.codegen.sites import Site
+from tilewright.codegen.sites import Site, region_cells
+from tilewright.codegen.subdomains import PackedField, packed_field
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Boundary
 from tilewright.schedules.catalogue import complete
@@ -123,6 +124,10 @@ class StreamingContext:
     def lag(self, producer: int, consumer: int, steps: int) -> int:
         """How far a consumer runs behind what it reads, on axis 0."""
         return self.pipeline.lag.at(steps, consumer) - self.pipeline.lag.offsets[producer]
+
+    def part(self, field: int) -> PackedField | None:
+        """What is found in memory of a field that lives in a subdomain; a tile holds it whole."""
+        return packed_field(self.site.problem, self.fields[field], region_cells(self.site))
 
     def name(self, part: str) -> str:
         """Name of a function."""

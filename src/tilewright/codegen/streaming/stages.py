@@ -57,8 +57,9 @@ def ahead_params(plan: StreamingContext, stage: int) -> tuple[ir.Var, ...]:
 
 
 def loaded(plan: StreamingContext, stage: int) -> tuple[tuple[int, int], ...]:
-    """Fields of a stage and their versions, by age, that every advance loads."""
-    return tuple((field, age) for field in stage_outputs(plan, stage) for age in range(plan.pipeline.history[field]))
+    """Fields of a stage and their versions, by age, of which every advance loads rows of the grid."""
+    fields = (field for field in stage_outputs(plan, stage) if plan.part(field) is None)
+    return tuple((field, age) for field in fields for age in range(plan.pipeline.history[field]))
 
 
 def next_name(plan: StreamingContext, field: int, age: int) -> ir.Var:

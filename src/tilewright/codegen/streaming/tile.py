@@ -23,6 +23,7 @@ from tilewright.codegen.streaming.layout import (
 )
 from tilewright.codegen.streaming.points import near_rows
 from tilewright.codegen.streaming.stages import loaded, variants
+from tilewright.codegen.subdomains import packed_version
 from tilewright.schedules.streaming.levels import line_cells
 
 T, LEVELS, TURN, SIDE, START, VERSION = (
@@ -101,6 +102,9 @@ def _ends_of_run(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
         ir.eq(ir.add(VERSION, LEVELS), ir.Load(size, ir.Int(0), ir.INDEX)), ir.Load(size, ir.Int(place + 1), ir.INDEX)
     )
     lets: list[ir.Stmt] = [ir.Let(FROM_CALLER, first), ir.Let(TO_CALLER, last)]
+    for field in range(len(plan.fields)):
+        part = plan.part(field)
+        lets += () if part is None else part.lets
     wide = ir.and_(ir.gt(ir.Load(size, ir.Int(place), ir.INDEX), 1), ir.eq(ir.sub(BOUNDS[5], BOUNDS[4]), N))
     for lifted, direct in ((LIFTED_IN, FROM_CALLER), (LIFTED_OUT, TO_CALLER)):
         lets.append(ir.Let(lifted, ir.and_(wide, ir.eq(direct, 0)) if axes else ir.Int(0)))
@@ -221,6 +225,9 @@ def _slot(plan: StreamingContext, field: int, side: ir.Expr, version: ir.Expr) -
         return base
     rest = ir.floormod(version, plan.sides)
     shift = ir.select(ir.eq(ir.eq(rest, 0), side), ir.Int(plan.sides), ir.Int(0))
+    part = plan.part(field)
+    if part is not None:
+        return ir.add(base, packed_version(part, ir.add(rest, shift)))
     return ir.add(base, ir.op(ir.Operator.MUL, ir.add(rest, shift), ir.Var("slot")))
 
 
@@ -238,10 +245,13 @@ def _loads(plan: StreamingContext, fields: tuple[int, ...]) -> tuple[ir.Stmt, ..
     for field in fields:
         new = slabs(plan, field, "out", write=True)
         base = _source(plan, field, ir.sub(ir.Int(-1), T))
-        place = outer(plan, strides_in(plan, field))
+        place: tuple[ir.Expr, ...] = outer(plan, strides_in(plan, field))
+        lifted: tuple[ir.Expr, ...] = (_lifted_in(plan, field),)
+        if plan.part(field) is not None:
+            place, lifted = (plan.site.params[3], ir.Var("n0"), ir.Var("n1")), ()
         call = ir.Call(
             plan.name(f"load_{field}"),
-            (*place, *new.params[:2], base, _spare(plan), _Y0, GX, GY, N, EDGE, _lifted_in(plan, field)),
+            (*place, *new.params[:2], base, _spare(plan), _Y0, GX, GY, N, EDGE, *lifted),
         )
         history = plan.pipeline.history[field]
         body.append(ir.If(ir.ge(T, -history), (call,)))
@@ -387,6 +397,9 @@ def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
             *(*outer(plan, "o"), *new.params[:2], base, _spare(plan), _Y0),
             *(*BOUNDS, GX, GY, count, LIFTED_OUT),
         )
+        if plan.part(field) is not None:
+            place = (plan.site.params[3], ir.Var("n0"), ir.Var("n1"))
+            args = (*place, *new.params[:2], base, _spare(plan), _Y0, *BOUNDS, GX, GY)
         kept = ir.select(TO_CALLER, ir.Int(1), ir.Int(history)) if history > 1 else ir.Int(1)
         result.append(ir.If(ir.ge(T, ir.sub(LEVELS, kept)), (ir.Call(plan.name(f"store_{field}"), args),)))
     if history == max(plan.pipeline.history):

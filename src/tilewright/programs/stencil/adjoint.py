@@ -15,7 +15,18 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Const, Index, Inside, Leaf, Read, Scalar, Value, apply, flatten
+from tilewright.programs.stencil.expression import (
+    Const,
+    Index,
+    Inside,
+    Leaf,
+    Profile,
+    Read,
+    Scalar,
+    Value,
+    apply,
+    flatten,
+)
 from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, Span, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
 from tilewright.programs.stencil.slopes import is_smooth, slopes, values_of
@@ -198,7 +209,7 @@ class _Maker:
             for read, weight in weights.items():
                 turned = tuple(-o if number == axis else o for number, o in enumerate(read.offset))
                 other = weights.get(replace(read, offset=turned))
-                if other != weight or any(isinstance(node, Read | Index | Inside) for node in weight):
+                if other != weight or any(isinstance(node, Read | Index | Inside | Profile) for node in weight):
                     return False
         return True
 
@@ -501,7 +512,7 @@ class _Maker:
         return _masked(condition, term)
 
     def _moved(self, node: Leaf, distance: tuple[int, ...]) -> Value:
-        if isinstance(node, Index | Inside):
+        if isinstance(node, Index | Inside | Profile):
             return Value(replace(node, shift=node.shift + distance[node.axis], wraps=self.wrapped[node.axis]))
         if not isinstance(node, Read):
             return Value(node)

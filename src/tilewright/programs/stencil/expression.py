@@ -119,6 +119,23 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """A number for every cell along an axis, which are given when the program runs.
+
+    Attributes:
+        name: By which they are given.
+        axis: The axis.
+        shift: As for :class:`Index`; beyond the ends of the axis it has the number of the cell there.
+        wraps: As for :class:`Index`.
+    """
+
+    name: str
+    axis: int
+    shift: int = 0
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """An operator applied to earlier nodes of the tape."""
 
@@ -126,9 +143,9 @@ class Apply:
     args: tuple[int, ...]
 
 
-Placed = Index | Inside
+Placed = Index | Inside | Profile
 """What depends on the cell's place alone."""
-Leaf = Const | Read | Scalar | Index | Inside
+Leaf = Const | Read | Scalar | Index | Inside | Profile
 Node = Leaf | Apply
 Tape = tuple[Node, ...]
 Operand = Any
@@ -461,7 +478,7 @@ def reads(tape: Tape) -> tuple[Read, ...]:
 
 def placed(*tapes: Tape) -> tuple[Placed, ...]:
     """Return the distinct leaves of some tapes that depend on the cell's place alone, in order."""
-    found = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Index | Inside))
+    found = dict.fromkeys(node for tape in tapes for node in tape if isinstance(node, Placed))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.program import STEP, Program, Statement
+from tilewright.programs.stencil.subdomains import Subdomain
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
 SYNONYMS = {"periodic": "wrap"}
@@ -112,6 +113,7 @@ class Problem:
             fewer steps every state is there.
         series: Fields that no statement updates and that have a version per step.
         regions: By updated field, the cells that are updated, where it is not those whose reads no ``fixed`` side cuts.
+        subdomains: Updated fields whose arrays have the cells of their subdomains alone.
     """
 
     program: Program
@@ -125,6 +127,7 @@ class Problem:
     kept: int = 0
     series: tuple[str, ...] = ()
     regions: tuple[tuple[str, tuple[Span, ...]], ...] = ()
+    subdomains: tuple[tuple[str, Subdomain], ...] = ()
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
@@ -164,6 +167,11 @@ class Problem:
             return found, self.shape[axis]
         extent = self.part.shape[axis]
         return (found + self.part.start[axis]) % extent, extent
+
+    def field_shape(self, field: str) -> tuple[int, ...]:
+        """Shape of a field's arrays: the grid's but in subdomains."""
+        part = dict(self.subdomains).get(field)
+        return self.shape if part is None else part.shape(self.shape)
 
     @property
     def itemsize(self) -> int:

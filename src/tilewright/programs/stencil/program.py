@@ -7,11 +7,10 @@ from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.stencil.expression import (
-    Index,
-    Inside,
     Node,
     Operand,
     Placed,
+    Profile,
     Read,
     Scalar,
     Tape,
@@ -23,6 +22,7 @@ from tilewright.programs.stencil.expression import (
     placed,
     reads,
 )
+from tilewright.programs.stencil.subdomains import Subdomain
 
 MAX_RANK = 3
 MAX_REACH = 64
@@ -56,6 +56,8 @@ class Program:
         summary: One line on what it computes.
         defaults: Values of scalars where a run gives none, by name. They are no part of what is computed: programs
             that differ in them alone are equal.
+        subdomains: Updated fields that are 0 but at the ends of an axis, as their statements say: a run takes and keeps
+            their cells there alone. Neither are these part of what is computed.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Program:
     statements: tuple[Statement, ...]
     summary: str = ""
     defaults: tuple[tuple[str, complex], ...] = field(default=(), compare=False)
+    subdomains: tuple[tuple[str, Subdomain], ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
         """Hash what tells most programs apart: the hash of every operation would be a tenth of a small run."""
@@ -101,6 +104,11 @@ class Program:
         return placed(*(statement.tape for statement in self.statements))
 
     @property
+    def profiles(self) -> Mapping[str, int]:
+        """Names of the numbers that are given for every cell along an axis, and the axis of each."""
+        return {node.name: node.axis for node in self.placed if isinstance(node, Profile)}
+
+    @property
     def loads(self) -> int:
         """Distinct values read per cell and step, summed over the statements."""
         return sum(len(statement.reads) for statement in self.statements)
@@ -117,7 +125,13 @@ def _history(program: Program, field: str) -> int:
 
 
 def stencil(
-    name: str, rank: int, values: Mapping[str, Operand], *, fields: tuple[str, ...] = (), summary: str = ""
+    name: str,
+    rank: int,
+    values: Mapping[str, Operand],
+    *,
+    fields: tuple[str, ...] = (),
+    summary: str = "",
+    subdomains: Mapping[str, Subdomain] | None = None,
 ) -> Program:
     """Make a program from one expression per updated field.
 
@@ -127,6 +141,7 @@ def stencil(
         values: The new value of each updated field.
         fields: Further fields in argument order; fields that are read but not named follow in order of reading.
         summary: One line on what it computes.
+        subdomains: Where updated fields live that are 0 elsewhere.
 
     Returns:
         The checked program.
@@ -134,8 +149,13 @@ def stencil(
     Raises:
         TraceError: If it has no statement, reads nothing that it can read, or reaches too far.
     """
+    parts = subdomains or {}
+    held = {
+        field: parts[field].held(as_value(value)) if field in parts else as_value(value)
+        for field, value in values.items()
+    }
     statements = tuple(
-        Statement(field=field, tape=_of_rank(flatten(as_value(value)), name, rank)) for field, value in values.items()
+        Statement(field=field, tape=_of_rank(flatten(value), name, rank)) for field, value in held.items()
     )
     every_read = [read for statement in statements for read in statement.reads]
     names = dict.fromkeys((*fields, *values, *(read.field for read in every_read)))
@@ -143,7 +163,13 @@ def stencil(
         node.name for statement in statements for node in statement.tape if isinstance(node, Scalar)
     )
     program = Program(
-        name=name, rank=rank, fields=tuple(names), scalars=tuple(scalars), statements=statements, summary=summary
+        name=name,
+        rank=rank,
+        fields=tuple(names),
+        scalars=tuple(scalars),
+        statements=statements,
+        summary=summary,
+        subdomains=tuple(parts.items()),
     )
     _check(program, every_read)
     return program
@@ -159,7 +185,7 @@ def _of_rank(tape: Tape, name: str, rank: int) -> Tape:
     """Count the axes of what depends on the cell's place from the first one."""
 
     def known(node: Node) -> Node:
-        if not isinstance(node, Index | Inside):
+        if not isinstance(node, Placed):
             return node
         if not -rank <= node.axis < rank:
             raise TraceError(f"stencil {name!r} has {rank} dimension{'s' * (rank > 1)} and no axis {node.axis}")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import NARROW, arithmetic, numpy_type
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Const, Index, Inside, Placed, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Boundary, Problem, Sides
 from tilewright.programs.stencil.program import Statement
@@ -105,7 +105,7 @@ def evaluate(tape: Tape, read: Reader, scalars: Mapping[str, Any]) -> Any:  # no
             values.append(scalars[node.name])
         elif isinstance(node, Inside):
             values.append(read(node))
-        elif isinstance(node, Read | Index):
+        elif isinstance(node, Read | Index | Profile):
             values.append(read(node))
             whole = values[-1].dtype if values[-1].dtype.kind in "iu" else None
         else:
@@ -179,9 +179,9 @@ def step(
             recurrent = any(read.field == statement.field and read.level == 1 for read in statement.reads)
             sources = (added or {}).get(statement.field)
             if recurrent:
-                new[statement.field] = _sweep(problem, statement, state, new, compute, sources)
+                new[statement.field] = _sweep(problem, statement, state, new, compute, now, sources)
                 continue
-            new[statement.field] = _apply(problem, statement, state, new, compute)
+            new[statement.field] = _apply(problem, statement, state, new, compute, now)
             if sources is not None:
                 new[statement.field][sources[0]] += sources[1]
     return {
@@ -235,7 +235,9 @@ def _widened(array: Array) -> Array:
     return array.astype(np.float32) if array.dtype.name in NARROW else array
 
 
-def along(node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dtype[Any]) -> Array:
+def along(
+    node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dtype[Any], profiles: Mapping[str, Any]
+) -> Array:
     """Return what a leaf that depends on the cell's place alone is worth at some places along its axis.
 
     Args:
@@ -243,6 +245,7 @@ def along(node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dty
         places: Indices of cells.
         extent: Cells of the axis.
         kind: Type of the fields.
+        profiles: By name, the numbers along the axis.
 
     Returns:
         Numbers as arithmetic has them, or truth values.
@@ -251,18 +254,26 @@ def along(node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dty
     places = places % extent if node.wraps else places
     if isinstance(node, Index):
         return _widened(places.astype(kind))
+    if isinstance(node, Profile):
+        return _widened(np.asarray(profiles[node.name])[np.clip(places, 0, extent - 1)].astype(kind))
     low, high = node.span(extent)
     return (places >= low) & (places < high)
 
 
-def over_box(node: Placed, box: tuple[tuple[int, int], ...], problem: Problem, kind: np.dtype[Any]) -> Array:
+def over_box(
+    node: Placed,
+    box: tuple[tuple[int, int], ...],
+    problem: Problem,
+    kind: np.dtype[Any],
+    profiles: Mapping[str, Any],
+) -> Array:
     """Return the same over a box of a grid: an array of the box's rank, of extent 1 along the other axes."""
-    line = along(node, *problem.places(node.axis, *box[node.axis]), kind)
+    line = along(node, *problem.places(node.axis, *box[node.axis]), kind, profiles)
     return line.reshape([-1 if axis == node.axis else 1 for axis in range(len(box))])
 
 
 def _padded_reader(
-    problem: Problem, state: State, new: Mapping[str, Array]
+    problem: Problem, state: State, new: Mapping[str, Array], profiles: Mapping[str, Any]
 ) -> Callable[[Read | Placed, tuple[tuple[int, int], ...]], Array]:
     reach = problem.program.reach
     cache: dict[tuple[str, int], Array] = {}
@@ -270,7 +281,7 @@ def _padded_reader(
 
     def read(node: Read | Placed, box: tuple[tuple[int, int], ...]) -> Array:
         if not isinstance(node, Read):
-            return over_box(node, box, problem, kind)
+            return over_box(node, box, problem, kind, profiles)
         key = (node.field, node.level)
         if key not in cache:
             source = new[node.field] if node.level == 1 else state[node.field][-node.level]
@@ -293,9 +304,10 @@ def _apply(
     state: State,
     new: dict[str, Array],
     compute: Compute,
+    profiles: Mapping[str, Any],
 ) -> Array:
     box = problem.update_box(statement)
-    read = _padded_reader(problem, state, new)
+    read = _padded_reader(problem, state, new, profiles)
     result = state[statement.field][0].copy()
     if all(low < high for low, high in box):
         for part in _blocks(box):
@@ -318,18 +330,19 @@ def _blocks(box: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[int, int],
         yield ((first, min(high, first + rows)), *inner)
 
 
-def _sweep(
+def _sweep(  # noqa: PLR0913, PLR0917  (what a step has at hand)
     problem: Problem,
     statement: Statement,
     state: State,
     new: dict[str, Array],
     compute: Compute,
+    profiles: Mapping[str, Any],
     sources: tuple[tuple[Array, ...], Array] | None,
 ) -> Array:
     """A recurrence, cell by cell in lexicographic order; boundaries of the swept field must be fixed or constant."""
     result = state[statement.field][0].copy()
     box = problem.update_box(statement)
-    others = _padded_reader(problem, state, new)
+    others = _padded_reader(problem, state, new, profiles)
     places = [] if sources is None else list(zip(*(axis.tolist() for axis in sources[0]), strict=True))
     added = {} if sources is None else dict(zip(places, sources[1], strict=True))
     sides = problem.sides(statement.field)

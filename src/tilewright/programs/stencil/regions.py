@@ -7,8 +7,11 @@ a kernel may compute one branch in place of all.
 import functools
 from dataclasses import replace
 
-from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Tape, Value, flatten
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape, Value, apply, flatten
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.subdomains import Subdomain
 
 
 def holds_inside(node: Inside) -> bool:
@@ -25,32 +28,60 @@ def conditions(program: Program) -> tuple[Inside, ...]:
     return tuple(node for node in program.placed if isinstance(node, Inside))
 
 
+Subdomains = tuple[tuple[str, Subdomain], ...]
+
+
 @functools.lru_cache(maxsize=256)
-def inner_programs(program: Program) -> tuple[tuple[tuple[int, ...], Program], ...]:
+def inner_programs(
+    program: Program, subdomains: Subdomains = (), *, nested: bool = False
+) -> tuple[tuple[tuple[int, ...], Program], ...]:
     """Return the programs of the middle of a grid: of all axes, and of all but the innermost where that is another.
+
+    Args:
+        program: The program.
+        subdomains: Fields that are 0 in the middle of an axis, where nothing reads them, either.
+        nested: Whether further programs follow, for each number of axes in the order of :func:`nested_axes`.
 
     Returns:
         The axes along which the conditions are known, and the program; none without conditions. The leaves of every
         statement are the same, in the same order, used or not: dependences, versions and margins stay what they are.
     """
-    found = {node.axis for node in conditions(program)}
-    outer = found - {program.rank - 1}
+    found = nested_axes(program)
+    outer = tuple(axis for axis in found if axis != program.rank - 1)
     sets = [found, outer] if outer and outer != found else [found] if found else []
-    return tuple((tuple(sorted(axes)), _known(program, frozenset(axes))) for axes in sets)
+    if nested:
+        sets += [some for count in range(1, len(found)) if (some := found[:count]) not in sets]
+    return tuple((tuple(sorted(axes)), _known(program, frozenset(axes), subdomains)) for axes in sets)
 
 
-def _known(program: Program, axes: frozenset[int]) -> Program:
+def nested_axes(program: Program) -> tuple[int, ...]:
+    """Return the axes along which there are conditions, in the order in which boxes are cut: the innermost first.
+
+    There rows are cut, so that a piece of one lies at one end of a subdomain.
+    """
+    found = sorted({node.axis for node in conditions(program)})
+    last = program.rank - 1
+    return (*([last] if last in found else []), *(axis for axis in found if axis != last))
+
+
+def _known(program: Program, axes: frozenset[int], subdomains: Subdomains) -> Program:
+    zero = frozenset(field for field, part in subdomains if part.axis in axes)
     return replace(
-        program, statements=tuple(replace(each, tape=_without(each.tape, axes)) for each in program.statements)
+        program, statements=tuple(replace(each, tape=_without(each.tape, axes, zero)) for each in program.statements)
     )
 
 
-def _without(tape: Tape, axes: frozenset[int]) -> Tape:
-    """Decide the conditions along some axes. Before: ``where(inside[5:-5], a, b)``. After: ``a``."""
+def _without(tape: Tape, axes: frozenset[int], zero: frozenset[str]) -> Tape:
+    """Decide the conditions along some axes. Before: ``where(inside[5:-5], a, b)``. After: ``a``.
+
+    Reads of fields that are 0 there, and sums of those, are 0.
+    """
     values: list[Value] = []
     for node in tape:
         if isinstance(node, Apply):
-            values.append(_decided(node.op, [values[arg] for arg in node.args]))
+            values.append(_decided(node.op, [values[arg] for arg in node.args], sums=bool(zero)))
+        elif isinstance(node, Read) and node.field in zero:
+            values.append(Value(Const(0)))
         elif isinstance(node, Inside) and node.axis in axes:
             values.append(Value(Const(holds_inside(node))))
         else:
@@ -71,7 +102,9 @@ def _without(tape: Tape, axes: frozenset[int]) -> Tape:
     return tuple(result)
 
 
-def _decided(op: str, args: list[Value]) -> Value:
+def _decided(op: str, args: list[Value], *, sums: bool) -> Value:
+    if sums and (found := _summed(op, args)) is not None:
+        return found
     numbers = [value.op.value if isinstance(value.op, Const) else None for value in args]
     truths = [number if isinstance(number, bool) else None for number in numbers]
     match op, truths:
@@ -84,3 +117,40 @@ def _decided(op: str, args: list[Value]) -> Value:
         case (("and" | "or"), [_, bool() as holds]):
             return args[0] if holds == (op == "and") else args[1]
     return Value(op, tuple(args))
+
+
+def _summed(op: str, args: list[Value]) -> Value | None:
+    """Leave 0 out of a sum; None where there is none."""
+    if op == "mul" and any(_is_zero(value) for value in args) and all(isinstance(value.op, Const) for value in args):
+        return Value(Const(0))
+    if op in {"neg", "div"} and _is_zero(args[0]):
+        return args[0]
+    if op not in {"add", "sub"} or not any(map(_is_zero, args)):
+        return None
+    if _is_zero(args[1]):
+        return args[0]
+    return args[1] if op == "add" else apply("neg", args[1])
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value.op, Const) and type(value.op.value) is int and value.op.value == 0
+
+
+def is_packable(problem: Problem) -> bool:
+    """Whether kernels can keep the fields in subdomains of a program there alone.
+
+    None is computed cell by cell or read at earlier steps, no axis with a subdomain wraps, and what lives at the ends of an outer axis reads
+    nothing that lives at those of the innermost one: its rows are not cut.
+    """
+    program = problem.program
+    parts = dict(program.subdomains)
+    last = program.rank - 1
+    crossed = any(
+        parts[each.field].axis != last
+        and any(parts[read.field].axis == last for read in each.reads if read.field in parts)
+        for each in program.statements
+        if each.field in parts
+    )
+    wraps = any(sides[part.axis][0].kind == "wrap" for part in parts.values() for sides in problem.boundaries)
+    older = any(program.history(field) > 1 for field in parts)
+    return not crossed and not wraps and not older and not analyse(program).sweep

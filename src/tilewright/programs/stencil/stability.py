@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.program import Program
 
@@ -124,7 +124,7 @@ def _terms(tape: Tape, updated: Sequence[str], scalars: Mapping[str, Any]) -> Te
             values.append(_Constant(complex(node.value)))
         elif isinstance(node, Scalar):
             values.append(_Constant(complex(scalars[node.name]) if node.name in scalars else None))
-        elif isinstance(node, Index | Inside):
+        elif isinstance(node, Index | Inside | Profile):
             values.append(_Constant(None))
         elif isinstance(node, Read):
             values.append({node: 1.0} if node.field in updated else _Constant(None))

@@ -464,7 +464,7 @@ class GpuSession:
             device.release(self._tables.pop())
         self._known = steps
         program, varying = self.problem.program, self.problem.varying
-        parts = [place_table(node, self.problem, self._halo) for node in program.placed]
+        parts = [place_table(node, self.problem, self._halo, self._scalars) for node in program.placed]
         if varying:
             columns = [program.scalars.index(name) for name in varying]
             parts.append(scalar_table(self.problem, self._scalars, steps)[0][:, columns].ravel())

@@ -41,9 +41,12 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Bo
     _check(problem, tiling)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
-    for program in (problem.program, *(inner for _, inner in inner_programs(problem.program))):
+    streams = traits(tiling.family).streams
+    nested = bool(problem.subdomains) and not streams
+    inner = inner_programs(problem.program, problem.subdomains, nested=nested)
+    for program in (problem.program, *(program for _, program in inner)):
         some = problem if program is problem.program else replace(problem, program=program)
-        if traits(tiling.family).streams:
+        if streams:
             stages += stream_stages(some, tiling, strict=strict)
         else:
             boxes += tuple(box_code(some, each, tiling, strict=strict) for each in program.statements)

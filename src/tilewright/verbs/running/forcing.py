@@ -78,6 +78,7 @@ def gather_points(
         if field not in given.program.fields:
             known = ", ".join(given.program.fields)
             raise UsageError(f"{given.program.name!r} has no field {field!r} to record", f"its fields are: {known}")
+        _refuse_parts(given.program, field)
         if not isinstance(points, Points):
             raise UsageError(f"receivers are tw.Points, got {points!r:.60}", 'write {"u": tw.Points([(8.5, 3.0)])}')
         if points.values is not None:
@@ -86,6 +87,11 @@ def gather_points(
         recorded.append(Receivers(field=field, weights=found, every=points.every or every or 1))
     data = PointData(sources=tuple(each for each in added if each.weights.points), receivers=tuple(recorded))
     return data if data.sources or data.receivers else None
+
+
+def _refuse_parts(program: Program, field: str) -> None:
+    if field in dict(program.subdomains):
+        raise UsageError(f"{field!r} lives at the ends of an axis alone, where there are no sources and receivers")
 
 
 def _by_field(program: Program, given: Any) -> Mapping[str, Any]:  # noqa: ANN401
@@ -99,6 +105,7 @@ def _sources(given: Given, problem: Problem, field: str, entries: Any, look: Loo
     if field not in problem.program.updated:
         known = ", ".join(problem.program.updated)
         raise UsageError(f"{problem.program.name!r} does not update {field!r}", f"sources are for: {known}")
+    _refuse_parts(problem.program, field)
     cells: list[Cell] = []
     columns: list[Array] = []
     parts: list[tuple[Weights, Array]] = []

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
 from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.regions import is_packable
 from tilewright.runtime.host import thread_count
-from tilewright.runtime.kernels import GpuKernel
+from tilewright.runtime.kernels import CpuKernel, GpuKernel
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing, Simulation
@@ -173,7 +176,7 @@ def run(
         return kind.run(chosen, arrays, scalars, asked)
     case = make_case(
         chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where,
-        sources=sources, receivers=receivers, every=every, stops=target.on_device,
+        sources=sources, receivers=receivers, every=every, stops=target.on_device, packed=not target.on_device,
     )  # fmt: skip
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 
@@ -221,6 +224,7 @@ def make_case(
     receivers: Mapping[str, Points] | Points | None = None,
     every: int | None = None,
     stops: bool = False,
+    packed: bool = False,
 ) -> CheckedProblem:
     """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
 
@@ -236,13 +240,19 @@ def make_case(
         receivers: The receivers.
         every: Steps from record to record, where the receivers do not say so.
         stops: Whether a run stops at sources and receivers, as GPUs do.
+        packed: Whether fields that live in subdomains have memory there alone, where kernels can do that.
     """
     program, boundary, scalars = with_edges(program, boundary, scalars)
-    given, forcing = gather(program, arrays, scalars, dtype, steps), UNFORCED
+    given, forcing = gather(program, arrays, scalars, dtype, steps, packed=packed), UNFORCED
     plain = where is None and sources is None and receivers is None
     if where is not None:
         given = with_mask(given, where)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
+    if packed and program.subdomains:
+        if is_packable(problem):
+            problem = replace(problem, subdomains=given.program.subdomains)
+        else:
+            given = whole(given)
     points = gather_points(given, problem, sources, receivers, every)
     if points is not None and stops:
         given, problem, forcing = stopping(given, points, problem)
@@ -250,6 +260,13 @@ def make_case(
         problem = replace(problem, points=points.fields(problem))
     warn_if_unstable(problem, given.scalars)
     return CheckedProblem(given=given, points=points, stops=stops, forcing=forcing, problem=problem, plain=plain)
+
+
+def whole(given: Given) -> Given:
+    """Return what was given with arrays of the grid's shape in place of those of subdomains."""
+    parts = dict(given.program.subdomains)
+    spread = {f: tuple(part.spread(each, given.shape) for each in given.versions[f]) for f, part in parts.items()}
+    return replace(given, versions={**given.versions, **spread})
 
 
 def without_points(case: CheckedProblem) -> CheckedProblem:
@@ -268,6 +285,10 @@ def calculation_of(
     steps = min(problem.steps, monitor.every if monitor else problem.steps, forcing.longest or problem.steps)
     part = problem if steps == problem.steps else replace(problem, steps=steps)
     kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
+    if problem.subdomains and not isinstance(kernel, CpuKernel):  # there is no compiler
+        given, everywhere = whole(case.given), replace(problem, subdomains=())
+        again = replace(case, given=given, problem=everywhere)
+        return calculation_of(again, target, tiling, strict=strict, monitor=monitor)
     log_choice(kernel, problem, target.threads)
     return Calculation(
         kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=target.threads, forcing=forcing
@@ -295,6 +316,8 @@ def execute(
     if there is not None and monitor is not None:
         monitor = replace(monitor, shown=lambda run, field, age: _shown(run, field, age, arrays))
     calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
+    spread = dict(problem.program.subdomains) if not calculation.problem.subdomains else {}
+    given_targets, targets = targets, () if spread else targets
     watched = None if monitor is None else Watched(monitor)
     recorded = case.points.traces(problem) if case.points is not None and case.points.receivers else None
     begin = time.perf_counter()
@@ -306,6 +329,11 @@ def execute(
     seconds = time.perf_counter() - begin
     if monitor is None and there is None:
         calculation.warn_if_nonfinite({field: versions[0] for field, versions in found.items()})
+    if spread:
+        found = {f: tuple(spread[f].cut(each) for each in v) if f in spread else v for f, v in found.items()}
+        for age, level in enumerate(given_targets):
+            for field, into in level.items():
+                np.copyto(into, found[field][age], casting="unsafe")
     by_field = [
         tuple(like(values, arrays[problem.program.fields.index(field)]) for values in found[field]) for field in found
     ]

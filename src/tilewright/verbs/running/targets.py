@@ -49,7 +49,8 @@ def targets_of(
                 "give them in the form of the result: a tuple of a field's levels, newest first",
             )
         for age, target in enumerate(versions):
-            targets[age][field] = _target(problem, target, shape)
+            part = problem.program.subdomains and dict(problem.program.subdomains).get(field)
+            targets[age][field] = _target(problem, target, part.shape(shape) if part else shape)
     return targets
 
 
