@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.expression import Apply, Const, Index, Node, Placed, Profile, Read, Scalar, Tape
-from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS, ORDERED, ROUNDINGS
 from tilewright.programs.tables.table import LOOKUP
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
-from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import BOOLEAN, FLAT, OPERATORS
-from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 
 Number = Any
 """An array over cells, or one number for all."""
