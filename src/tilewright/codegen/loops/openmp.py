@@ -1,12 +1,15 @@
 """What a CUDA or OpenCL transform asks for, on a CPU: parallel loops, reductions, unrolled inner loops."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTransformError
-from tilewright.codegen.loops.parallel import clauses, plan_parallel
+from tilewright.codegen.loops.parallel import clauses, free, plan_parallel
+from tilewright.codegen.loops.scalars import scalar_replace
 from tilewright.codegen.loops.transforms import NestContext, add_pragma, innermost
-from tilewright.programs.loops.nest import Loop, Stmt, statements, swap
+from tilewright.programs.loops.dependences import analyse
+from tilewright.programs.loops.nest import Declare, Loop, Stmt, statements, swap
+from tilewright.programs.loops.scalars import Reduction
 
 
 def on_cpu(
@@ -36,15 +39,45 @@ def on_cpu(
         return stmt, [*plan.notes, f"{reason}; it stays sequential"]
     notes = plan.notes + [f"the loop over {loop.index!r} stays sequential: {bad}" for loop, bad in plan.sequential]
     for loop, found in plan.loops:
-        new = loop
+        new = vector_sums(loop, setting)
         factor = asked_of(loop, device).get("unrollInner")
         if isinstance(factor, int) and factor > 1:
             for inner in innermost(loop):
                 if inner is not loop:
                     new = _retyped(add_pragma(new, inner, [f"GCC unroll {factor}"]), new)
-        new = replace(new, pragmas=(f"omp parallel for{clauses(found)}", *new.pragmas))
+        simd = " simd" if found and innermost(loop) == [loop] and _sums(found) else ""
+        new = replace(new, pragmas=(f"omp parallel for{simd}{clauses(found)}", *new.pragmas))
         stmt = swap(stmt, loop, new)
     return stmt, notes
+
+
+def vector_sums(loop: Loop, setting: NestContext) -> Loop:
+    """Let the sums of innermost loops be taken in the lanes of vectors, as those of a device are in its threads.
+
+    Before: ``for (j…) t[i] += a[i][j] * x[j];``.
+    After: ``{ double s = t[i]; #pragma omp simd reduction(+:s) for (j…) s += a[i][j] * x[j]; t[i] = s; }``
+
+    Args:
+        loop: A loop that runs in parallel.
+        setting: Where it stands.
+    """
+    plain = [inner for inner in innermost(loop) if inner is not loop]
+    held = scalar_replace(loop, setting, "tw_sum_") if plain else loop
+    declared = {node.name: node.ctype for node in statements(held) if isinstance(node, Declare)}
+    known = replace(setting, types={**setting.types, **declared})
+    new: Stmt = held
+    for inner in innermost(held):
+        if inner is held:
+            continue
+        bad, found = free(inner, analyse(inner, setting.known, setting.overlap), known, arrays=False)
+        if bad is None and found and _sums(found):
+            new = add_pragma(new, inner, [f"omp simd{clauses(found)}"])
+    return new if new is not held and isinstance(new, Loop) else loop
+
+
+def _sums(found: Sequence[Reduction]) -> bool:
+    """Whether what a loop reduces is sums of scalars."""
+    return all(each.op == "+" and each.count is None for each in found)
 
 
 def asked_of(loop: Loop, around: Mapping[str, object]) -> dict[str, object]:

@@ -341,10 +341,10 @@ def _check_memory(inputs: Sequence[RegionInput]) -> None:
         )
 
 
-def prepared(loop: LoopRegion, case: Case) -> Stmt:
-    """Return a region's code with its temporaries inside the loops."""
+def prepared(loop: LoopRegion, case: Case, *, plain: bool = False) -> Stmt:
+    """Return a region's code, or without its transforms the original body, with its temporaries inside the loops."""
     kept = case.site.behind | {each.name for each in case.inputs if not each.extents} | _outside(case, loop)
-    return localise(inline_temporaries(loop.code, case.types, kept), case.types, kept)
+    return localise(inline_temporaries(loop.old if plain else loop.code, case.types, kept), case.types, kept)
 
 
 def _outside(case: Case, loop: LoopRegion) -> set[str]:

@@ -78,8 +78,8 @@ def _spec(site: RegionGroup) -> TuningSpec:
 
 
 def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
+    from tilewright.verbs.annotated.automatic import hand_automatic
     from tilewright.verbs.annotated.prior import prior_of
-    from tilewright.verbs.annotated.products import hand_products
     from tilewright.verbs.annotated.stencil import hand_over
 
     spec = _spec(case.site)
@@ -106,7 +106,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Size
         if not both.rounds:
             both = Beside(rounds=((choice.winner.seconds, meter.baseline.median),), command=meter.original_command)
         ours, theirs = both.ours, both.theirs
-        handed = hand_over(case, meter, ours, both) or hand_products(case, meter, ours, both)
+        handed = hand_over(case, meter, ours, both) or hand_automatic(case, meter, ours, both)
     if handed is not None and handed.result is not None:
         found = handed.result
         return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)

@@ -1,4 +1,4 @@
-"""Regions with products of matrices are handed to the blocked kernel, and the new file computes what it should."""
+"""Regions are handed to threads, their products to the blocked kernel, and the new file computes what it should."""
 
 import ctypes
 import math
@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tilewright.frontends.annotated.file import read_file, read_text, sibling
+from tilewright.programs.loops.nest import Loop, statements
 from tilewright.runtime.workers.pool import pool
+from tilewright.verbs.annotated.automatic import hand_automatic
 from tilewright.verbs.annotated.case import Case, input_sizes, make_case
 from tilewright.verbs.annotated.meter import Beside, CpuMeter
 from tilewright.verbs.annotated.output import replaced
-from tilewright.verbs.annotated.products import hand_products
 from tilewright.verbs.annotated.result import Handed, SiteResult
 
 FOLDER = Path(__file__).with_name("literature")
@@ -43,13 +44,27 @@ void update(int N, int M, double alpha, double beta, double C[N][N], double A[N]
   /*@ end @*/
 }
 """
+RECURRENCE = """
+void sums(int N, double *x) {
+  /*@ begin PerfTuning (
+    def performance_params { param U[] = [1,2]; }
+    def input_params { param N[] = [100]; }
+    def input_vars { decl dynamic double x[N] = random; }
+  ) @*/
+  int i;
+  /*@ begin Loop(transform Unroll(ufactor=U) for (i = 1; i < N; i++) x[i] = 0.5*x[i] + 0.25*x[i-1];) @*/
+  for (i = 1; i < N; i++) x[i] = 0.5*x[i] + 0.25*x[i-1];
+  /*@ end @*/
+  /*@ end @*/
+}
+"""
 
 
 def handed(case: Case, *, loops: float, original: float = 1e6) -> Handed | None:
     with pool(1) as workers:
         meter = CpuMeter(case=case, pool=workers, repeats=1, strict=False)
         meter.start()
-        return hand_products(case, meter, loops, Beside(rounds=((loops, original),), command=("cc",)))
+        return hand_automatic(case, meter, loops, Beside(rounds=((loops, original),), command=("cc",)))
 
 
 def case_of(name: str) -> Case:
@@ -73,9 +88,21 @@ def test_a_kernel_that_is_slower_does_not():
     assert "the loops stay" in found.note
 
 
-def test_regions_without_products_are_not_concerned():
-    assert handed(case_of("seidel2d"), loops=1e6) is None
-    assert handed(case_of("trmm_opencl"), loops=1e6) is None
+def test_regions_without_a_parallel_loop_are_not_concerned(tmp_path):
+    (site,) = read_file(RECURRENCE, lambda other: sibling(FOLDER, other))
+    assert handed(make_case(site, site.spec, input_sizes(site.spec, {})[0], tmp_path), loops=1e6) is None
+
+
+def test_loops_run_on_threads_where_that_is_faster():
+    found = handed(case_of("gesummv"), loops=1e6)
+    assert found is not None
+    assert found.result is not None, found.note
+    assert found.result.extra["blocked_products"] is False
+    (body,) = found.result.bodies
+    assert [node.pragmas for node in statements(body) if isinstance(node, Loop)] == [
+        ("omp parallel for",),
+        ("omp simd reduction(+:t) reduction(+:u)",),
+    ]
 
 
 def test_the_new_file_computes_products_of_any_size(tmp_path):

@@ -1,0 +1,117 @@
+"""Handing regions over that no transform asks this of: products of matrices to a blocked kernel, loops to threads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.base.units import format_seconds
+from tilewright.codegen.loops.openmp import has_directives, on_cpu
+from tilewright.codegen.loops.products import block_products
+from tilewright.codegen.loops.transforms import NestContext
+from tilewright.codegen.matrices.product import product_text
+from tilewright.frontends.annotated.file import LoopRegion
+from tilewright.programs.loops.nest import Stmt
+from tilewright.runtime.toolchains.cpu import target_cpu, toolchain
+from tilewright.schedules.bodies.unrolling import Blocking
+from tilewright.verbs.annotated.case import Case, prepared, setting_of
+from tilewright.verbs.annotated.guard import RegionGuard, conditions_of, guard_of
+from tilewright.verbs.annotated.meter import Beside, CpuMeter, LoopVariant, shown_command
+from tilewright.verbs.annotated.output import joined
+from tilewright.verbs.annotated.result import Handed, SizeResult
+
+_HEAD = "#include <stdlib.h>\n\n"
+_GAIN = 0.95
+"""Loops stay as they were transformed unless this takes less than such a share of their time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Automatic:
+    """Regions rewritten without their transforms.
+
+    Attributes:
+        bodies: What replaces each region.
+        dtypes: Element types of the products that are blocked.
+        notes: What was rewritten.
+    """
+
+    bodies: tuple[Stmt, ...]
+    dtypes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
+    """Measure regions whose loops run on threads, products of matrices among them by a blocked kernel.
+
+    Args:
+        case: The site at one size of the input.
+        meter: Runs and compares.
+        ours: Seconds of the best variant of the loops.
+        original: The original body's times.
+
+    Returns:
+        What came out, or None where no loop is parallel.
+    """
+    from tilewright.tuning.spaces.unrolling import blocking
+
+    if any(loop.stencil for loop in case.site.loops):
+        return None
+    how = blocking(target_cpu().simd_bits)
+    made = _rewritten(case, how)
+    if not made.dtypes and not any(has_directives(body) for body in made.bodies):
+        return None
+    what = "products of matrices by a blocked kernel" if made.dtypes else "the original loops"
+    tools = toolchain()
+    prelude = joined([_HEAD, *(product_text(dtype, how) for dtype in made.dtypes)]) if made.dtypes else ""
+    variant = LoopVariant(
+        bodies=made.bodies,
+        unit=case.unit(made.bodies, prelude),
+        command=(*tools.command, *tools.flags(strict=False)),
+        prelude=prelude,
+    )
+    seconds, why = meter.single(variant)
+    theirs = original.theirs
+    if why:
+        return Handed(result=None, note=f"{what} on threads did not run: {why}")
+    if not seconds < _GAIN * min(ours, theirs):
+        return Handed(result=None, note=f"{what} on threads took {format_seconds(seconds)}, the loops stay")
+    guards = [_guard(loop, case, how) for loop in case.site.loops]
+    note = f"without the transforms: {what}, on threads"
+    result = SizeResult(
+        numbers=dict(case.numbers),
+        values={},
+        bodies=made.bodies,
+        seconds=seconds,
+        original=theirs,
+        original_command=shown_command(original.command),
+        ratios=tuple(each / seconds for _, each in original.rounds),
+        notes=(note, *made.notes, *(each for guard in guards for each in guard.notes)),
+        command=shown_command(variant.command),
+        conditions=conditions_of(guards),
+        extra={"_prelude": prelude, "automatic": True, "blocked_products": bool(made.dtypes), "kept_original": False},
+    )
+    return Handed(result=result, note=note)
+
+
+def _rewritten(case: Case, how: Blocking) -> _Automatic:
+    bodies: list[Stmt] = []
+    dtypes: list[str] = []
+    notes: list[str] = []
+    for loop in case.site.loops:
+        body, found, more = _region(prepared(loop, case, plain=True), setting_of(case), how)
+        bodies.append(body)
+        dtypes += found
+        notes += more
+    return _Automatic(bodies=tuple(bodies), dtypes=tuple(dict.fromkeys(dtypes)), notes=tuple(dict.fromkeys(notes)))
+
+
+def _region(code: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, Sequence[str], Sequence[str]]:
+    """Return a region with its products blocked and what is left on threads, the products' types, and notes."""
+    body, found = block_products(code, setting, how)
+    if found:
+        return body, found, ()
+    threads, notes = on_cpu(code, {}, setting)
+    return threads, (), notes
+
+
+def _guard(loop: LoopRegion, case: Case, how: Blocking) -> RegionGuard:
+    code = prepared(loop, case, plain=True)
+    return guard_of(loop, case, code, lambda setting: _region(code, setting, how)[0])
