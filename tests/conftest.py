@@ -79,7 +79,9 @@ def verified():
     from tilewright.codegen.gpu import emit as gpu_emit
     from tilewright.codegen.gpu import energy as gpu_energy
     from tilewright.codegen.gpu import micro as gpu_micro
-    from tilewright.codegen.ir.verify import verify
+    from tilewright.codegen.ir.verify import verify, verify_region
+    from tilewright.codegen.loops import kernels as loop_kernels
+    from tilewright.codegen.loops import lowering as loop_lowering
     from tilewright.codegen.matrices import gpu as gpu_matrices
     from tilewright.codegen.matrices import matmul_gpu
     from tilewright.codegen.pipelines import device as gpu_pipelines
@@ -95,10 +97,20 @@ def verified():
 
         return printed
 
+    def region_verified(print_lines: Callable[..., list[str]]) -> Callable[..., list[str]]:
+        @functools.wraps(print_lines)
+        def printed(body, *args, **rest) -> list[str]:
+            verify_region(body)
+            return print_lines(body, *args, **rest)
+
+        return printed
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c, "print_unit", first_verified(c.print_unit, gpu=False))
         for module in (gpu_emit, gpu_energy, gpu_micro, gpu_pipelines, gpu_table, gpu_matrices, matmul_gpu):
             patch.setattr(module, "print_gpu", first_verified(module.print_gpu, gpu=True))
+        patch.setattr(loop_kernels, "print_kernels", first_verified(loop_kernels.print_kernels, gpu=True))
+        patch.setattr(loop_lowering, "statement_lines", region_verified(loop_lowering.statement_lines))
         yield
 
 

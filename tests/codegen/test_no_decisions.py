@@ -26,6 +26,10 @@ STRUCTURAL = {
     "sites.PLACES": "lanes of the longest vector: how far beyond an end one may read",
     "print.c._TABLE_LINE": "how many numbers stand in a line of text",
     "print.c._WIDTH": "how long a line of text is",
+    **{
+        f"print.source.{name}": "how strongly C's operators bind"
+        for name in ("_EITHER", "_BOTH", "_SHIFTED", "_PRODUCT", "_LEVELS", "_PREFIX", "_ATOM")
+    },
     "print.c_widths.WIDTHS": "bytes of the vectors of processors",
     "ir.operands.OPERATORS": "how many operands an operator takes",
     "print.c_prelude._ALIGNED": "bytes of the elements that an instruction moves by",

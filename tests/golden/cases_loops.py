@@ -4,21 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.codegen.loops.apply import apply_transforms
-from tilewright.codegen.loops.c import text as expression_text
 from tilewright.codegen.loops.device import DeviceProgram
 from tilewright.codegen.loops.edges import split_edges
 from tilewright.codegen.loops.extents import extents_of
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.harness import BoundVariable, emit_unit, region_text
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.kernels import kernels_text
+from tilewright.codegen.loops.lowering import text as expression_text
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
 from tilewright.codegen.loops.transforms import NestContext
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.nest import Name, Stmt
+from tilewright.programs.loops.nest import Name, Num, Stmt
 from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -44,7 +45,12 @@ BORDERS = (
     " else A[j][i] = B[j][i-1] + B[j][i+1] + B[j-1][i] + B[j+1][i];"
 )
 SEIDEL = "for (i=1;i<N-1;i++) for (j=1;j<N-1;j++) A[i][j] = A[i-1][j-1] + A[i-1][j+1] + A[i][j-1];"
-_EXTENTS = {"A": ("N", "N"), "B": ("N", "N"), "C": ("N", "N"), "a": ("5",), "b": ("N",), "x": ("n",), "y": ("n",)}
+_EXTENTS = {
+    **dict.fromkeys("ABC", (Name("N"), Name("N"))),
+    **dict.fromkeys("xy", (Name("n"),)),
+    "a": (Num("5"),),
+    "b": (Name("N"),),
+}
 _HYBRID = "hybrid:t=2,s=4x16,rows=1"
 _TYPES = dict.fromkeys((*_EXTENTS, "r"), "double")
 _NUMBERS = {"M": 16, "N": 16, "K": 16, "n": 64, "T": 4}

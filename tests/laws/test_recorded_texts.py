@@ -31,7 +31,7 @@ from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.codegen.gpu.micro import at_rest
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.kernels import kernels_text
 from tilewright.codegen.loops.transforms import NestContext
 from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.codegen.matrices.dia import emit_dia
@@ -41,6 +41,7 @@ from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.matrices.vectors import CATALOGUE, emit_vectors, fuse, multiple
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
@@ -48,6 +49,7 @@ from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.costs.strategies import ON_GPUS
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.nest import Num
 from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import make_pipeline_problem
@@ -284,7 +286,7 @@ def loops_on_devices() -> Iterator[str]:
             stmt = parse_code(case.text, "a nest")
             stmt = localise(inline_temporaries(stmt, {}), {})
             setting = NestContext(known=nests.NUMBERS, types=dict.fromkeys(nests.RANKS, "double"))
-            shapes = {name: (str(nests.EXTENT),) * rank for name, rank in nests.RANKS.items()}
+            shapes = {name: (Num(str(nests.EXTENT)),) * rank for name, rank in nests.RANKS.items()}
             made = lower(stmt, {"kind": "CUDA", "threadCount": 32, "blockCount": 14, **arguments}, setting, shapes)
             texts = [kernels_text(made, dialect) for dialect in (CUDA, OPENCL)]
             return digest(*texts, cuda_prelude(made), cuda_body(made), opencl_prelude(made), opencl_body(made))

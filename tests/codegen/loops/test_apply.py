@@ -4,7 +4,7 @@ import pytest
 from tests.codegen.guessed_types import scalar_types
 
 from tilewright.codegen.loops.apply import Applied, apply_transforms
-from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.lowering import code
 from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula

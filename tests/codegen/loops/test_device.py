@@ -8,15 +8,17 @@ from tests.codegen.guessed_types import scalar_types
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loops.apply import Applied, apply_transforms
-from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.device import DeviceProgram, launch_of
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.kernels import kernels_text
+from tilewright.codegen.loops.lowering import code
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.transforms import NestContext
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
+from tilewright.programs.loops.nest import Name, Num
 from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 NEST = "for (i=0;i<n;i++) for (j=0;j<=4;j++) y[i] += a[j]*x[i];"
@@ -32,7 +34,7 @@ CODES = {
 def made(text: str, kind: str = "CUDA", **args) -> DeviceProgram:
     stmt = parse_code(text, "x")
     stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
-    shapes = {"a": ("5",), "x": ("n",), "y": ("n",)}
+    shapes = {"a": (Num("5"),), "x": (Name("n"),), "y": (Name("n"),)}
     return lower(
         stmt,
         {"kind": kind, "threadCount": 32, "blockCount": 14, **args},
@@ -70,7 +72,7 @@ def test_the_cache_preference_is_set_and_taken_back(kilobytes, preference):
     assert "CacheConfig" not in cuda_body(made(NEST))
 
 
-@pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=lambda dialect: dialect.language.title)
 def test_inner_loops_are_unrolled_and_the_threads_loop_is_not(dialect):
     text = kernels_text(made(NEST, unrollInner=5), dialect)
     head, _, tail = text.partition("#pragma unroll 5\n")
@@ -120,7 +122,7 @@ def test_shared_memory_takes_as_many_arrays_as_fit_beside_the_sums(ctype, sums):
     more = "".join(f" s{number} += x{number}[i];" for number in range(sums))
     stmt = parse_code(f"for (i=0;i<n;i++) {{ y[i] = {text};{more} }}", "x")
     types = scalar_types(stmt, {**dict.fromkeys(names, ctype), "y": "double"})
-    shapes = dict.fromkeys([*names, "y"], ("n",))
+    shapes = dict.fromkeys([*names, "y"], (Name("n"),))
     args = {"kind": "CUDA", "threadCount": threads, "cacheBlocks": True}
     (kernel,) = lower(stmt, args, NestContext(types=types), shapes).kernels
     each = threads * np.dtype(CODES[ctype]).itemsize
@@ -182,7 +184,7 @@ TWO = (
 
 def lowered(text: str) -> DeviceProgram:
     result = applied(text, "")
-    return lower(result.stmt, result.device, NestContext(), {"a": ("5",), "x": ("n",), "y": ("n",)})
+    return lower(result.stmt, result.device, NestContext(), {"a": (Num("5"),), "x": (Name("n"),), "y": (Name("n"),)})
 
 
 def test_every_transform_of_a_region_launches_its_own_kernel():

@@ -15,15 +15,16 @@ import pytest
 from tests.codegen.guessed_types import scalar_types
 
 from tilewright.codegen.loops.apply import apply_transforms
-from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.device import DeviceProgram
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import OPENCL, kernels_text
+from tilewright.codegen.loops.kernels import kernels_text
+from tilewright.codegen.loops.lowering import code
 from tilewright.codegen.loops.transforms import NestContext
-from tilewright.frontends.annotated.c import parse_code
+from tilewright.codegen.print.source import OPENCL
+from tilewright.frontends.annotated.c import parse_code, parse_expression
 from tilewright.frontends.annotated.evaluate import formula
-from tilewright.programs.loops.nest import Stmt
+from tilewright.programs.loops.nest import Expr, Name, Num, Stmt
 from tilewright.programs.loops.scalars import inline_temporaries, localise
 
 DEVICE = Path(__file__).parents[1] / "device"
@@ -114,16 +115,17 @@ NESTS = {
 }  # fmt: skip
 
 
-def extent(name: str) -> tuple[str, ...]:
-    return ("n", "9") if name.isupper() else ("n",)
+def extent(name: str) -> tuple[Expr, ...]:
+    return (Name("n"), Num("9")) if name.isupper() else (Name("n"),)
 
 
 def program_of(nest: Nest, prefix: str, args: dict[str, object]) -> DeviceProgram:
     stmt = parse_code(nest.text, "x")
     types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
     stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
-    shapes = {name: ("9", "9") if name == "B" else extent(name) for name in nest.arrays}
-    shapes |= {name: (count,) for name, count in nest.counts.items()}
+    nine = Num("9")
+    shapes = {name: (nine, nine) if name == "B" else extent(name) for name in nest.arrays}
+    shapes |= {name: (parse_expression(count, "x"),) for name, count in nest.counts.items()}
     return lower(stmt, args, NestContext(types=types, kept=frozenset(nest.scalars)), shapes, prefix)
 
 
@@ -288,7 +290,7 @@ def test_kernels_with_launches_of_their_own_compute_what_the_loops_say(kind, tmp
     setting = NestContext(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}), kept=frozenset(nest.scalars))
     read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
     result = apply_transforms(stmt, setting, read, parse)
-    program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", ("n",)), "tw_two")
+    program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", (Name("n"),)), "tw_two")
     assert [each.launch.threads for each in program.kernels] == [64, 32]
     assert run(tmp_path, kind, [("two", nest, program)]) == ""
 

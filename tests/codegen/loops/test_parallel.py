@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.codegen.loops.c import code
+from tilewright.codegen.loops.lowering import code
 from tilewright.codegen.loops.parallel import ParallelLoops, plan_parallel
 from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.c import parse_code

@@ -10,17 +10,18 @@ from tests.codegen.guessed_types import scalar_types
 
 from tilewright.base.errors import IllegalTransformError, UsageError
 from tilewright.codegen.loops.apply import NAMES, apply_transforms
-from tilewright.codegen.loops.c import code
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.harness import BoundVariable, emit_unit
-from tilewright.codegen.loops.kernels import CUDA, OPENCL, kernels_text
+from tilewright.codegen.loops.kernels import kernels_text
+from tilewright.codegen.loops.lowering import code
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.transforms import NestContext
+from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
 from tilewright.programs.loops.bounds import check_bounds
 from tilewright.programs.loops.dependences import analyse
-from tilewright.programs.loops.nest import Loop, Transform, map_statements, statements
+from tilewright.programs.loops.nest import Loop, Name, Transform, map_statements, statements
 from tilewright.programs.loops.scalars import inline_temporaries, localise, reductions
 from tilewright.runtime import loops as runtime
 
@@ -263,7 +264,7 @@ def device(text, shapes=None, **args):
     stmt = parse_code(text, "x")
     stmt = localise(inline_temporaries(stmt, {}), scalar_types(stmt, {}))
     types = scalar_types(stmt, {})
-    return stmt, {"kind": "CUDA", **args}, NestContext(types=types), shapes or dict.fromkeys("aAxyb", ("n",))
+    return stmt, {"kind": "CUDA", **args}, NestContext(types=types), shapes or dict.fromkeys("aAxyb", (Name("n"),))
 
 
 def test_kernels_of_both_dialects_say_the_same():

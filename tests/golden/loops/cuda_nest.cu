@@ -19,7 +19,7 @@
 
 extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, const int n, const double *__restrict__ a, const double *__restrict__ x, double *__restrict__ y) {
   const int tw_t = (int)threadIdx.x;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     for (int j = 0; j <= 4; j++) {
       y[i] += a[j] * x[i];
     }
@@ -30,12 +30,12 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
     double *dev_a;
     double *dev_x;
     double *dev_y;
-    TW_CUDA(cudaMalloc((void **)&dev_a, (size_t)((5)) * sizeof(double)));
-    TW_CUDA(cudaMalloc((void **)&dev_x, (size_t)((n)) * sizeof(double)));
-    TW_CUDA(cudaMalloc((void **)&dev_y, (size_t)((n)) * sizeof(double)));
-    TW_CUDA(cudaMemcpy(dev_a, a, (size_t)((5)) * sizeof(double), cudaMemcpyHostToDevice));
-    TW_CUDA(cudaMemcpy(dev_x, x, (size_t)((n)) * sizeof(double), cudaMemcpyHostToDevice));
-    TW_CUDA(cudaMemcpy(dev_y, y, (size_t)((n)) * sizeof(double), cudaMemcpyHostToDevice));
+    TW_CUDA(cudaMalloc((void **)&dev_a, (size_t)5 * sizeof(double)));
+    TW_CUDA(cudaMalloc((void **)&dev_x, (size_t)n * sizeof(double)));
+    TW_CUDA(cudaMalloc((void **)&dev_y, (size_t)n * sizeof(double)));
+    TW_CUDA(cudaMemcpy(dev_a, a, (size_t)5 * sizeof(double), cudaMemcpyHostToDevice));
+    TW_CUDA(cudaMemcpy(dev_x, x, (size_t)n * sizeof(double), cudaMemcpyHostToDevice));
+    TW_CUDA(cudaMemcpy(dev_y, y, (size_t)n * sizeof(double), cudaMemcpyHostToDevice));
     {
       const int tw_first = 0;
       const int tw_last = n - 1;
@@ -44,7 +44,7 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
         TW_CUDA(cudaGetLastError());
       }
     }
-    TW_CUDA(cudaMemcpy((void *)y, dev_y, (size_t)((n)) * sizeof(double), cudaMemcpyDeviceToHost));
+    TW_CUDA(cudaMemcpy((void *)y, dev_y, (size_t)n * sizeof(double), cudaMemcpyDeviceToHost));
     TW_CUDA(cudaFree(dev_a));
     TW_CUDA(cudaFree(dev_x));
     TW_CUDA(cudaFree(dev_y));

@@ -19,14 +19,14 @@
 
 extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, const int n, const double *__restrict__ x, double *__restrict__ y) {
   const int tw_t = (int)threadIdx.x;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     y[i] = x[i - 1] + x[i + 1];
   }
 }
 
 extern "C" __global__ void tw_kernel2(const int tw_first, const int tw_last, const int n, double *__restrict__ x, const double *__restrict__ y) {
   const int tw_t = (int)threadIdx.x;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     x[i] = y[i];
   }
 }

@@ -19,7 +19,7 @@
 
 extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, const int n, const double *__restrict__ x, double *__restrict__ y) {
   const int tw_t = (int)threadIdx.x;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     y[i] = x[i - 1] + x[i + 1];
   }
 }
@@ -27,8 +27,8 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
   {
     double *dev_x;
     double *dev_y;
-    TW_CUDA(cudaMalloc((void **)&dev_x, (size_t)((n)) * sizeof(double)));
-    TW_CUDA(cudaMalloc((void **)&dev_y, (size_t)((n)) * sizeof(double)));
+    TW_CUDA(cudaMalloc((void **)&dev_x, (size_t)n * sizeof(double)));
+    TW_CUDA(cudaMalloc((void **)&dev_y, (size_t)n * sizeof(double)));
     {
       const int tw_first = 1;
       const int tw_last = n - 1 - 1;
@@ -45,14 +45,14 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
             long tw_from = tw_s == 0 ? (long)tw_a - 1 : tw_a;
             long tw_to = tw_b == tw_last ? (long)tw_b + 1 : tw_b;
             if (tw_from < 0) tw_from = 0;
-            if (tw_to > (long)((n)) - 1) tw_to = (long)((n)) - 1;
+            if (tw_to > (long)n - 1) tw_to = (long)n - 1;
             if (tw_from <= tw_to) TW_CUDA(cudaMemcpyAsync(dev_x + tw_from, x + tw_from, (size_t)(tw_to - tw_from + 1) * sizeof(double), cudaMemcpyHostToDevice, tw_stream[tw_s]));
           }
           {
             long tw_from = tw_s == 0 ? (long)tw_a - 0 : tw_a;
             long tw_to = tw_b == tw_last ? (long)tw_b + 0 : tw_b;
             if (tw_from < 0) tw_from = 0;
-            if (tw_to > (long)((n)) - 1) tw_to = (long)((n)) - 1;
+            if (tw_to > (long)n - 1) tw_to = (long)n - 1;
             if (tw_from <= tw_to) TW_CUDA(cudaMemcpyAsync(dev_y + tw_from, y + tw_from, (size_t)(tw_to - tw_from + 1) * sizeof(double), cudaMemcpyHostToDevice, tw_stream[tw_s]));
           }
           TW_CUDA(cudaEventRecord(tw_event[tw_s], tw_stream[tw_s]));
@@ -69,7 +69,7 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
             long tw_from = tw_s == 0 ? (long)tw_a - 0 : tw_a;
             long tw_to = tw_b == tw_last ? (long)tw_b + 0 : tw_b;
             if (tw_from < 0) tw_from = 0;
-            if (tw_to > (long)((n)) - 1) tw_to = (long)((n)) - 1;
+            if (tw_to > (long)n - 1) tw_to = (long)n - 1;
             if (tw_from <= tw_to) TW_CUDA(cudaMemcpyAsync(y + tw_from, dev_y + tw_from, (size_t)(tw_to - tw_from + 1) * sizeof(double), cudaMemcpyDeviceToHost, tw_stream[tw_s]));
           }
         }

@@ -21,39 +21,53 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
   const int tw_t = (int)threadIdx.x;
   __shared__ double tw_all_r[32];
   double r = 0.0;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     r += x[i] * y[i];
   }
   tw_all_r[tw_t] = r;
   __syncthreads();
-  for (int tw_w = 16; tw_w > 0; tw_w >>= 1) {
-    if (tw_t < tw_w && tw_t + tw_w < 32) tw_all_r[tw_t] = tw_all_r[tw_t] + tw_all_r[tw_t + tw_w];
+  int tw_half_r = 16;
+  while (tw_half_r > 0) {
+    if (tw_t < tw_half_r) {
+      tw_all_r[tw_t] = tw_all_r[tw_t] + tw_all_r[tw_t + tw_half_r];
+    }
     __syncthreads();
+    tw_half_r >>= 1;
   }
-  if (tw_t == 0) tw_part_r[(int)blockIdx.x] = tw_all_r[0];
+  if (tw_t == 0) {
+    tw_part_r[(int)blockIdx.x] = tw_all_r[0];
+  }
 }
 
 extern "C" __global__ void tw_kernel1_finish(const int tw_blocks, double *tw_part_r, const double tw_before_r) {
   const int tw_t = (int)threadIdx.x;
   __shared__ double tw_all_r[32];
   double r = 0.0;
-  for (int tw_b = tw_t; tw_b < tw_blocks; tw_b += 32) r = r + tw_part_r[tw_b];
+  for (int tw_b = tw_t; tw_b < tw_blocks; tw_b += 32) {
+    r = r + tw_part_r[tw_b];
+  }
   tw_all_r[tw_t] = r;
   __syncthreads();
-  for (int tw_w = 16; tw_w > 0; tw_w >>= 1) {
-    if (tw_t < tw_w && tw_t + tw_w < 32) tw_all_r[tw_t] = tw_all_r[tw_t] + tw_all_r[tw_t + tw_w];
+  int tw_half_r = 16;
+  while (tw_half_r > 0) {
+    if (tw_t < tw_half_r) {
+      tw_all_r[tw_t] = tw_all_r[tw_t] + tw_all_r[tw_t + tw_half_r];
+    }
     __syncthreads();
+    tw_half_r >>= 1;
   }
-  if (tw_t == 0) tw_part_r[0] = tw_before_r + tw_all_r[0];
+  if (tw_t == 0) {
+    tw_part_r[0] = tw_before_r + tw_all_r[0];
+  }
 }
 
   {
     double *dev_x;
     double *dev_y;
-    TW_CUDA(cudaMalloc((void **)&dev_x, (size_t)((n)) * sizeof(double)));
-    TW_CUDA(cudaMalloc((void **)&dev_y, (size_t)((n)) * sizeof(double)));
-    TW_CUDA(cudaMemcpy(dev_x, x, (size_t)((n)) * sizeof(double), cudaMemcpyHostToDevice));
-    TW_CUDA(cudaMemcpy(dev_y, y, (size_t)((n)) * sizeof(double), cudaMemcpyHostToDevice));
+    TW_CUDA(cudaMalloc((void **)&dev_x, (size_t)n * sizeof(double)));
+    TW_CUDA(cudaMalloc((void **)&dev_y, (size_t)n * sizeof(double)));
+    TW_CUDA(cudaMemcpy(dev_x, x, (size_t)n * sizeof(double), cudaMemcpyHostToDevice));
+    TW_CUDA(cudaMemcpy(dev_y, y, (size_t)n * sizeof(double), cudaMemcpyHostToDevice));
     {
       const int tw_first = 0;
       const int tw_last = n - 1;

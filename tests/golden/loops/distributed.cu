@@ -9,19 +9,19 @@
 
 extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, const int N, const double *__restrict__ A, const double *__restrict__ b, double *__restrict__ y) {
   const int tw_t = (int)threadIdx.x;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     y[i] = 0;
     for (int j = 0; j <= N - 1; j++) {
-      y[i] += A[i * (N) + j] * b[j];
+      y[i] += A[i * N + j] * b[j];
     }
   }
 }
 
 extern "C" __global__ void tw_kernel2(const int tw_first, const int tw_last, const int N, const double *__restrict__ A, double *__restrict__ a, const double *__restrict__ x) {
   const int tw_t = (int)threadIdx.x;
-  for (int j = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; j <= tw_last; j += (int)gridDim.x * 32 * 1) {
+  for (int j = tw_first + (int)blockIdx.x * 32 + tw_t; j <= tw_last; j += (int)gridDim.x * 32) {
     for (int i = 0; i <= N - 1; i++) {
-      a[j] += x[i] * A[i * (N) + j];
+      a[j] += x[i] * A[i * N + j];
     }
   }
 }

@@ -12,14 +12,15 @@ extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, con
   __shared__ double tw_near_x[34];
   for (int tw_base = tw_first + (int)blockIdx.x * 32; tw_base <= tw_last; tw_base += (int)gridDim.x * 32) {
     for (int tw_c = tw_t; tw_c < 34; tw_c += 32) {
-      const int tw_e = tw_base + (-1) + tw_c;
-      if (tw_e >= 0 && tw_e < tw_len_x && tw_e <= tw_last + (1))
+      const int tw_e = tw_base - 1 + tw_c;
+      if (tw_e >= 0 && tw_e < tw_len_x && tw_e <= tw_last + 1) {
         tw_near_x[tw_c] = x[tw_e];
+      }
     }
     __syncthreads();
     const int i = tw_base + tw_t;
     if (i <= tw_last) {
-      y[i] = tw_near_x[i - 1 - (tw_base + -1)] + tw_near_x[i + 1 - (tw_base + -1)];
+      y[i] = tw_near_x[tw_t] + tw_near_x[tw_t + 2];
     }
     __syncthreads();
   }

@@ -55,7 +55,7 @@ static const char *tw_text =
   "\n"
   "__kernel __attribute__((vec_type_hint(double4))) void tw_kernel1(const int tw_first, const int tw_last, const int n, __global const double *restrict a, __global const double *restrict x, __global double *restrict y) {\n"
   "  const int tw_t = (int)get_local_id(0);\n"
-  "  for (int i = tw_first + ((int)get_group_id(0) * 32 + tw_t) * 1; i <= tw_last; i += (int)get_num_groups(0) * 32 * 1) {\n"
+  "  for (int i = tw_first + (int)get_group_id(0) * 32 + tw_t; i <= tw_last; i += (int)get_num_groups(0) * 32) {\n"
   "    for (int j = 0; j <= 4; j++) {\n"
   "      y[i] += a[j] * x[i];\n"
   "    }\n"
@@ -72,17 +72,17 @@ static cl_program tw_text_program = NULL;
       TW_OPENCL(tw_error);
     }
     if (tw_text_program == NULL) tw_text_program = tw_build(tw_dev, tw_text, "");
-    cl_mem dev_a = clCreateBuffer(tw_dev.context, CL_MEM_READ_WRITE, (size_t)((5)) * sizeof(double), NULL, &tw_error);
+    cl_mem dev_a = clCreateBuffer(tw_dev.context, CL_MEM_READ_WRITE, (size_t)5 * sizeof(double), NULL, &tw_error);
     TW_OPENCL(tw_error);
-    cl_mem dev_x = clCreateBuffer(tw_dev.context, CL_MEM_READ_WRITE, (size_t)((n)) * sizeof(double), NULL, &tw_error);
+    cl_mem dev_x = clCreateBuffer(tw_dev.context, CL_MEM_READ_WRITE, (size_t)n * sizeof(double), NULL, &tw_error);
     TW_OPENCL(tw_error);
-    cl_mem dev_y = clCreateBuffer(tw_dev.context, CL_MEM_READ_WRITE, (size_t)((n)) * sizeof(double), NULL, &tw_error);
+    cl_mem dev_y = clCreateBuffer(tw_dev.context, CL_MEM_READ_WRITE, (size_t)n * sizeof(double), NULL, &tw_error);
     TW_OPENCL(tw_error);
     cl_kernel tw_kernel1 = clCreateKernel(tw_text_program, "tw_kernel1", &tw_error);
     TW_OPENCL(tw_error);
-    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[0], dev_a, CL_TRUE, 0, (size_t)((5)) * sizeof(double), (void *)a, 0, NULL, NULL));
-    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[0], dev_x, CL_TRUE, 0, (size_t)((n)) * sizeof(double), (void *)x, 0, NULL, NULL));
-    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[0], dev_y, CL_TRUE, 0, (size_t)((n)) * sizeof(double), (void *)y, 0, NULL, NULL));
+    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[0], dev_a, CL_TRUE, 0, (size_t)5 * sizeof(double), (void *)a, 0, NULL, NULL));
+    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[0], dev_x, CL_TRUE, 0, (size_t)n * sizeof(double), (void *)x, 0, NULL, NULL));
+    TW_OPENCL(clEnqueueWriteBuffer(tw_queue[0], dev_y, CL_TRUE, 0, (size_t)n * sizeof(double), (void *)y, 0, NULL, NULL));
     {
       const int tw_first = 0;
       const int tw_last = n - 1;
@@ -98,7 +98,7 @@ static cl_program tw_text_program = NULL;
             0, NULL, NULL)); }
       }
     }
-    TW_OPENCL(clEnqueueReadBuffer(tw_queue[0], dev_y, CL_TRUE, 0, (size_t)((n)) * sizeof(double), (void *)y, 0, NULL, NULL));
+    TW_OPENCL(clEnqueueReadBuffer(tw_queue[0], dev_y, CL_TRUE, 0, (size_t)n * sizeof(double), (void *)y, 0, NULL, NULL));
     TW_OPENCL(clReleaseKernel(tw_kernel1));
     TW_OPENCL(clReleaseMemObject(dev_a));
     TW_OPENCL(clReleaseMemObject(dev_x));

@@ -9,10 +9,10 @@
 
 extern "C" __global__ void tw_kernel1(const int tw_first, const int tw_last, const int K, const int M, const int N, const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C) {
   const int tw_t = (int)threadIdx.x;
-  for (int i = tw_first + ((int)blockIdx.x * 32 + tw_t) * 1; i <= tw_last; i += (int)gridDim.x * 32 * 1) {
+  for (int i = tw_first + (int)blockIdx.x * 32 + tw_t; i <= tw_last; i += (int)gridDim.x * 32) {
     for (int j = 0; j <= N - 1; j++) {
       for (int k = 0; k <= K - 1; k++) {
-        C[i * (N) + j] = C[i * (N) + j] + A[i * (N) + k] * B[k * (N) + j];
+        C[i * N + j] = C[i * N + j] + A[i * N + k] * B[k * N + j];
       }
     }
   }

@@ -10,11 +10,11 @@
 
 __kernel void tw_kernel1(const int tw_first, const int tw_last, const int K, const int M, const int N, __global const double *restrict A, __global const double *restrict B, __global double *restrict C) {
   const int tw_t = (int)get_local_id(0);
-  for (int i = tw_first + ((int)get_group_id(0) * 128 + tw_t) * 1; i <= tw_last; i += (int)get_num_groups(0) * 128 * 1) {
+  for (int i = tw_first + (int)get_group_id(0) * 128 + tw_t; i <= tw_last; i += (int)get_num_groups(0) * 128) {
     for (int j = 0; j <= N - 1; j++) {
 #pragma unroll 4
       for (int k = 0; k <= K - 1; k++) {
-        C[i * (N) + j] = C[i * (N) + j] + A[i * (N) + k] * B[k * (N) + j];
+        C[i * N + j] = C[i * N + j] + A[i * N + k] * B[k * N + j];
       }
     }
   }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.codegen.loops.c import code, text
+from tilewright.codegen.loops.lowering import code, text
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.nest import Name
 from tilewright.programs.loops.products import product_loops, summed_in_place

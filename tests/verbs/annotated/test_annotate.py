@@ -119,7 +119,7 @@ def test_the_papers_figure_3_goes_through_nvrtc():
     assert taken["registers"] > 0
     assert size["validated"] is False  # compiled, not run
     assert f"{name}<<<" in result.text
-    assert "cudaMemcpy(dev_A, A, (size_t)((m*n*nos*dof)) * sizeof(double), cudaMemcpyHostToDevice)" in result.text
+    assert "cudaMemcpy(dev_A, A, (size_t)(m * n * nos * dof) * sizeof(double), cudaMemcpyHostToDevice)" in result.text
     assert re.search(r"cudaDeviceSetCacheConfig\(cudaFuncCachePrefer(L1|Shared)\)", result.text)
     assert result.text.count("/* @ end @*/") == 2
 

@@ -28,7 +28,7 @@ def text_of(tmp_path, body: str, parameters: str = "int n, int m, double *x, dou
 
 def copied(text: str) -> dict[str, str]:
     """The number of elements of every array that is copied to the device."""
-    return dict(re.findall(r"cudaMemcpy\(dev_(\w+), \w+, \(size_t\)\((.*)\) \* sizeof\(\w+\), cudaMemcpyHost", text))
+    return dict(re.findall(r"cudaMemcpy\(dev_(\w+), \w+, \(size_t\)(.*) \* sizeof\(\w+\), cudaMemcpyHost", text))
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_what_subscripts_do_not_tell_is_taken_from_the_declaration(tmp_path):
     body = "for (i=0;i<n;i++) for (j=0;j<m;j++) if (z[i] > 0) A[i][j] = x[j];"
     text = text_of(tmp_path, body, "int n, int m, double A[n][2*m], double x[m], int z[10]")
     found = copied(text)
-    assert found["A"] == "(n) * (2 * m)"
-    assert found["x"] == "(m)"
+    assert found["A"] == "(n * (2 * m))"
+    assert found["x"] == "m"
     assert found["z"] == "(m >= 1 && n >= 1 ? n : 0)"
     assert "A[i * (2 * m) + j]" in text
     assert "const int m" in text
@@ -57,7 +57,7 @@ def test_what_subscripts_do_not_tell_is_taken_from_the_declaration(tmp_path):
         copied(
             text_of(tmp_path, "for (i=0;i<n;i++) if (x[i] > 0) y[i] = 1;", "int n, double x[n], double y[static n]")
         )["y"]
-        == "(n)"
+        == "n"
     )
 
 
@@ -83,4 +83,4 @@ def test_kernels_of_declared_arrays_compile(tmp_path):
         pytest.skip("needs pip install 'tilewright[cuda]'")
     body = "for (i=1;i<n-1;i++) for (j=1;j<m-1;j++) A[i][j] = B[i-1][j] + B[i+1][j] + B[i][j-1] + B[i][j+1];"
     text = text_of(tmp_path, body, "int n, int m, double A[n][m], const double B[n][m]")
-    assert "B[(i - 1) * (m) + j]" in text
+    assert "B[(i - 1) * m + j]" in text

@@ -5,7 +5,14 @@ Operands may be whole numbers. Where an operation must stand in the text as writ
 
 from collections.abc import Sequence
 
-from tilewright.codegen.ir.nodes import ARITHMETIC, Expr, Int, Op, Operator, Var, type_of
+from tilewright.codegen.ir.nodes import (
+    Expr,
+    Int,
+    Op,
+    Var,
+    type_of,
+)
+from tilewright.codegen.ir.operators import ARITHMETIC, Operator
 from tilewright.codegen.ir.types import BOOL, INDEX, WIDE, Element, Mask, Pointer, Type, Vector, weight_of
 
 THREAD = Op(Operator.THREAD, ())

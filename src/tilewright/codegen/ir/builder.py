@@ -36,17 +36,18 @@ from tilewright.codegen.ir.nodes import (
     Load,
     Mutable,
     Op,
-    Operator,
     Parallel,
     Real,
     Scope,
     Stmt,
     Store,
+    Update,
     Var,
     While,
     type_of,
 )
-from tilewright.codegen.ir.types import BOOL, INDEX, Bool, Element, Index, Mask, Pointer, Type, Vector
+from tilewright.codegen.ir.operators import Operator
+from tilewright.codegen.ir.types import BOOL, INDEX, Bool, Element, Index, Mask, Native, Pointer, Type, Vector
 
 Number = bool | int | float
 
@@ -153,6 +154,10 @@ class BuilderValue:
         """Return whether a condition holds; of indices, the bits that one has."""
         return self._of(build.op(Operator.OR, self.node, self._beside(other)))
 
+    def both(self, other: "BuilderValue") -> "BuilderValue":
+        """Return whether both conditions hold; C does not look at the second where the first does not (``&&``)."""
+        return self._of(Op(Operator.BOTH, (self.node, other.node), Native("int")))
+
     def __getitem__(self, index: "BuilderValue | int") -> "BuilderValue":
         """Return the value that lies so many behind where the pointer points."""
         return self._of(Load(self.node, self._place(index), self._pointee()))
@@ -228,7 +233,7 @@ def _both(a: BuilderValue | Number, b: BuilderValue | Number) -> tuple[Expr, Exp
 
 def _extremum(a: BuilderValue | Number, b: BuilderValue | Number, index: Operator, real: Operator) -> BuilderValue:
     first, second, known = _both(a, b)
-    which = index if isinstance(known.type, Index) else real
+    which = index if isinstance(known.type, Index | Native) else real
     return BuilderValue(first if first == second else build.op(which, first, second), known.builder)
 
 
@@ -325,6 +330,12 @@ class Builder:
         if not isinstance(var.node, Var):
             raise TypeError(f"{var.node} is no name")
         self.emit(Assign(var.node, operand(value, var.type)))
+
+    def update(self, var: BuilderValue, how: Operator, value: BuilderValue | int) -> None:
+        """Change a mutable name of one of C's types by an operator: ``var += value``."""
+        if not isinstance(var.node, Var):
+            raise TypeError(f"{var.node} is no name")
+        self.emit(Update(var.node, how, operand(value, var.type)))
 
     def array(self, name: str, kind: Pointer, length: int) -> BuilderValue:
         """Declare memory for so many values."""
@@ -438,6 +449,24 @@ class Builder:
                 independent=independent,
             )
         )
+
+    @contextmanager
+    def closed_loop(
+        self,
+        name: str,
+        low: BuilderValue | int,
+        high: BuilderValue | int,
+        step: BuilderValue | int,
+        kind: Native,
+        *,
+        falling: bool = False,
+    ) -> Iterator[BuilderValue]:
+        """Count up, or down, to ``high`` itself in one of C's types."""
+        with self._inside() as body:
+            var = self._new(name, kind)
+            yield BuilderValue(var, self)
+        first, last, stride = (operand(each, kind) for each in (low, high, step))
+        self.emit(For(var=var, low=first, high=last, step=stride, body=tuple(body), closed=True, falling=falling))
 
     @contextmanager
     def loop_while(self, condition: BuilderValue) -> Iterator[None]:

@@ -12,6 +12,7 @@ from tilewright.codegen.ir.nodes import (
     Assign,
     Barrier,
     Call,
+    Declare,
     Expr,
     For,
     Function,
@@ -19,11 +20,12 @@ from tilewright.codegen.ir.nodes import (
     Let,
     Mutable,
     Op,
-    Operator,
     Stmt,
+    Update,
     Var,
     While,
 )
+from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.rewrite import bodies, operands, walk
 
 
@@ -89,8 +91,10 @@ class _Analysis:
         differs = any(map(self.varies, operands(node)))
         if isinstance(node, Let | For) and differs:
             self.names.add(node.var.name)
-        if isinstance(node, Mutable | Assign) and (differs or not alike):
+        if isinstance(node, Mutable | Assign | Declare) and (differs or not alike):
             self.names.add(node.var.name)
+        if isinstance(node, Update) and isinstance(node.place, Var) and (differs or not alike):
+            self.names.add(node.place.name)
         inside = alike and not (isinstance(node, If | For | While) and differs)
         for body in bodies(node):
             self.body(body, alike=inside)

@@ -19,28 +19,35 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | Counters(var, expr count)                                 how often each thread has met others  (CPU)
          | Meet(var counters, expr first, expr count, expr own)      some threads of a region meet         (CPU)
          | Barrier(memory)                                           threads of a group, or a region, meet
+         | Declare(var, expr* extents, expr* values)                 a variable or an array of a user's    (C)
+         | Update(expr place, operator, expr value)                  place += value                        (C)
+         | Directive(text)                                           #pragma text                          (C)
+         | Verbatim(text)                                            statements as somebody wrote them     (C)
          | Comment(text)
          | Call | Intrinsic                                          for what they do
 
     expr = Int(value)                                                an index
          | Real(value, type)                                         a literal of an element type, or bool
+         | Literal(text, type)                                       a literal of C as it is spelled       (C)
+         | Size(type)                                                sizeof                                (C)
          | Var(name, type)
          | Lanes(element)                                            numbers in a vector                   (CPU)
          | Op(operator, expr* args, type)                            of operator.signature
          | Shift(expr own, expr other, side, distance, boundary, type)  a vector some cells beside         (CPU)
          | Load(expr base, expr index, type)                         base[index], or the vector from there
-         | Call(name, expr* args, type?)                             a function of the same unit
+         | Call(name, expr* args, type?)                             a function of the same unit, or of C's library
          | Intrinsic(name, expr* args, element)                      a function of the dialect
 
 Nodes are made by the constructors of :mod:`tilewright.codegen.ir.build`, which fold what is known, or by a
 :class:`~tilewright.codegen.ir.builder.Builder`, which collects the statements of a function that is written by hand;
 :mod:`tilewright.codegen.ir.verify` states what a unit must keep to, :mod:`tilewright.codegen.ir.rewrite` walks and
-changes one. ``(CPU)`` and ``(GPU)`` mark what only one kind of target has.
+changes one. ``(CPU)`` and ``(GPU)`` mark what only one kind of target has, ``(C)`` what stands in texts that users read
+(:mod:`tilewright.codegen.print.source`), beside C's own types. There loops may be closed and may fall.
 """
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from tilewright.codegen.ir.operators import LOGICAL, REAL_PARTS, SAME_TYPE, Operator
 from tilewright.codegen.ir.types import (
     BOOL,
     INDEX,
@@ -48,6 +55,7 @@ from tilewright.codegen.ir.types import (
     Element,
     Index,
     Mask,
+    Native,
     Type,
     Vector,
     mask,
@@ -57,133 +65,6 @@ from tilewright.codegen.ir.types import (
 
 UNROLL_WHOLE = -1
 """Unroll a loop whole."""
-
-
-class Operator(StrEnum):
-    """What an :class:`Op` does; :data:`SIGNATURES` says with what and what comes of it.
-
-    The operators of programs (:mod:`tilewright.programs.stencil.operators`) are among them, by the same names.
-    """
-
-    ADD = "add"
-    SUB = "sub"
-    MUL = "mul"
-    DIV = "div"
-    """Of whole numbers: rounded towards zero."""
-    MOD = "mod"
-    """The remainder of :attr:`DIV`."""
-    SHR = "shr"
-    SHL = "shl"
-    NEG = "neg"
-    ABS = "abs"
-    MINIMUM = "minimum"
-    MAXIMUM = "maximum"
-    """Of numbers, as NumPy has them: what is not a number wins."""
-    SQRT = "sqrt"
-    EXP = "exp"
-    LOG = "log"
-    SIN = "sin"
-    COS = "cos"
-    TANH = "tanh"
-    TAN = "tan"
-    ATAN2 = "atan2"
-    FLOOR = "floor"
-    CEIL = "ceil"
-    RINT = "rint"
-    """To the nearest whole number, of two the even one."""
-    TRUNC = "trunc"
-    """To a whole number, towards zero."""
-    POW = "pow"
-    REMAINDER = "remainder"
-    """As NumPy has it, of the sign of the second operand; of whole numbers by 0 it is 0."""
-    FLOOR_DIVIDE = "floor_divide"
-    """The quotient rounded down, as NumPy has it; of whole numbers by 0 it is 0."""
-    SIGN = "sign"
-    """-1, 0 or 1; NaN of NaN."""
-    ADDS = "adds"
-    SUBS = "subs"
-    """Sum and difference of whole numbers in vectors that stay at the ends of their range."""
-    ANY_GT = "any_gt"
-    """Whether any number of a vector is larger than that of another one in its place."""
-    OVER_SQRT = "over_sqrt"
-    """``a / sqrt(b)``, with a reciprocal square root."""
-    LT = "lt"
-    LE = "le"
-    GT = "gt"
-    GE = "ge"
-    EQ = "eq"
-    NE = "ne"
-    NONZERO = "nonzero"
-    """Whether a number is another one than the second operand, 0."""
-    AND = "and"
-    OR = "or"
-    """Of whole numbers bit by bit: a condition is 0 or 1."""
-    NOT = "not"
-    WHERE = "where"
-    """``condition ? a : b``, for each number of a vector."""
-    COMPLEX = "complex"
-    """The complex number of a real one."""
-    REAL = "real"
-    IMAG = "imag"
-    MODULUS = "modulus"
-    """Of a complex number: a real one."""
-    CONJ = "conj"
-    TIMES_I = "times_i"
-    """The product of a real number, times i, and a complex one."""
-    NUMBER = "number"
-    """1 where a condition holds, else 0."""
-    SELECT = "select"
-    """``condition ? a : b``, of which only one is evaluated."""
-    MIN = "min"
-    MAX = "max"
-    """Of indices."""
-    FLOORDIV = "floordiv"
-    FLOORMOD = "floormod"
-    """Rounded down, and what remains: never negative."""
-    CEILDIV = "ceildiv"
-    WIDEN = "wide"
-    """The same index in 64 bits."""
-    CONVERT = "convert"
-    """The same number, as near as may be, in another element type or as an index; of reals, rounded towards zero; of a
-    pointer, its address in bytes."""
-    REINTERPRET = "reinterpret"
-    """The same address, of values of another type; the same bits of a vector, as numbers of another type."""
-    THREAD = "thread"
-    """The number of the thread in its region (CPU) or group (GPU)."""
-    THREADS = "threads"
-    """How many threads run the region."""
-    GROUP = "group"
-    """The number of the thread's group."""
-    GROUPS = "groups"
-    """How many groups there are."""
-    VECTOR_BYTES = "vector_bytes"
-    """Bytes of a vector register."""
-    SPLAT = "splat"
-    """A vector of one number."""
-    LANE = "lane"
-    """One number of a vector, by its place."""
-    KEEP = "keep"
-    """A vector whose lanes below the third operand are the first one's, the others the second's."""
-    HOLD = "hold"
-    """The same vector, in a register from here on (an optimisation barrier)."""
-    FRESH = "fresh"
-    """The same, and never computed before here."""
-    OPAQUE = "opaque"
-    """The same index, of which a compiler knows nothing (an optimisation barrier)."""
-    WRITABLE = "writable"
-    """The same pointer without ``const``."""
-    ALIGNED = "aligned"
-    """The same pointer, of which the compiler may know that its address is a multiple of so many bytes."""
-
-
-ARITHMETIC = frozenset({Operator.ADD, Operator.SUB, Operator.MUL, Operator.DIV, Operator.MOD})
-COMPARISONS = frozenset(
-    {Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NONZERO}
-)
-LOGICAL = frozenset({Operator.AND, Operator.OR, Operator.NOT})
-REAL_PARTS = frozenset({Operator.REAL, Operator.IMAG, Operator.MODULUS})
-_SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - REAL_PARTS - {Operator.WIDEN, Operator.ANY_GT}
-"""Operators whose result is of the type that they work in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +80,21 @@ class Real:
 
     value: bool | int | float | complex
     type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal of C, spelled as a user spelled it."""
+
+    text: str
+    type: Native
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes of a value of a type."""
+
+    of: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +160,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function of the same unit, as an expression of a type or as a statement."""
+    """A call of a function of the same unit, or of C's library, as an expression of a type or as a statement."""
 
     name: str
     args: "tuple[Expr, ...]"
@@ -322,7 +218,7 @@ before is seen after. ``put`` copies bytes, past the caches if asked to; ``prefe
 soon. ``translate`` turns bytes into entries of a table, given how many entries and bytes there are. ``count`` adds one
 for all threads that come."""
 
-Expr = Int | Real | Var | Lanes | Op | Shift | Load | Call | Intrinsic
+Expr = Int | Real | Literal | Size | Var | Lanes | Op | Shift | Load | Call | Intrinsic
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +281,8 @@ class For:
     """A counted loop over ``low, low + step, …`` below ``high``.
 
     Attributes:
+        closed: Whether the loop runs up to ``high`` itself: C's own types only.
+        falling: Whether it falls, by a negative step, to ``high`` as its least value; closed loops only.
         share: How the iterations are shared by the threads of the enclosing :class:`Parallel`: ``""`` (not at all),
             ``static`` or ``dynamic``. A shared loop ends with a barrier.
         unroll: On GPUs, iterations to unroll: 0 leaves it to the compiler, :data:`UNROLL_WHOLE` means all.
@@ -397,6 +295,8 @@ class For:
     high: Expr
     step: Expr = field(default_factory=lambda: Int(1))
     body: "tuple[Stmt, ...]"
+    closed: bool = False
+    falling: bool = False
     share: str = ""
     unroll: int = 0
     independent: bool = False
@@ -475,6 +375,50 @@ class Barrier:
     memory: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declare:
+    """A variable or an array of a user's, which may change.
+
+    Attributes:
+        var: Its name; of an array, of the type of a pointer: to its first value, or to its first row.
+        extents: Of an array, its extents, the outermost first.
+        values: Its first values, or nothing.
+    """
+
+    var: Var
+    extents: tuple[Expr, ...] = ()
+    values: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``place op= value``: the place is found once, and the result turned into its type.
+
+    Attributes:
+        place: A name, or a place in memory.
+        op: What is done.
+        value: The second operand.
+    """
+
+    place: Var | Load
+    op: Operator
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """What a compiler is told, without ``#pragma``."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Statements as somebody wrote them: nothing looks inside."""
+
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Comment:
     """A line for the reader of the kernel."""
@@ -497,6 +441,10 @@ Stmt = (
     | Counters
     | Meet
     | Barrier
+    | Declare
+    | Update
+    | Directive
+    | Verbatim
     | Comment
     | Call
     | Intrinsic
@@ -546,9 +494,11 @@ def type_of(node: Expr) -> Type:
     if isinstance(node, Var):
         return node.type
     if isinstance(node, Op):
-        return node.type if node.op in _SAME_TYPE else _result(node.op, node.type)
+        return node.type if node.op in SAME_TYPE else _result(node.op, node.type)
     if isinstance(node, (Int, Lanes)):
         return INDEX
+    if isinstance(node, Size):
+        return Native("size_t")
     if isinstance(node, Intrinsic) and INTRINSICS[node.name].returns:
         return type_of(node.args[0])
     if isinstance(node, Intrinsic) or node.type is None:
@@ -564,6 +514,8 @@ def _result(op: Operator, kind: Type) -> Type:
         return real_type(kind)
     if op is Operator.ANY_GT:
         return BOOL
+    if isinstance(kind, Native):
+        return kind if op in {Operator.AND, Operator.OR} else BOOL
     return kind if op in LOGICAL and isinstance(kind, Index) else truth_of(kind)
 
 

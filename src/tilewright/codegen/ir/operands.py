@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from tilewright.codegen.ir.nodes import Operator, real_type
+from tilewright.codegen.ir.nodes import (
+    real_type,
+)
+from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.types import (
     BOOL,
     INDEX,
@@ -12,6 +15,7 @@ from tilewright.codegen.ir.types import (
     Element,
     Index,
     Mask,
+    Native,
     Pointer,
     Type,
     Vector,
@@ -74,7 +78,7 @@ def _addends(kind: Type, kinds: Kinds) -> bool:
     """Numbers, a pointer and an index, or two pointers."""
     first, second = kinds
     if isinstance(kind, Pointer):
-        return first == kind and isinstance(second, Index)
+        return first == kind and isinstance(second, Index | Native)
     if kind == INDEX and isinstance(first, Pointer) and isinstance(second, Pointer):
         return first.to == second.to
     return _numbers(kind, kinds)
@@ -178,6 +182,19 @@ def _pointer_and_size(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Pointer) and kinds[0] == kind and isinstance(kinds[1], Index)
 
 
+def _meet(kinds: Kinds) -> bool:
+    """Values that C's own conversions bring together."""
+    return all(isinstance(each, Native | Index | Bool) for each in kinds)
+
+
+def _of_c(kind: Type, kinds: Kinds) -> bool:
+    return isinstance(kind, Native) and _meet(kinds)
+
+
+def _address(kind: Type, kinds: Kinds) -> bool:
+    return isinstance(kind, Pointer) and kind.to == kinds[0]
+
+
 OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.ADD, Operator.SUB), (2, _addends)),
     **dict.fromkeys((Operator.MUL, Operator.DIV), (2, _scaled)),
@@ -212,5 +229,24 @@ OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     Operator.OPAQUE: (1, _one_index),
     Operator.WRITABLE: (1, _without_const),
     Operator.ALIGNED: (2, _pointer_and_size),
+    **dict.fromkeys((Operator.BOTH, Operator.EITHER, Operator.XOR), (2, _of_c)),
+    **dict.fromkeys((Operator.INVERT, Operator.PLUS), (1, _of_c)),
+    Operator.ADDRESS: (1, _address),
 }
 """How many operands an operator takes, and whether their types fit the one that it works in."""
+_C = frozenset(
+    {
+        *(Operator.ADD, Operator.SUB, Operator.MUL, Operator.DIV, Operator.MOD, Operator.SHR, Operator.SHL),
+        *(Operator.LT, Operator.LE, Operator.GT, Operator.GE, Operator.EQ, Operator.NE, Operator.NEG),
+        *(Operator.AND, Operator.OR, Operator.NOT, Operator.MIN, Operator.MAX, Operator.SELECT, Operator.CONVERT),
+    }
+)
+"""Operators that C has for its own types, too; places in memory it compares and subtracts."""
+
+
+def fits(op: Operator, kind: Type, kinds: Kinds) -> bool:
+    """Whether the types of the operands of an operator fit the one that it works in."""
+    if isinstance(kind, Native) and op in _C:
+        pointers = op not in {Operator.MUL, Operator.DIV} and all(isinstance(each, Pointer) for each in kinds)
+        return _meet(kinds) or (pointers and len(set(kinds)) == 1)
+    return OPERATORS[op][1](kind, kinds)

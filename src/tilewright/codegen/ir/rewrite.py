@@ -14,6 +14,7 @@ from tilewright.codegen.ir.nodes import (
     Call,
     ConstArray,
     Counters,
+    Declare,
     Expr,
     For,
     Function,
@@ -29,6 +30,7 @@ from tilewright.codegen.ir.nodes import (
     Shift,
     Stmt,
     Store,
+    Update,
     Var,
     While,
 )
@@ -58,8 +60,10 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
     Parallel: ("threads",),
     Counters: ("count",),
     Meet: ("counters", "first", "count", "own"),
+    Declare: ("extents", "values"),
+    Update: ("place", "value"),
 }
-"""Fields that hold an expression or, ``args``, several."""
+"""Fields that hold an expression or several."""
 _BODIES: dict[type, tuple[str, ...]] = {
     For: ("body",),
     While: ("body",),
@@ -89,7 +93,7 @@ def bodies(node: Stmt) -> tuple[Body, ...]:
 
 def bound(node: Stmt) -> Var | None:
     """Return the name that a statement gives to what follows it; a loop's is known inside it only."""
-    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Counters) else None
+    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Counters | Declare) else None
 
 
 def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]:
@@ -257,8 +261,9 @@ def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
 def _substituted(node: Stmt, values: Mapping[str, Expr]) -> Stmt:
     if not values:
         return node
-    if isinstance(node, Assign) and node.var.name in values:
-        raise ValueError(f"{node.var.name} is assigned to and cannot become an expression")
+    target = node.var if isinstance(node, Assign) else node.place if isinstance(node, Update) else None
+    if isinstance(target, Var) and target.name in values:
+        raise ValueError(f"{target.name} is assigned to and cannot become an expression")
     node = _Mapper(lambda each: values.get(each.name, each) if isinstance(each, Var) else each, None).parts(node)
     inner = _within(values, node.var.name, node.body) if isinstance(node, For) else values
     changed: dict[str, Any] = {}

@@ -2,16 +2,21 @@
 
 Grammar::
 
-    type    = element | truth | index | vector | mask | pointer
+    type    = element | truth | index | native | vector | mask | pointer
     element = Element(name, kind, bits)         a number as NumPy names it: float32, int16, complex64
     truth   = Bool()                            one condition
     index   = Index(bits)                       a signed position; 0 bits: as wide as the target counts cells with
+    native  = Native(name)                      a type of C, as a user spells it: int, double, size_t
     vector  = Vector(element)                   as many numbers as a register of the target holds
     mask    = Mask(element)                     one condition for each number of such a vector
     pointer = Pointer(type, const, space)       the first of several values that lie one behind the other
 
 An index of no stated width is MLIR's ``index``: 64 bits on CPUs, 32 on GPUs, where :data:`WIDE` is used for what 32
 bits cannot count. How a dialect writes a type stands with its printer.
+
+A native type is C's: numbers of such types meet in C's own conversions, and what C promotes is promoted. Texts that
+users read and compile with their own have them; one without a name is that of a variable which the user declares
+elsewhere.
 
 What a register holds of a number is not always what lies in memory:
 
@@ -135,6 +140,17 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
+class Native:
+    """A type of C, by the name that it has in a user's text; without a name, one that stands elsewhere."""
+
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Return its name."""
+        return f"C's {self.name or 'numbers'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Vector:
     """Numbers of one type that a register holds."""
 
@@ -177,7 +193,7 @@ class Pointer:
         return " ".join([*words, "pointer to", str(self.to)])
 
 
-Type = Element | Bool | Index | Vector | Mask | Pointer
+Type = Element | Bool | Index | Native | Vector | Mask | Pointer
 
 BOOL = Bool()
 INDEX = Index()

@@ -4,7 +4,7 @@
   :class:`~tilewright.codegen.ir.nodes.Mutable`.
 - Types: operands are what the operator works on; loads, stores and calls agree with the pointers and functions that
   they use; nothing is stored through ``const``; no index is cut to fewer bits; numbers change their type only where
-  they are named or converted.
+  they are named or converted, C's own wherever they meet.
 - Targets: nodes that one kind of target has stand in its units only; loops are shared, and threads meet, inside a
   parallel region on CPUs; shared memory is declared at the top of a kernel, and barriers stand where all threads come
   (:mod:`tilewright.codegen.ir.divergence`).
@@ -22,6 +22,8 @@ from tilewright.codegen.ir.nodes import (
     Comment,
     ConstArray,
     Counters,
+    Declare,
+    Directive,
     Expr,
     For,
     Function,
@@ -30,22 +32,27 @@ from tilewright.codegen.ir.nodes import (
     Intrinsic,
     Lanes,
     Let,
+    Literal,
     Load,
     Meet,
     Mutable,
     Op,
-    Operator,
     Parallel,
     Real,
     Scope,
     Shift,
+    Size,
     Stmt,
     Store,
+    Update,
     Var,
+    Verbatim,
     While,
     type_of,
 )
-from tilewright.codegen.ir.operands import OPERATORS
+from tilewright.codegen.ir.operands import OPERATORS, fits
+from tilewright.codegen.ir.operators import Operator
+from tilewright.codegen.ir.rewrite import free_names, walk
 from tilewright.codegen.ir.types import (
     BOOL,
     ELEMENTS,
@@ -56,10 +63,12 @@ from tilewright.codegen.ir.types import (
     Element,
     Index,
     Mask,
+    Native,
     Pointer,
     Type,
     Vector,
 )
+from tilewright.programs.loops.math import MATH_FUNCTIONS
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
@@ -68,6 +77,12 @@ _CPU_OPERATORS = {
     *(Operator.COMPLEX, Operator.REAL, Operator.IMAG, Operator.MODULUS, Operator.CONJ, Operator.TIMES_I),
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.OPAQUE, Operator.WRITABLE),
     *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE, Operator.ADDS, Operator.SUBS, Operator.ANY_GT),
+}
+_LIBRARY = {"abs", "malloc", *MATH_FUNCTIONS, *(f"{name}f" for name in MATH_FUNCTIONS)}
+"""Functions of C's library."""
+_UPDATES = {
+    *(Operator.ADD, Operator.SUB, Operator.MUL, Operator.DIV, Operator.MOD),
+    *(Operator.SHL, Operator.SHR, Operator.AND, Operator.OR, Operator.XOR),
 }
 _GPU_OPERATORS = {Operator.GROUP, Operator.GROUPS, Operator.ALIGNED}
 
@@ -97,6 +112,26 @@ def verify(functions: Iterable[Function], *, gpu: bool) -> None:
         raise InvalidIRError(f"in {found.function}, at {said(found.at)}: not every thread comes to the barrier")
 
 
+def verify_region(body: Iterable[Stmt]) -> None:
+    """Check statements that stand among others of a user's, which declare what they do not.
+
+    Args:
+        body: The statements.
+
+    Raises:
+        InvalidIRError: At the first rule that they break.
+    """
+    region = tuple(body)
+    free = free_names(region)
+    mentioned: dict[str, Var] = {}
+    for node in walk(region):
+        named = node if isinstance(node, Var) else node.var if isinstance(node, Assign) else None
+        if named is not None and named.name in free:
+            mentioned.setdefault(named.name, named)
+    around = tuple(Declare(var=var) for var in mentioned.values())
+    verify([Function(name="a region", params=(), body=(*around, Scope(region)))], gpu=False)
+
+
 def said(node: Stmt | None) -> str:
     """Name a statement in a message.
 
@@ -106,7 +141,7 @@ def said(node: Stmt | None) -> str:
     match node:
         case None:
             return "the result"
-        case Let() | Mutable() | Assign() | Array() | ConstArray() | Counters() | For():
+        case Let() | Mutable() | Assign() | Array() | ConstArray() | Counters() | For() | Declare():
             return f"{type(node).__name__} {node.var.name}"
         case Call() | Intrinsic():
             return f"{type(node).__name__} {node.name}"
@@ -218,8 +253,13 @@ class _Checker:
     def loop(self, node: For, _scope: set[str], depth: int) -> None:
         for bound in (node.low, node.high, node.step):
             self.expect(bound, node.var.type, "is a bound or a step")
-        if not isinstance(node.var.type, Index):
+        if not isinstance(node.var.type, Index | Native):
             raise self.fail(f"loops count with an index, not with a {node.var.type}")
+        if node.closed and not isinstance(node.var.type, Native):
+            raise self.fail("a loop that counts with an index ends below its bound")
+        step = node.step.value if isinstance(node.step, Int) else None
+        if (node.falling and not node.closed) or (step is not None and (step == 0 or (step < 0) != node.falling)):
+            raise self.fail(f"it {'falls' if node.falling else 'rises'} by steps of {step}")
         if node.share not in _SHARES:
             raise self.fail(f"no loop is shared in a way called {node.share!r}")
         if node.share and not self.parallel:
@@ -268,6 +308,38 @@ class _Checker:
         for each in (node.first, node.count, node.own):
             self.expect(each, INDEX, "says which threads meet")
 
+    def declare(self, node: Declare, scope: set[str], _depth: int) -> None:
+        kind: Type = node.var.type
+        for extent in node.extents:
+            if not isinstance(kind, Pointer):
+                raise self.fail(f"{len(node.extents)} extents make no {node.var.type}")
+            self.expect(extent, Native(), "is an extent")
+            kind = kind.to
+        for value in node.values:
+            self.expect(value, kind, f"is a first value of type {kind}")
+        if len(node.values) > 1 and not node.extents:
+            raise self.fail(f"one variable has {len(node.values)} first values")
+        self.bind(node.var, scope, mutable=True)
+
+    def update(self, node: Update, _scope: set[str], _depth: int) -> None:
+        if node.op not in _UPDATES:
+            raise self.fail(f"no place is updated by {node.op}")
+        if isinstance(node.place, Load):
+            place = self.access(node.place.base, node.place.index, node.place.type)
+            if place.const:
+                raise self.fail(f"a {node.place.type} is stored through a {place}")
+        else:
+            self.var(node.place)
+            if not self.names[node.place.name][1]:
+                raise self.fail(f"{node.place.name} is not Mutable")
+        if not isinstance(node.place.type, Native):
+            raise self.fail(f"a {node.place.type} is updated by C's conversions")
+        self.expect(node.value, node.place.type, "is the second operand of an update")
+
+    def text(self, node: Directive | Verbatim, _scope: set[str], _depth: int) -> None:
+        if isinstance(node, Directive) and "\n" in node.text:
+            raise self.fail("a directive is one line")
+
     def comment(self, node: Comment, _scope: set[str], _depth: int) -> None:
         if "*/" in node.text or "\n" in node.text:
             raise self.fail("the text ends its own comment")
@@ -286,6 +358,8 @@ class _Checker:
             return
         if isinstance(wanted, Index) and (kind == BOOL or (isinstance(kind, Index) and kind != WIDE)):
             return
+        if isinstance(wanted, Native) and isinstance(kind, Native | Index | Bool):
+            return
         if isinstance(kind, Pointer) and isinstance(wanted, Pointer) and self.points(kind, wanted):
             return
         raise self.fail(f"{'nothing' if kind is None else f'a value of type {kind}'} {what}")
@@ -297,7 +371,7 @@ class _Checker:
 
     def condition(self, node: Expr) -> None:
         kind = self.expr(node)
-        if not isinstance(kind, Bool | Index):
+        if not isinstance(kind, Bool | Index | Native):
             raise self.fail(f"a value of type {kind} is a condition")
 
     def expr(self, node: Expr) -> Type | None:
@@ -328,6 +402,12 @@ class _Checker:
             raise self.fail(f"a literal has the type {node.type}")
         return node.type
 
+    def spelled(self, node: Literal) -> Type:
+        return node.type
+
+    def size(self, node: Size) -> Type:
+        return type_of(node)
+
     def shift(self, node: Shift) -> Type:
         if node.distance < 1:
             raise self.fail(f"a vector lies {node.distance} cells beside another")
@@ -342,7 +422,7 @@ class _Checker:
             raise self.fail(f"a value of type {found} is indexed")
         if found.to != kind and not (isinstance(kind, Vector) and found.to == kind.element):
             raise self.fail(f"a {kind} is taken from, or put to, where a {found} points")
-        if not isinstance(place := self.expr(index), Index):
+        if not isinstance(place := self.expr(index), Index | Native):
             raise self.fail(f"a value of type {place} is an index")
         return found
 
@@ -351,6 +431,8 @@ class _Checker:
         if isinstance(node, Intrinsic):
             return self.intrinsic(node, kinds)
         called = self.known.get(node.name)
+        if called is None and node.name in _LIBRARY:
+            return node.type
         if called is None:
             raise self.fail(f"no function {node.name} stands before this one")
         if len(kinds) != len(called.params):
@@ -386,10 +468,10 @@ class _Checker:
         if op in (_CPU_OPERATORS if self.gpu else _GPU_OPERATORS):
             raise self.fail(f"{'GPU' if self.gpu else 'CPU'} units have no operator {op}")
         kinds = [self.expr(arg) for arg in node.args]
-        arity, fits = OPERATORS[op]
+        arity = OPERATORS[op][0]
         if len(kinds) != arity:
             raise self.fail(f"{op} takes {arity} operands, not {len(kinds)}")
-        if not fits(kind, kinds):
+        if not fits(op, kind, kinds):
             got = ", ".join(str(each or "nothing") for each in kinds) or "nothing"
             raise self.fail(f"{op} of type {kind} is applied to {got}")
         return type_of(node)
@@ -410,6 +492,10 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     Counters: _Checker.counters,
     Meet: _Checker.meet,
     Barrier: _Checker.barrier,
+    Declare: _Checker.declare,
+    Update: _Checker.update,
+    Directive: _Checker.text,
+    Verbatim: _Checker.text,
     Comment: _Checker.comment,
     Call: _Checker.call_statement,
     Intrinsic: _Checker.call_statement,
@@ -419,6 +505,8 @@ _EXPRESSIONS: dict[type, Callable[..., Type | None]] = {
     Int: _Checker.count,
     Lanes: _Checker.count,
     Real: _Checker.literal,
+    Literal: _Checker.spelled,
+    Size: _Checker.size,
     Op: _Checker.operation,
     Load: _Checker.load,
     Shift: _Checker.shift,

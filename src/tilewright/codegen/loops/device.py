@@ -197,7 +197,8 @@ class DeviceProgram:
         launch: What all kernels have in common: where they run, and how their arrays come there.
         arrays: Arrays that live on the device, with element types.
         written: Those that come back.
-        extents: Number of elements of each, as C text.
+        extents: Number of elements of each.
+        shapes: Extents of each.
         notes: What was left out, and why.
         reduced: Types of the scalars that kernels reduce.
         streams: How the iteration space is cut where it runs in streams, or None.
@@ -207,8 +208,8 @@ class DeviceProgram:
     launch: LaunchShape
     arrays: tuple[tuple[str, str], ...]
     written: frozenset[str]
-    extents: Mapping[str, str]
-    shapes: Mapping[str, tuple[str, ...]]
+    extents: Mapping[str, Expr]
+    shapes: Mapping[str, tuple[Expr, ...]]
     notes: tuple[str, ...] = ()
     reduced: tuple[tuple[str, str], ...] = ()
     streams: "Streams | None" = None

@@ -5,9 +5,9 @@ host and launches the kernels again and again. Scalars that are accumulated are 
 and between the blocks by a second, one-block kernel: the result never leaves the device half-done.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import Any
 
 from tilewright.base.constants import STATIC_SHARED
@@ -34,6 +34,7 @@ from tilewright.codegen.loops.transforms import NestContext
 from tilewright.programs.loops.dependences import LoopDependence
 from tilewright.programs.loops.nest import (
     Assign,
+    Binary,
     Block,
     Declare,
     Expr,
@@ -55,8 +56,6 @@ from tilewright.programs.loops.nest import (
 from tilewright.programs.loops.scalars import Reduction
 from tilewright.programs.loops.types import bytes_of
 
-_WORD = re.compile(r"\b[A-Za-z_]\w*")
-
 
 @dataclass(slots=True, kw_only=True)
 class _Lowering:
@@ -75,7 +74,7 @@ class _Lowering:
     """
 
     setting: NestContext
-    shapes: Mapping[str, tuple[str, ...]]
+    shapes: Mapping[str, tuple[Expr, ...]]
     prefix: str
     away: frozenset[str]
     reduced: Mapping[int, tuple[Reduction, ...]]
@@ -167,7 +166,7 @@ class _Lowering:
             own.add(loop.index)
         free = _scalars(whole) - own - {each.name for each in found}
         # An element of several indices is found with the extents of the inner ones.
-        free |= {word for array in used for each in self.shapes[array][1:] for word in _WORD.findall(each)}
+        free |= {name for array in used for each in self.shapes[array][1:] for name in names(each)}
         assigned = {n.target.name for n in statements(body) if isinstance(n, Assign) and isinstance(n.target, Name)}
         shared = sorted((assigned & free) - own)
         if shared:
@@ -256,7 +255,7 @@ def lower(
     stmt: Stmt,
     args: Mapping[str, Any],
     setting: NestContext,
-    shapes: Mapping[str, tuple[str, ...]],
+    shapes: Mapping[str, tuple[Expr, ...]],
     prefix: str = "tw",
 ) -> DeviceProgram:
     """Make a device program of a region.
@@ -265,7 +264,7 @@ def lower(
         stmt: The region, its temporaries inside the loops.
         args: Arguments of the CUDA or OpenCL transform, for loops that have no transform of their own.
         setting: Where it stands.
-        shapes: Extents of every array, as C text.
+        shapes: Extents of every array.
         prefix: What the kernels' names begin with.
 
     Raises:
@@ -312,7 +311,7 @@ def lower(
         launch=launch,
         arrays=tuple((name, setting.types.get(name, "double")) for name in sorted(used)),
         written=frozenset().union(*(kernel.written for kernel in kernels)),
-        extents={name: " * ".join(f"({each})" for each in shapes[name]) for name in sorted(used)},
+        extents={name: reduce(partial(Binary, "*"), shapes[name]) for name in sorted(used)},
         shapes={name: tuple(shapes[name]) for name in sorted(used)},
         notes=tuple(notes),
         reduced=tuple((e.name, lowering.types.get(e.name, "double")) for k in kernels for e in k.reductions),

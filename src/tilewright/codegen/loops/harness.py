@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.codegen.loops.c import code, lines
+from tilewright.codegen.loops.lowering import code, lines
 from tilewright.programs.loops.nest import Block, Declare, Stmt, statements
 
 ENTRY = "tw_run"

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from tilewright.codegen.loops.c import lines as c_lines
-from tilewright.codegen.loops.c import loop_head, text
 from tilewright.codegen.loops.device import Branch, DeviceProgram, Host, KernelRun, LoopKernel, Repeat, Step
-from tilewright.codegen.loops.kernels import bounds_text, counted
+from tilewright.codegen.loops.kernels import counted
+from tilewright.codegen.loops.lowering import lines, text
+from tilewright.programs.loops.nest import Block, Convert, If, Stmt, Verbatim
 
 
 def quoted(line: str) -> str:
@@ -29,26 +30,28 @@ class HostWriter(ABC):
 
     def bytes_of(self, name: str) -> str:
         """The size of an array as a C expression."""
-        return f"(size_t)({self.program.extents[name]}) * sizeof({self.types[name]})"
+        return f"{self.counted('size_t', name)} * sizeof({self.types[name]})"
+
+    def counted(self, ctype: str, name: str) -> str:
+        """The number of elements of an array, in a type of C."""
+        return text(Convert(ctype, self.program.extents[name]))
 
     def steps(self, steps: Sequence[Step], depth: int) -> Iterator[str]:
         """The lines of the host for steps, one after the other."""
         for step in steps:
             if isinstance(step, Host):
-                yield from c_lines(step.stmt, depth)
+                yield from lines(step.stmt, depth)
             elif isinstance(step, Repeat):
-                yield f"{'  ' * depth}{loop_head(step.loop)}"
-                yield from self.steps(step.steps, depth + 1)
-                yield f"{'  ' * depth}}}"
+                yield from lines(replace(step.loop, body=self.inside(step.steps, depth)), depth)
             elif isinstance(step, Branch):
-                yield f"{'  ' * depth}if ({text(step.test)}) {{"
-                yield from self.steps(step.then, depth + 1)
-                if step.other:
-                    yield f"{'  ' * depth}}} else {{"
-                    yield from self.steps(step.other, depth + 1)
-                yield f"{'  ' * depth}}}"
+                other = self.inside(step.other, depth) if step.other else None
+                yield from lines(If(step.test, self.inside(step.then, depth), other), depth)
             else:
                 yield from self.run(step, depth)
+
+    def inside(self, steps: Sequence[Step], depth: int) -> Stmt:
+        """Steps between the braces of a statement."""
+        return Block((Verbatim("\n".join(self.steps(steps, depth + 1))),))
 
     @abstractmethod
     def run(self, step: KernelRun, depth: int) -> Iterator[str]:
@@ -59,7 +62,7 @@ class HostWriter(ABC):
         pad = "  " * depth
         if kernel.loop is None:
             return [f"{pad}{{"]
-        first, last = bounds_text(kernel.loop)
+        first, last = text(kernel.loop.first), text(kernel.loop.last)
         compare, ctype = "<=" if kernel.loop.step > 0 else ">=", counted(kernel)
         return [
             f"{pad}{{",
@@ -91,7 +94,7 @@ class HostWriter(ABC):
 
     def piece(self, name: str, low: int, high: int, depth: int) -> list[str]:
         """Lines that compute the elements of an array in a piece: halos go to the first and the last one."""
-        pad, size = "  " * depth, f"(long)({self.program.extents[name]})"
+        pad, size = "  " * depth, self.counted("long", name)
         return [
             f"{pad}long tw_from = tw_s == 0 ? (long)tw_a - {low} : tw_a;",
             f"{pad}long tw_to = tw_b == tw_last ? (long)tw_b + {high} : tw_b;",

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from tilewright.codegen.loops.device import DeviceProgram, KernelRun, LoopKernel
 from tilewright.codegen.loops.host import HostWriter, quoted, text_name
-from tilewright.codegen.loops.kernels import CUDA, OPENCL, counted, kernels_text, parameters, reduced_type
+from tilewright.codegen.loops.kernels import counted, kernels_text, parameters, reduced_type
+from tilewright.codegen.print.source import CUDA, OPENCL
 
 _CUDA_HEAD = """#include <cuda_runtime.h>
 #include <stdio.h>
@@ -136,7 +137,7 @@ class _Cuda(HostWriter):
             elif name in self.dev:
                 out.append(self.dev[name])
             elif name.startswith("tw_len_"):
-                out.append(f"({counted(kernel)})({self.program.extents[name[7:]]})")
+                out.append(self.counted(counted(kernel), name.removeprefix("tw_len_")))
             else:
                 out.append(name)
         return ", ".join(out)
@@ -275,7 +276,7 @@ class _OpenCL(HostWriter):
                 value, ctype = name, "cl_mem"
             elif name.startswith("tw_len_"):
                 ctype = counted(kernel)
-                value = f"({ctype})({self.program.extents[name[7:]]})"
+                value = self.counted(ctype, name.removeprefix("tw_len_"))
             else:
                 value, ctype = name, scalars[name]
             given = f"TW_OPENCL(clSetKernelArg({kernel.name}, {place}, sizeof tw_x, &tw_x));"

@@ -1,18 +1,18 @@
-"""The text of kernels in CUDA C++ and OpenCL C, by the words of the printers (:mod:`tilewright.codegen.print`)."""
+"""The kernels of annotated loops as IR, and their text in CUDA C++ and OpenCL C."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tilewright.codegen.loops.c import inside, text
+from tilewright.codegen import ir
+from tilewright.codegen.ir import Native, Operator
+from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most
 from tilewright.codegen.loops.device import DeviceProgram, LaunchShape, LoopKernel
+from tilewright.codegen.loops.lowering import lower_body
+from tilewright.codegen.loops.scalars import shifted
 from tilewright.codegen.loops.transforms import add_pragma, innermost
-from tilewright.codegen.print import cuda as print_cuda
-from tilewright.codegen.print import opencl as print_opencl
-from tilewright.codegen.print.base import Macros
-from tilewright.programs.loops.math import MATH_FUNCTIONS
+from tilewright.codegen.print.source import OPENCL, SourceDialect, print_kernels
 from tilewright.programs.loops.nest import (
     Binary,
-    Call,
     Expr,
     Item,
     Loop,
@@ -24,31 +24,6 @@ from tilewright.programs.loops.nest import (
 )
 from tilewright.programs.loops.scalars import Reduction, neutral
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
-    """A language of kernels.
-
-    Attributes:
-        name: ``cuda`` or ``opencl``.
-        words: What it calls things.
-        restrict: Before the name of a pointer through which alone its array is reached.
-        types: Names of types that differ from C's.
-        functions: Names of functions that differ from C's.
-    """
-
-    name: str
-    words: Macros
-    restrict: str
-    types: Mapping[str, str]
-    functions: Mapping[str, str]
-
-    @property
-    def head(self) -> str:
-        """What the kernels begin with."""
-        return "".join(f"{line}\n" for line in filter(None, [self.words.double])) + _LIMITS
-
-
 _LIMITS = """#ifndef DBL_MAX
 #define DBL_MAX 1.7976931348623157e308
 #define FLT_MAX 3.402823466e38f
@@ -56,24 +31,9 @@ _LIMITS = """#ifndef DBL_MAX
 #define LONG_MAX 9223372036854775807L
 #endif
 """
-CUDA = Dialect(
-    name="cuda",
-    words=print_cuda.CUDA,
-    restrict="__restrict__ ",
-    # The host passes pointers to its own types: on Linux int64_t is long, which C++ does not take for long long.
-    types={"int64_t": "long", "int32_t": "int", "size_t": "unsigned long"},
-    functions={},
-)
-OPENCL = Dialect(
-    name="opencl",
-    words=print_opencl.OPENCL,
-    restrict="restrict ",
-    types={"int64_t": "long", "int32_t": "int", "size_t": "ulong"},
-    functions={f"{name}f": name for name in MATH_FUNCTIONS},
-)
 
 
-def kernels_text(program: DeviceProgram, dialect: Dialect) -> str:
+def kernels_text(program: DeviceProgram, dialect: SourceDialect) -> str:
     """Print every kernel of a program.
 
     Args:
@@ -83,13 +43,20 @@ def kernels_text(program: DeviceProgram, dialect: Dialect) -> str:
     Returns:
         A translation unit that a run-time compiler takes.
     """
-    types = dict(program.arrays)
-    parts = [dialect.head]
+    double = dialect.words.double if dialect.words is not None else ""
+    hints = {kernel.name: _hints(kernel, program) for kernel in program.kernels} if dialect is OPENCL else {}
+    head = f"{double}\n{_LIMITS}" if double else _LIMITS
+    return f"{head}\n{print_kernels(kernel_functions(program), dialect, hints)}"
+
+
+def kernel_functions(program: DeviceProgram) -> tuple[ir.Function, ...]:
+    """Return every kernel of a program, and behind one that reduces the kernel that joins its groups' results."""
+    found: list[ir.Function] = []
     for kernel in program.kernels:
-        parts.append(_kernel(kernel, program, dialect, types))
+        found.append(_kernel(kernel, program))
         if kernel.reductions:
-            parts.append(_finish(kernel, program, dialect))
-    return "\n".join(parts)
+            found.append(_finish(kernel, program))
+    return tuple(found)
 
 
 def parameters(kernel: LoopKernel) -> list[str]:
@@ -108,26 +75,21 @@ def parameters(kernel: LoopKernel) -> list[str]:
     ]
 
 
-def _type(dialect: Dialect, ctype: str) -> str:
-    return dialect.types.get(ctype, ctype)
-
-
-def _declared(kernel: LoopKernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
-    found: list[str] = []
-    scalars = dict(kernel.scalars)
+def _types(kernel: LoopKernel, program: DeviceProgram) -> dict[str, ir.Type]:
+    """The types of a kernel's parameters."""
+    scalars, elements = dict(kernel.scalars), dict(program.arrays)
+    found: dict[str, ir.Type] = {}
     for name in parameters(kernel):
         if name in scalars:
-            found.append(f"const {_type(dialect, scalars[name])} {name}")
+            found[name] = Native(scalars[name])
         elif name in kernel.arrays:
-            const = "" if name in kernel.written else "const "
-            found.append(f"{dialect.words.space}{const}{_type(dialect, types[name])} *{dialect.restrict}{name}")
+            kind = Native(elements[name])
+            found[name] = ir.pointer(kind) if name in kernel.written else ir.const_pointer(kind)
         elif name.startswith("tw_part_"):
-            found.append(
-                f"{dialect.words.space}{_type(dialect, reduced_type(program, name[8:]))} *{dialect.restrict}{name}"
-            )
+            found[name] = ir.pointer(Native(reduced_type(program, name.removeprefix("tw_part_"))))
         else:
-            found.append(f"const {counted(kernel)} {name}")
-    return ", ".join(found)
+            found[name] = Native(counted(kernel))
+    return found
 
 
 def counted(kernel: LoopKernel) -> str:
@@ -148,48 +110,39 @@ def _flat(stmt: Stmt, program: DeviceProgram) -> Stmt:
             return expr
         flat = expr.index[0]
         for extent, index in zip(program.shapes[expr.array][1:], expr.index[1:], strict=True):
-            flat = Binary("+", Binary("*", flat, Num(f"({extent})")), index)
+            flat = Binary("+", Binary("*", flat, extent), index)
         return Item(expr.array, (flat,))
 
     return map_expressions(stmt, change)
 
 
-def _hints(kernel: LoopKernel, launch: LaunchShape, types: Mapping[str, str]) -> str:
-    out = ""
+def _hints(kernel: LoopKernel, program: DeviceProgram) -> str:
+    launch, out = kernel.launch, ""
     if launch.vector > 1 and kernel.arrays:
-        out += f"__attribute__((vec_type_hint({types[kernel.arrays[0]]}{launch.vector}))) "
+        out += f"__attribute__((vec_type_hint({dict(program.arrays)[kernel.arrays[0]]}{launch.vector}))) "
     if launch.sized:
         out += f"__attribute__((work_group_size_hint({launch.threads}, 1, 1))) "
     return out
 
 
-def _kernel(kernel: LoopKernel, program: DeviceProgram, dialect: Dialect, types: Mapping[str, str]) -> str:
-    launch = kernel.launch
-    hints = _hints(kernel, launch, types) if dialect.name == "opencl" else ""
-    takes = _declared(kernel, program, dialect, types)
-    head = f"{dialect.words.kernel.replace('void', hints + 'void')} {kernel.name}({takes}) {{"
-    body = _flat(_unrolled(kernel.body, launch), program)
+def _kernel(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
+    b = Builder(kernel.name, kind="kernel", distinct=True, threads=kernel.launch.threads)
+    names = _types(kernel, program)
+    given = {name: b.param(name, kind) for name, kind in names.items()}
+    body = _flat(_unrolled(kernel.body, kernel.launch), program)
     if kernel.loop is None:
-        one = [
-            f"  if ({dialect.words.group} == 0 && {dialect.words.thread} == 0) {{",
-            *inside(body, 2, dialect.functions),
-            "  }",
-        ]
-        return "\n".join([head, *one, "}", ""])
-    lines = [f"  const int tw_t = {dialect.words.thread};"]
-    for name, low, high in kernel.cached:
-        lines.append(
-            f"  {dialect.words.shared} {_type(dialect, types[name])} tw_near_{name}[{launch.threads + high - low}];"
-        )
+        with b.when(b.group.equals(0).both(b.thread.equals(0))):
+            b.emit(*lower_body(body, names))
+        return b.function()
+    thread = b.let("tw_t", b.thread)
+    sums = _Sums(b, kernel, program, thread)
+    names |= {name: own.type for name, own in sums.own.items()}
+    _Iterations(b, kernel, kernel.loop, given, names, thread).emit(body)
     for each in kernel.reductions:
-        ctype = _type(dialect, reduced_type(program, each.name))
-        lines.append(f"  {dialect.words.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
-        lines.append(f"  {ctype} {each.name} = {neutral(each.op, reduced_type(program, each.name))};")
-    lines += _cached_loop(kernel, body, dialect) if kernel.cached else _plain_loop(kernel.loop, body, launch, dialect)
-    for each in kernel.reductions:
-        lines += _tree(each, launch, dialect)
-        lines.append(f"  if (tw_t == 0) tw_part_{each.name}[{dialect.words.group}] = tw_all_{each.name}[0];")
-    return "\n".join([head, *lines, "}", ""])
+        total = sums.joined(each)
+        with b.when(thread.equals(0)):
+            given[f"tw_part_{each.name}"][b.group] = total
+    return b.function()
 
 
 def _unrolled(body: Stmt, launch: LaunchShape) -> Stmt:
@@ -210,94 +163,140 @@ def _plain_pragmas(body: Stmt) -> Stmt:
     return map_statements(body, change)
 
 
-def _plain_loop(loop: Loop, body: Stmt, launch: LaunchShape, dialect: Dialect) -> list[str]:
-    i, step = loop.index, loop.step
-    compare, ctype = "<=" if step > 0 else ">=", loop.ctype or "int"
-    start = f"tw_first + ({dialect.words.group} * {launch.threads} + tw_t) * {step}"
-    stride = f"{dialect.words.groups} * {launch.threads} * {step}"
-    return [
-        f"  for ({ctype} {i} = {start}; {i} {compare} tw_last; {i} += {stride}) {{",
-        *inside(body, 2, dialect.functions),
-        "  }",
-    ]
+@dataclass(frozen=True, slots=True)
+class _Iterations:
+    """A kernel's iterations, which threads share.
+
+    Attributes:
+        b: The function.
+        kernel: The kernel.
+        loop: Its loop.
+        given: Its parameters.
+        names: Types of what the iterations read.
+        thread: The thread's number in its group.
+    """
+
+    b: Builder
+    kernel: LoopKernel
+    loop: Loop
+    given: Mapping[str, BuilderValue]
+    names: Mapping[str, ir.Type]
+    thread: BuilderValue
+
+    def emit(self, body: Stmt) -> None:
+        """Write what runs a body for every iteration."""
+        kind, threads = Native(counted(self.kernel)), self.kernel.launch.threads
+        if self.kernel.cached:
+            self.cached(body, kind, threads)
+        else:
+            self.plain(body, kind, threads)
+
+    def plain(self, body: Stmt, kind: Native, threads: int) -> None:
+        """Every thread runs iterations as far apart as there are threads."""
+        b, first, step = self.b, self.given["tw_first"], self.loop.step
+        own = b.group * threads
+        start = first + own + self.thread if step == 1 else first + (own + self.thread) * step
+        stride, last = b.groups * threads * step, self.given["tw_last"]
+        with b.closed_loop(self.loop.index, start, last, stride, kind, falling=step < 0):
+            b.emit(*lower_body(body, {**self.names, self.loop.index: kind}))
+
+    def cached(self, body: Stmt, kind: Native, threads: int) -> None:
+        """Groups run blocks of iterations; what these read is brought into shared memory first, by all threads."""
+        b, given, thread = self.b, self.given, self.thread
+        first, last = given["tw_first"], given["tw_last"]
+        if self.loop.step < 0:  # its iterations run in rising order: they are independent
+            first, last = last, first
+        near = {name: self.near(name, threads + high - low) for name, low, high in self.kernel.cached}
+        with b.closed_loop("tw_base", first + b.group * threads, last, b.groups * threads, kind) as base:
+            for name, low, high in self.kernel.cached:
+                with b.loop("tw_c", thread, threads + high - low, threads) as c:
+                    e = b.let("tw_e", base + low + c, kind)
+                    inside = (e >= 0).both(e < given[f"tw_len_{name}"])
+                    with b.when(inside.both(e <= last + high)):
+                        near[name][c] = given[name][e]
+            b.barrier()
+            i = b.let(self.loop.index, base + thread, kind)
+            known = {**self.names, self.loop.index: kind, "tw_t": thread.type}
+            known |= {f"tw_near_{name}": room.type for name, room in near.items()}
+            with b.when(i <= last):
+                b.emit(*lower_body(self.from_near(body), known))
+            b.barrier()
+
+    def near(self, name: str, length: int) -> BuilderValue:
+        """Shared memory for a part of an array."""
+        return self.b.array(f"tw_near_{name}", ir.shared_pointer(ir.pointee(ir.Var(name, self.names[name]))), length)
+
+    def from_near(self, body: Stmt) -> Stmt:
+        """A body that reads what lies in shared memory from there."""
+        lows = {name: low for name, low, _ in self.kernel.cached}
+
+        def change(expr: Expr) -> Expr:
+            if not isinstance(expr, Item) or expr.array not in lows:
+                return expr
+            place = shifted(expr.index[0])[1] - lows[expr.array]
+            index = Binary("+", Name("tw_t"), Num(str(place))) if place else Name("tw_t")
+            return Item(f"tw_near_{expr.array}", (index,))
+
+        return map_expressions(body, change)
 
 
-def _cached_loop(kernel: LoopKernel, body: Stmt, dialect: Dialect) -> list[str]:
-    """Loop over blocks of iterations: what they read is brought into shared memory first, all threads taking part."""
-    loop, threads = kernel.loop, kernel.launch.threads
-    if loop is None:
-        return []
-    i, ctype = loop.index, counted(kernel)
-    near = {name: (low, high) for name, low, high in kernel.cached}
+class _Sums:
+    """What a kernel reduces: a variable per thread, and memory where the threads of a group join theirs."""
 
-    def change(expr: Expr) -> Expr:
-        if isinstance(expr, Item) and expr.array in near:
-            low = near[expr.array][0]
-            return Item(
-                f"tw_near_{expr.array}", (Binary("-", expr.index[0], Binary("+", Name("tw_base"), Num(str(low)))),)
-            )
-        return expr
+    def __init__(self, b: Builder, kernel: LoopKernel, program: DeviceProgram, thread: BuilderValue) -> None:
+        self.b, self.threads, self.thread = b, kernel.launch.threads, thread
+        self.own: dict[str, BuilderValue] = {}
+        self.all: dict[str, BuilderValue] = {}
+        for each in kernel.reductions:
+            ctype = reduced_type(program, each.name)
+            self.all[each.name] = b.array(f"tw_all_{each.name}", ir.shared_pointer(Native(ctype)), self.threads)
+            start = b.value(ir.Literal(neutral(each.op, ctype), Native(ctype)))
+            self.own[each.name] = b.mutable(each.name, start)
 
-    # A falling loop runs its iterations in rising order: they are independent.
-    first, last = ("tw_first", "tw_last") if loop.step > 0 else ("tw_last", "tw_first")
-    start, stride = f"{first} + {dialect.words.group} * {threads}", f"{dialect.words.groups} * {threads}"
-    lines = [f"  for ({ctype} tw_base = {start}; tw_base <= {last}; tw_base += {stride}) {{"]
-    for name, low, high in kernel.cached:
-        lines += [
-            f"    for (int tw_c = tw_t; tw_c < {threads + high - low}; tw_c += {threads}) {{",
-            f"      const {ctype} tw_e = tw_base + ({low}) + tw_c;",
-            f"      if (tw_e >= 0 && tw_e < tw_len_{name} && tw_e <= {last} + ({high}))",
-            f"        tw_near_{name}[tw_c] = {name}[tw_e];",
-            "    }",
-        ]
-    new = map_expressions(body, change)
-    lines += [f"    {dialect.words.barrier};", f"    const {ctype} {i} = tw_base + tw_t;", f"    if ({i} <= {last}) {{"]
-    return [*lines, *inside(new, 3, dialect.functions), "    }", f"    {dialect.words.barrier};", "  }"]
-
-
-def _tree(each: Reduction, launch: LaunchShape, dialect: Dialect) -> list[str]:
-    width = 1
-    while width < launch.threads:
-        width *= 2
-    a, b = f"tw_all_{each.name}[tw_t]", f"tw_all_{each.name}[tw_t + tw_w]"
-    lines = [f"  {a} = {each.name};", f"  {dialect.words.barrier};"]
-    if width > 1:
-        lines += [
-            f"  for (int tw_w = {width // 2}; tw_w > 0; tw_w >>= 1) {{",
-            f"    if (tw_t < tw_w && tw_t + tw_w < {launch.threads}) {a} = {_combined(each.op, a, b)};",
-            f"    {dialect.words.barrier};",
-            "  }",
-        ]
-    return lines
+    def joined(self, each: Reduction) -> BuilderValue:
+        """Join the threads' values in a tree, and return the place of the result."""
+        b, thread, own = self.b, self.thread, self.all[each.name]
+        own[thread] = self.own[each.name]
+        b.barrier()
+        width = 1
+        while width < self.threads:
+            width *= 2
+        if width > 1:
+            half = b.mutable(f"tw_half_{each.name}", width // 2, Native("int"))
+            with b.loop_while(half > 0):
+                near = thread < half
+                with b.when(near if width == self.threads else near.both(thread + half < self.threads)):
+                    own[thread] = combined(each.op, own[thread], own[thread + half])
+                b.barrier()
+                b.update(half, Operator.SHR, 1)
+        return own[0]
 
 
-def _combined(op: str, a: str, b: str) -> str:
+def combined(op: str, a: BuilderValue, b: BuilderValue) -> BuilderValue:
     """Join two values of a reduction."""
-    pair = (Name(a), Name(b))
-    return text(Binary(op, *pair) if op in {"+", "*"} else Call(op, pair))
+    if op in {"min", "max"}:
+        return least(a, b) if op == "min" else most(a, b)
+    return a + b if op == "+" else a * b
 
 
-def _finish(kernel: LoopKernel, program: DeviceProgram, dialect: Dialect) -> str:
-    """The second kernel of a reduction: one block joins the blocks' results with the value before."""
-    launch = kernel.launch
-    pointers, lines = [], [f"  const int tw_t = {dialect.words.thread};"]
+def _finish(kernel: LoopKernel, program: DeviceProgram) -> ir.Function:
+    """The second kernel of a reduction: one group joins the groups' results with the value before."""
+    b = Builder(f"{kernel.name}_finish", kind="kernel", threads=kernel.launch.threads)
+    blocks = b.param("tw_blocks", ir.INDEX)
+    given: dict[str, tuple[BuilderValue, BuilderValue]] = {}
     for each in kernel.reductions:
-        ctype = _type(dialect, reduced_type(program, each.name))
-        pointers.append(f"{dialect.words.space}{ctype} *tw_part_{each.name}, const {ctype} tw_before_{each.name}")
-        lines.append(f"  {dialect.words.shared} {ctype} tw_all_{each.name}[{launch.threads}];")
-        lines.append(f"  {ctype} {each.name} = {neutral(each.op, reduced_type(program, each.name))};")
-        a, b = each.name, f"tw_part_{each.name}[tw_b]"
-        lines.append(
-            f"  for (int tw_b = tw_t; tw_b < tw_blocks; tw_b += {launch.threads}) {a} = {_combined(each.op, a, b)};"
-        )
+        kind = Native(reduced_type(program, each.name))
+        part = b.param(f"tw_part_{each.name}", ir.pointer(kind))
+        given[each.name] = part, b.param(f"tw_before_{each.name}", kind)
+    thread = b.let("tw_t", b.thread)
+    sums = _Sums(b, kernel, program, thread)
     for each in kernel.reductions:
-        lines += _tree(each, launch, dialect)
-        a, b = f"tw_before_{each.name}", f"tw_all_{each.name}[0]"
-        lines.append(f"  if (tw_t == 0) tw_part_{each.name}[0] = {_combined(each.op, a, b)};")
-    head = f"{dialect.words.kernel} {kernel.name}_finish(const int tw_blocks, {', '.join(pointers)}) {{"
-    return "\n".join([head, *lines, "}", ""])
-
-
-def bounds_text(loop: Loop) -> tuple[str, str]:
-    """Return a loop's bounds as C text."""
-    return text(loop.first), text(loop.last)
+        own, part = sums.own[each.name], given[each.name][0]
+        with b.loop("tw_b", thread, blocks, kernel.launch.threads) as block:
+            b.set(own, combined(each.op, own, part[block]))
+    for each in kernel.reductions:
+        total = sums.joined(each)
+        part, before = given[each.name]
+        with b.when(thread.equals(0)):
+            part[0] = combined(each.op, before, total)
+    return b.function()

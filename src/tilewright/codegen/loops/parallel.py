@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import IllegalTransformError
-from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.extents import extents_of
+from tilewright.codegen.loops.lowering import text
 from tilewright.codegen.loops.transforms import NestContext, chain, ignored, permute
 from tilewright.programs.loops.accesses import collect
 from tilewright.programs.loops.affine import affine

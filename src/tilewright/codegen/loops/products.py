@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.harness import region_text
+from tilewright.codegen.loops.lowering import text
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.parallel import distributed
 from tilewright.codegen.loops.transforms import NestContext

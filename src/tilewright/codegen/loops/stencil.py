@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.codegen.emit import StencilLayout
-from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.harness import region_text
+from tilewright.codegen.loops.lowering import text
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.programs.loops.nest import Expr, Stmt
 from tilewright.programs.stencil.problem import Problem

@@ -31,6 +31,9 @@ SIGNS = {
     Operator.AND: "&",
     Operator.OR: "|",
     Operator.NONZERO: "!=",
+    Operator.XOR: "^",
+    Operator.BOTH: "&&",
+    Operator.EITHER: "||",
 }
 """Operators written between their operands."""
 INDEX_HELPERS = (Operator.MIN, Operator.MAX, Operator.FLOORDIV, Operator.CEILDIV, Operator.FLOORMOD)
@@ -50,6 +53,9 @@ class Language:
         built_in: Operators without operands.
         spaces: Qualifiers of pointers, by the memory that they point into.
         vectors: Whether it has vectors.
+        memory: Element types that are others in memory.
+        natives: C's own types that have another name.
+        functions: Functions of C's library that have another name.
     """
 
     title: str
@@ -61,9 +67,10 @@ class Language:
     spaces: Mapping[ir.AddressSpace, str] = field(default_factory=lambda: dict.fromkeys(ir.AddressSpace, ""))
     vectors: bool = False
     memory: Mapping[str, str] = field(default_factory=dict)
-    """Element types that are others in memory."""
+    natives: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
 
-    def type_name(self, kind: ir.Type) -> str:
+    def type_name(self, kind: ir.Type) -> str:  # noqa: PLR0911  (one return a kind of type)
         """Return the name of a type.
 
         Raises:
@@ -76,6 +83,8 @@ class Language:
                 return self.wide if kind == ir.WIDE else self.index
             case ir.Bool():
                 return "int"
+            case ir.Native(name) if name:
+                return self.natives.get(name, name)
             case ir.Pointer(to, const, space):
                 inner, word = self.in_memory(to), "const " if const else ""
                 return f"{inner}{word}*" if inner.endswith("*") else f"{self.spaces[space]}{word}{inner} *"

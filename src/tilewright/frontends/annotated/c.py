@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated.convert import LABEL, Converter
 from tilewright.frontends.annotated.spec import arguments
-from tilewright.programs.loops.nest import Declare, Stmt
+from tilewright.programs.loops.nest import Assign, Declare, Expr, Name, Stmt
 
 MAX_CODE = 2**17
 """Longest code of a region, characters."""
@@ -42,6 +42,22 @@ def parse_code(text: str, where: str) -> Stmt:
         return converter.statement(items)
     except RecursionError:
         converter.fail("the code is nested too deeply")
+
+
+def parse_expression(text: str, where: str) -> Expr:
+    """Read one expression of C.
+
+    Args:
+        text: The expression.
+        where: What an error calls it.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    stmt = parse_code(f"tw_value = {text};", where)
+    if isinstance(stmt, Assign) and stmt.op == "=" and stmt.target == Name("tw_value"):
+        return stmt.value
+    raise UsageError(f"{where} is one expression, got {text[:40]!r}")
 
 
 def _parse(plain: str, converter: Converter) -> Any:  # noqa: ANN401

@@ -14,7 +14,7 @@ from tilewright.codegen.loops.edges import split_edges
 from tilewright.codegen.loops.harness import BoundVariable, emit_reference, emit_unit
 from tilewright.codegen.loops.openmp import on_cpu
 from tilewright.codegen.loops.transforms import NestContext
-from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.c import parse_expression
 from tilewright.frontends.annotated.evaluate import Plain, formula
 from tilewright.frontends.annotated.file import InputFiles, LoopRegion, RegionGroup, read_input_files, sibling
 from tilewright.frontends.annotated.spec import TuningSpec, Variable
@@ -405,9 +405,9 @@ def reference(text: str) -> Expr:
     Raises:
         UsageError: If it is none.
     """
-    stmt = parse_code(f"tw_value = {text};", "an array reference")
-    if isinstance(stmt, Assign) and isinstance(stmt.value, Item):
-        return stmt.value
+    found = parse_expression(text, "an array reference")
+    if isinstance(found, Item):
+        return found
     raise UsageError(f"an array reference is like 'a[i][k]', got {text[:40]!r}")
 
 

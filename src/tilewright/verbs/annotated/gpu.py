@@ -10,17 +10,21 @@ from typing import Any
 from tilewright.base.errors import IllegalTransformError, TilewrightError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.loops.apply import DEVICE
-from tilewright.codegen.loops.c import text as expression_text
 from tilewright.codegen.loops.device import DeviceProgram
 from tilewright.codegen.loops.extents import extents_of
 from tilewright.codegen.loops.gpu import lower
 from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_body, opencl_prelude
-from tilewright.codegen.loops.kernels import CUDA, kernels_text
+from tilewright.codegen.loops.kernels import kernels_text
+from tilewright.codegen.loops.lowering import text as expression_text
 from tilewright.codegen.loops.transforms import NestContext
+from tilewright.codegen.print.source import CUDA
+from tilewright.frontends.annotated.c import parse_expression
 from tilewright.frontends.annotated.file import LoopRegion
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.programs.loops.nest import (
+    Binary,
     Declare,
+    Expr,
     Num,
     Stmt,
     Transform,
@@ -43,7 +47,6 @@ from tilewright.verbs.annotated.meter import NARROW, CpuMeter, LoopVariant, show
 from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
 from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 
-_LITERAL = re.compile(r"[\d\s()*]+")
 _SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
 """A current GPU: what occupancy is estimated for."""
 
@@ -147,36 +150,38 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
         away = not program.launch.resident
         fixed = sized_arrays(case, program.extents) if away else ()
         guard = guard_of(loop, case, code, build, fixed=fixed, apart=away)
-        filled = [f"({extent}) > 0" for extent in program.extents.values() if away and not _LITERAL.fullmatch(extent)]
+        free = [extent for extent in program.extents.values() if away and names(extent)]
+        filled = [expression_text(Binary(">", extent, Num("0"))) for extent in free]
         conditions.append(tuple(dict.fromkeys([*guard.conditions, *filled])))
         notes += guard.notes
     return replace(made, conditions=tuple(conditions), notes=(*made.notes, *dict.fromkeys(notes)))
 
 
-def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[str, ...]]:
-    """Return the extents of arrays as C text: the specification's own words for arrays of one dimension."""
-    found = {name: tuple(str(each) for each in extents) for name, extents in case.shapes.items()}
+def _shapes(case: Case, stmt: Stmt) -> dict[str, tuple[Expr, ...]]:
+    """Return the extents of arrays: the specification's own words for arrays of one dimension."""
+    found: dict[str, tuple[Expr, ...]] = {
+        name: tuple(Num(str(each)) for each in extents) for name, extents in case.shapes.items()
+    }
     spec = case.site.spec
     for each in spec.variables if spec is not None else ():
         text = each.dims[0].text if len(each.dims) == 1 else ""
         visible = all(name in case.numbers for name in re.findall(r"[A-Za-z_]\w*", text))  # a let is no variable of C
         if re.fullmatch(r"[\w\s*+()-]+", text) and "**" not in text and visible:
-            found[each.name] = (text,)
+            found[each.name] = (parse_expression(text, f"the extent of {each.name}"),)
     if spec is None:
         for name, extent in extents_of(stmt).items():
-            found[name] = (expression_text(extent.count),)
+            found[name] = (extent.count,)
         for name, declared in case.site.parameters.items():
             found |= _declared(name, declared, stmt, found.pop(name, None))
     return found
 
 
-def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[str, ...] | None) -> dict[str, tuple[str, ...]]:
+def _declared(name: str, declared: Declare, stmt: Stmt, told: tuple[Expr, ...] | None) -> dict[str, tuple[Expr, ...]]:
     """Return an array's extents: the first as its subscripts tell, the others, and what they do not, as declared."""
     inside = written(stmt) | counters(stmt)
-    dims = ["" if each == Num("0") or names(each) & inside else expression_text(each) for each in declared.dims]
-    if declared.heap or not dims or not all(dims[1:]) or not (told or dims[0]):
-        return {}
-    return {name: (*(told or dims[:1]), *dims[1:])}
+    said = (*(told or declared.dims[:1]), *declared.dims[1:])
+    known = all(each != Num("0") and not names(each) & inside for each in said[len(told or ()) :])
+    return {name: said} if known and declared.dims and not declared.heap else {}
 
 
 class OpenCLMeter(CpuMeter):

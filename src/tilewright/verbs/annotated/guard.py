@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.loops.c import text
 from tilewright.codegen.loops.extents import extents_of
+from tilewright.codegen.loops.lowering import text
 from tilewright.codegen.loops.transforms import NestContext
 from tilewright.frontends.annotated.file import LoopRegion
 from tilewright.programs.loops.nest import (
     Declare,
+    Expr,
     Item,
     Num,
     Stmt,
@@ -115,7 +116,7 @@ def guard_of(
     return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
 
 
-def sized_arrays(case: Case, extents: Mapping[str, str]) -> tuple[str, ...]:
+def sized_arrays(case: Case, extents: Mapping[str, Expr]) -> tuple[str, ...]:
     """Return the input's parameters that must be those of the tuning, since arrays' extents are numbers."""
     spec = case.site.spec
     if spec is None:
@@ -124,7 +125,7 @@ def sized_arrays(case: Case, extents: Mapping[str, str]) -> tuple[str, ...]:
     found: set[str] = set()
     for each in spec.variables:
         inside = {word for dim in each.dims for word in _WORD.findall(dim.text)}
-        if inside and each.name in extents and not inside & set(_WORD.findall(extents[each.name])):
+        if inside and each.name in extents and not inside & names(extents[each.name]):
             found |= inside & set(case.numbers) & here or set(case.numbers) & here
     return tuple(sorted(found))
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from tilewright.codegen.loops.c import code
-from tilewright.codegen.loops.c import text as expression_text
 from tilewright.codegen.loops.harness import region_text
+from tilewright.codegen.loops.lowering import code
+from tilewright.codegen.loops.lowering import text as expression_text
 from tilewright.frontends.annotated.evaluate import Plain
 from tilewright.frontends.annotated.file import LoopRegion, RegionGroup
 from tilewright.programs.loops.nest import Num

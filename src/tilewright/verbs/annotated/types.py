@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tilewright.base.errors import UsageError
-from tilewright.frontends.annotated.c import parse_code
+from tilewright.frontends.annotated.c import parse_expression
 from tilewright.frontends.annotated.file import RegionGroup
 from tilewright.programs.loops.nest import (
     Assign,
@@ -99,12 +99,12 @@ def file_value(site: RegionGroup, name: str) -> int | None:
     if text is None:
         return None
     try:
-        stmt = parse_code(f"tw_value = {text};", "a declaration")
+        found = parse_expression(text, "a declaration")
     except UsageError:
         return None
     numbers = {other: _literal(site, other) for other in site.values if other != name}
     known = {other: number for other, number in numbers.items() if number is not None}
-    value = evaluate(stmt.value, known) if isinstance(stmt, Assign) else None
+    value = evaluate(found, known)
     return value if isinstance(value, int) else None
 
 
