@@ -9,6 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
+from tilewright.costs.history import bulk, further_versions, state_bytes
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import catalogue
@@ -84,6 +85,8 @@ class Setting:
         gpu: The GPU's own numbers.
         guessed: Whether the machine is a CPU whose speeds nobody has measured.
         points: Cells that sources are added to, or receivers record, in a step.
+        versions: Values per cell that are kept or read besides ``copies``: states of a band of a gradient.
+        state_bytes: Bytes per cell and step in which these travel to or from where they are kept.
     """
 
     problem: Problem
@@ -135,6 +138,8 @@ class Setting:
     gpu: Hardware | None = None
     guessed: bool = False
     points: int = 0
+    versions: int = 0
+    state_bytes: int = 0
 
     @property
     def updated(self) -> int:
@@ -171,6 +176,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         raise UsageError(
             f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "ask for a CPU, such as host"
         )
+    problem = bulk(problem)
     scope = scope or ("per_sm" if cpu else "device")
     if scope not in SCOPES:
         raise UsageError(f"the scope of the bandwidth is one of {', '.join(SCOPES)}, got {scope!r}")
@@ -187,6 +193,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     return Setting(
         problem=problem,
         points=problem.points.cells,
+        versions=further_versions(problem),
+        state_bytes=state_bytes(problem),
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),

@@ -13,6 +13,7 @@ from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.cpu import streaming, untiled
+from tilewright.costs.cpu.levels import state_seconds
 from tilewright.costs.energy.price import Joules, price
 from tilewright.costs.energy.tiles import printed_amounts
 from tilewright.costs.hardware import hardware
@@ -211,7 +212,10 @@ def evaluate(family: str, sizes: TileSizes, setting: Setting, model: str = "exac
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if family not in FAMILIES:
         raise UsageError(f"the time model covers {', '.join(FAMILIES)}, got {family!r}")
-    return _with_energy(_timed(family, sizes, setting, model), family, sizes, setting, model)
+    result = _timed(family, sizes, setting, model)
+    if setting.state_bytes and setting.cpu and not traits(family).untiled:  # a sweep moves every version anyway
+        result = replace(result, seconds=result.seconds + state_seconds(setting))
+    return _with_energy(result, family, sizes, setting, model)
 
 
 def _timed(family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:

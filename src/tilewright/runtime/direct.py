@@ -13,7 +13,7 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.memory import Array, Workspace, check_memory, copy_jobs, frame, layout, spread
+from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
 from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import MOST_BYTES, bytes_of
 from tilewright.runtime.session import SHARED, Inputs, Runnable, point_tables
@@ -147,8 +147,7 @@ def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int
     for age in range(1, history):
         array = given[min(age, len(given) - 1)]
         if any(not np.array_equal(array[slab], newest[slab]) for slab in slabs):
-            copied = memory.lend_grid(problem.shape, problem.dtype)
-            spread(copy_jobs(copied, array, threads), threads)
+            copied = memory.copied(array, threads, problem.dtype)
             for slab in slabs:
                 np.copyto(copied[slab], newest[slab])
             array = copied

@@ -234,11 +234,11 @@ class NumpySession:
         np.copyto(self._state[field][0], values, casting="unsafe")
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
-        """Return the newest version, or an older one, of every updated field that keeps it, or copy it."""
+        """Copy the newest version, or an older one, of every updated field that keeps it."""
         program = self._problem.program
         found = {field: self._state[field][age] for field in program.updated if age < program.history(field)}
         if out is None:
-            return found
+            return {field: values.copy() for field, values in found.items()}
         for field, values in found.items():
             np.copyto(out[field], values, casting="same_kind")
         return {field: out[field] for field in found}

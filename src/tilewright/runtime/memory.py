@@ -155,6 +155,12 @@ class Workspace:
         grid: Array = self.lend(size).view(dtype).reshape(shape)
         return grid
 
+    def copied(self, array: Array, threads: int, dtype: str | None = None) -> Array:
+        """Return a copy of an array, of another element type if asked, in memory as :meth:`lend_grid` returns it."""
+        found = self.lend_grid(array.shape, dtype or array.dtype.name)
+        spread(copy_jobs(found, array, threads), threads)
+        return found
+
     def _come_back(self, buffer: Array) -> None:
         if self._offer and buffer.nbytes > (self._keep or 0):
             offer(buffer)  # nobody may ask for memory for a long time

@@ -186,9 +186,10 @@ class Session:
         self._refresh(iter([(field, 0)]))
 
     def begin(self, arrays: Mapping[str, Sequence[Array]]) -> None:
-        """Start again from other versions, newest first; fields that no statement updates stay as they are."""
+        """Start again from other states of the same run: what no step changes, cells and fields, stays as it is."""
         self._version = self.steps = 0
-        self._put_in(arrays, [each for each in self._static.copies_in if each[0] in self._static.updated])
+        moving = [each for each in self._static.copies_in if each[0] in self._static.updated]
+        self._put_in(arrays, [each for each in moving if each[1] < self.problem.program.history(each[0])])
 
     def address(self, field: str, age: int = 0) -> int:
         """Return where a field's newest version lies, or that ``age`` steps before it while it is kept."""
@@ -473,6 +474,18 @@ def _static(
     )
 
 
+def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
+    """Return the cells of a field that matter, None if all may: a sum over a region is no other cell's business."""
+    if field not in dict(problem.regions) or problem.program.history(field) > 1:
+        return None
+    for statement in problem.program.statements:
+        for read in statement.reads:
+            if read.field == field and (statement.field != field or any(read.offset)):
+                return None
+    box = next(problem.update_box(each) for each in problem.program.statements if each.field == field)
+    return tuple(slice(*span) for span in box)
+
+
 def _copies_in(
     problem: Problem, copies: tuple[int, ...], histories: tuple[int, ...]
 ) -> Iterator[tuple[str, int, tuple[slice, ...] | None, int]]:
@@ -480,7 +493,7 @@ def _copies_in(
     boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
         if count:
-            yield field, 0, None, 0
+            yield field, 0, _needed(problem, field), 0
         if field in dict(problem.subdomains):
             yield from ((field, age, None, min(age, history - 1)) for age in range(1, count))
             continue

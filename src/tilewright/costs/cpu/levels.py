@@ -23,8 +23,8 @@ def _lost(ways: float) -> Floats:
 
 
 def data_bytes(setting: Setting) -> int:
-    """Bytes of every copy of every field."""
-    return setting.copies * setting.cells * setting.itemsize
+    """Bytes of every copy of every field, and of all states that are kept."""
+    return (setting.copies + setting.versions) * setting.cells * setting.itemsize
 
 
 def grid_seconds(setting: Setting) -> float:
@@ -35,6 +35,12 @@ def grid_seconds(setting: Setting) -> float:
     if whole <= usable.l3_grid_fraction * setting.sm_count * setting.outer_bytes:
         return setting.outer_byte_seconds
     return setting.word_seconds / WORD
+
+
+def state_seconds(setting: Setting) -> float:
+    """Seconds in which tiles write or read the states of a run that keeps them all, by all cores."""
+    moved = 1.0 * setting.cells * setting.steps * setting.state_bytes
+    return moved * grid_seconds(setting) / setting.sm_count
 
 
 def off_chip(setting: Setting) -> bool:

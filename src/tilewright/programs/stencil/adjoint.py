@@ -29,7 +29,7 @@ from tilewright.programs.stencil.expression import (
 )
 from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, Span, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
-from tilewright.programs.stencil.slopes import is_smooth, slopes, values_of
+from tilewright.programs.stencil.slopes import common_node, is_smooth, slopes, slopes_through, values_of
 
 MAPPED = ("nearest", "reflect", "mirror")
 _ZERO = Boundary("constant", 0.0)
@@ -228,7 +228,8 @@ class _Maker:
     def make(self) -> Adjoint:
         """Build the statements: those of the step in reverse, then what is handed on to older levels, then sums."""
         program = self.program
-        values = {**self._of_new_values(), **self._of_levels()}
+        values = self._of_new_values()
+        values |= {**self._of_nodes(), **self._of_levels()}
         sums = {name: f"{name}_bar" for name in self.wanted}
         for name, of in sums.items():
             values[of] = self._read(of) + self._of_constant(name)
@@ -274,6 +275,29 @@ class _Maker:
                 self.stage[f"{field}_rim"] = f"{field}_rim_now"
         return values
 
+    def _node(self, statement: Statement) -> int | None:
+        """Place of the node of an expression whose worth is a field of its own."""
+        if self.stage:
+            return None
+        return common_node(statement.tape, lambda leaf: isinstance(leaf, Read) and self._is_asked(leaf.field))
+
+    def _is_asked(self, field: str) -> bool:
+        return field in self.program.updated or field in self.wanted
+
+    def _of_nodes(self) -> dict[str, Value]:
+        """What the nodes are worth through which several reads act, where that takes long to compute."""
+        values: dict[str, Value] = {}
+        for statement in self.program.statements:
+            place = self._node(statement)
+            if place is None:
+                continue
+            at = (0,) * self.program.rank
+            own = values_of(statement.tape, functools.partial(self._moved, distance=at))
+            seed, _, _ = slopes_through(statement.tape, own, lambda node: isinstance(node, Read), place)
+            if seed is not None:
+                values[f"{statement.field}_bar_node"] = seed * self._read(_worth(statement.field))
+        return values
+
     def _of_levels(self) -> dict[str, Value]:
         """What the time levels are worth that a step begins with."""
         values: dict[str, Value] = {}
@@ -305,6 +329,8 @@ class _Maker:
         """Return the program that reads two versions, if all fields have two levels, and steps depend on no state."""
         program = self.program
         if any(program.history(field) != 2 for field in program.updated) or self.wanted:
+            return None
+        if any(self._node(each) is not None for each in program.statements):
             return None
         split = self._split(values, remembers=True)
         if split is None or any(
@@ -340,6 +366,8 @@ class _Maker:
                 chosen[name] = self._read(name) + total
                 regions[name] = slab
             rims[f"{field}_rim"] = tuple(slabs)
+            if f"{field}_bar_node" in chosen:
+                regions[f"{field}_bar_node"] = regions[_worth(field)]
         if not rims:
             return None
         found = stencil(
@@ -358,6 +386,7 @@ class _Maker:
         if (
             past
             or self.stage
+            or any(self._node(each) is not None for each in program.statements)
             or any(self.states[name][0] in program.updated for name in self.states if name in made.fields)
         ):
             return None
@@ -490,13 +519,21 @@ class _Maker:
         def moved(node: Leaf) -> Value:
             return self._moved(node, distance)
 
-        values = values_of(statement.tape, moved)
-        slope = slopes(statement.tape, values, lambda node: node == leaf).get(leaf)
-        if slope is None:
-            return Value(Const(0.0))
-        field = statement.field
+        values, field = values_of(statement.tape, moved), statement.field
         now = self._now(_worth(field), distance, field=field)
         worth = self._read(_worth(field), distance, -self.age) if self.age else now
+        place = self._node(statement)
+        if place is None:
+            slope = slopes(statement.tape, values, lambda node: node == leaf).get(leaf)
+            return self._worth_by(slope, worth, distance)
+        _, inner, past = slopes_through(statement.tape, values, lambda node: node == leaf, place)
+        through = self._worth_by(inner.get(leaf), self._read(f"{field}_bar_node", distance, 1), distance)
+        return _plus(self._worth_by(past.get(leaf), worth, distance), through)
+
+    def _worth_by(self, slope: Value | None, worth: Value, distance: tuple[int, ...]) -> Value:
+        """What something at a distance is worth, times a derivative there; zero where there is none."""
+        if slope is None:
+            return Value(Const(0.0))
         one = isinstance(slope.op, Const) and slope.op.value == 1
         term = worth if one else slope * worth
         if is_smooth(slope):

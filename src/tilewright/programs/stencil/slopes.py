@@ -8,6 +8,8 @@ from tilewright.programs.stencil.operators import BOOLEAN, FLAT
 
 _STILL = BOOLEAN | FLAT
 """Operators whose derivative is zero wherever there is one."""
+_FEWEST = 2
+"""Leaves from which on it pays to hand on what a node through which they all act is worth."""
 _CHOICES = frozenset({"where", "minimum", "maximum"})
 """Operators with branches that are not taken."""
 _UNBOUNDED = frozenset({"div", "sqrt", "log", "pow", "exp", "tan", "remainder", "floor_divide"})
@@ -27,13 +29,64 @@ def values_of(tape: Tape, leaf: Callable[[Leaf], Value]) -> list[Value]:
     return found
 
 
-def slopes(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool]) -> dict[Leaf, Value]:
+def common_node(tape: Tape, wanted: Callable[[Leaf], bool]) -> int | None:
+    """Return the innermost node through which most leaves act on a tape's result, by a derivative that takes long.
+
+    What the result is worth for that node is one value per cell, where what it is worth for the leaves is one for each
+    of them: of ``1 / sqrt(c + a * a + b * b)`` the node is what the root is taken of.
+
+    Args:
+        tape: The expression.
+        wanted: Leaves by which to differentiate.
+
+    Returns:
+        Its place; None where no more than one leaf acts through any, the derivative by it has no division or function,
+        or the expression has branches.
+    """
+    below: list[frozenset[Leaf]] = []
+    for node in tape:
+        if isinstance(node, Apply):
+            below.append(frozenset().union(*(below[arg] for arg in node.args if node.op not in FLAT)))
+        else:
+            below.append(frozenset({node}) if wanted(node) else frozenset())
+    most = max(map(len, below))
+    if most < _FEWEST or any(isinstance(node, Apply) and node.op in _CHOICES for node in tape):
+        return None  # what a branch that is not taken hands on may be infinite
+    place = next(number for number, leaves in enumerate(below) if len(leaves) == most)
+    seed = slopes_through(tape, values_of(tape, Value), wanted, place)[0]
+    return None if seed is None or is_smooth(seed) else place
+
+
+def slopes_through(
+    tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool], place: int
+) -> tuple[Value | None, dict[Leaf, Value], dict[Leaf, Value]]:
+    """Differentiate a tape's result through one of its nodes and past it.
+
+    Args:
+        tape: The expression.
+        values: Those of its nodes.
+        wanted: Leaves by which to differentiate.
+        place: The node.
+
+    Returns:
+        The derivative of the result by the node; the derivatives of the node by the leaves; and those of the result by
+        the leaves that act on it otherwise.
+    """
+    stop: dict[int, Value] = {}
+    past = slopes(tape, values, wanted, stop=(place, stop))
+    return stop.get(place), slopes(tape[: place + 1], values[: place + 1], wanted), past
+
+
+def slopes(
+    tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool], *, stop: tuple[int, dict[int, Value]] | None = None
+) -> dict[Leaf, Value]:
     """Differentiate a tape's result.
 
     Args:
         tape: The expression.
         values: Those of its nodes, see :func:`values_of`.
         wanted: Leaves by which to differentiate.
+        stop: A node that counts as a constant, and where to put the derivative by it.
 
     Returns:
         By leaf, the derivative; leaves that it does not depend on smoothly are left out.
@@ -53,6 +106,9 @@ def slopes(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool]) -> d
         if seed is None or not moving[place]:
             continue
         node = tape[place]
+        if stop is not None and place == stop[0]:
+            stop[1][place] = seed
+            continue
         if not isinstance(node, Apply):
             found[node] = seed
             continue

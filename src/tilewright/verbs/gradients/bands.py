@@ -11,7 +11,7 @@ from dataclasses import replace
 from tilewright.programs.stencil.adjoint import Adjoint, Split
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import CpuKernel
-from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.session import SHARED, Inputs, Session
 from tilewright.verbs.arrays import Array
 
 
@@ -35,18 +35,19 @@ def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int)
     return forward, replace(back, steps=steps, series=adjoint.changing)
 
 
-def joined(split: Split, newest: Callable[[str], Array], worth: Mapping[str, Array]) -> dict[str, Array]:
+def joined(split: Split, newest: Callable[[str], Array], worth: Mapping[str, Array], threads: int) -> dict[str, Array]:
     """Return what everything is worth, that of each side's kept cells put together.
 
     Args:
         split: The adjoint by regions.
         newest: Shows what a field holds after its last step.
-        worth: What kept cells were worth before, by the fields that sum it.
+        worth: What kept cells were worth before, by the fields that sum it; they are added to in place.
+        threads: Threads that copy.
     """
     parts = {name for names in split.rims.values() for name in names}
-    found = {name: newest(name).copy() for name in split.program.updated if name not in parts}
+    found = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
     for rim, names in split.rims.items():
-        total = found[rim] = worth[rim].copy()
+        total = found[rim] = worth[rim]
         for name in names:
             spans = split.regions[name]
             box = tuple(slice(low, high or None) for low, high in spans)
@@ -73,7 +74,7 @@ class BandsBack:
             problems: From :func:`band_problems`.
             kernels: Their kernels.
             inputs_back: What the adjoint starts from, without forward states.
-            rims: What cells are worth already that no step updates, by the fields that sum it.
+            rims: What cells are worth already that no step updates, by the fields that sum it; added to in place.
             threads: Threads.
         """
         self._adjoint, self._problems, self._kernels, self._threads = adjoint, problems, kernels, threads
@@ -102,7 +103,7 @@ class BandsBack:
     def results(self) -> dict[str, Array]:
         """Return what everything is worth."""
         split = self._adjoint.split
-        return self._back.results() if split is None else joined(split, self._back.newest, self._rims)
+        return self._back.results() if split is None else joined(split, self._back.newest, self._rims, self._threads)
 
     def close(self) -> None:
         """Hand the memory back."""

@@ -21,7 +21,7 @@ from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
 from tilewright.runtime.memory import frame
 from tilewright.runtime.points import PointData, Sources
-from tilewright.runtime.session import Inputs
+from tilewright.runtime.session import SHARED, Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
 from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined
 from tilewright.verbs.gradients.points import Pulled
@@ -90,17 +90,28 @@ class DifferentiatedRun:
             missing = self.program.history(field) - len(versions)
             levels = [np.asarray(each, self.problem.dtype) for each in (*versions, *[versions[-1]] * missing)]
             if field in self.adjoint.kept:
-                levels[1:] = [each.copy() for each in levels[1:]]
-                for older, slab in itertools.product(levels[1:], self._edges(field)):
-                    older[slab] = levels[0][slab]
+                edges = self._edges(field)
+                for number, older in enumerate(levels[1:], 1):
+                    if any(not np.array_equal(older[slab], levels[0][slab]) for slab in edges):
+                        levels[number] = own = SHARED.copied(older, self._threads)
+                        for slab in edges:
+                            own[slab] = levels[0][slab]
             state[field] = tuple(levels)
         return state
 
-    def advance(self, state: State, steps: int, first: int = 0, traces: Mapping[str, Array] | None = None) -> State:
-        """Compute further steps, all time levels kept."""
+    def advance(
+        self,
+        state: State,
+        steps: int,
+        first: int = 0,
+        traces: Mapping[str, Array] | None = None,
+        *,
+        newest: bool = False,
+    ) -> State:
+        """Compute further steps, all time levels kept or the newest alone."""
         if not steps:
             return state
-        return self._computed(self.problem, self._inputs(state, first, traces), steps)
+        return self._computed(self.problem, self._inputs(state, first, traces), steps, newest=newest)
 
     def _inputs(self, state: State, first: int, traces: Mapping[str, Array] | None = None) -> Inputs:
         """Return what a run starts from after some steps."""
@@ -112,11 +123,16 @@ class DifferentiatedRun:
         steps, points = self.problem.steps, self._points
         traces = points.traces(self.problem) if points is not None and points.receivers else None
         if not self.needs_states or steps == 0:
-            return self.advance(start, steps, traces=traces), [], traces
-        kept, state, done = [], start, 0
-        for length in _segments(steps, slots):
-            kept.append((done, state))
-            state, done = self.advance(state, length, done, traces), done + length
+            return self.advance(start, steps, traces=traces, newest=True), [], traces
+        lengths = _segments(steps, slots)
+        at = list(itertools.accumulate(lengths, initial=0))
+        if points is None:
+            states = [start, *self._looked_at(start, at)]
+            return states.pop(), list(zip(at, states, strict=False)), traces
+        kept, state = [], start
+        for begin, length in zip(at, lengths, strict=False):
+            kept.append((begin, state))
+            state = self.advance(state, length, begin, traces, newest=begin + length == steps)
         return state, kept, traces
 
     def backward(
@@ -199,7 +215,7 @@ class DifferentiatedRun:
         session = self._kernel(problem).start(problem, inputs, self._threads)
         try:
             session.advance(steps)
-            found = joined(split, session.newest, worth)
+            found = joined(split, session.newest, worth, self._threads)
             if recurrent is not None:
                 before = {name: (session.newest(name, 1),) for name in bars}
                 found |= self._older(recurrent, replace(inputs, arrays={**inputs.arrays, **before}))
@@ -285,7 +301,12 @@ class DifferentiatedRun:
 
     @functools.cached_property
     def _nothing(self) -> Array:
-        return zeros_of(self.problem)
+        return self._zeros()
+
+    def _zeros(self) -> Array:
+        """A field of zeros in memory that is there already."""
+        zero = np.zeros((), self.problem.dtype)
+        return SHARED.copied(np.broadcast_to(zero, self.problem.shape), self._threads)
 
     @functools.cached_property
     def _threads(self) -> int:
@@ -311,10 +332,10 @@ class DifferentiatedRun:
             self._kernels[key] = prepared(problem, self._target, None, strict=self._strict)
         return self._kernels[key]
 
-    def _computed(self, problem: Problem, inputs: Inputs, steps: int) -> State:
+    def _computed(self, problem: Problem, inputs: Inputs, steps: int, *, newest: bool = False) -> State:
         problem = self._problem(problem, steps)
         kernel = self._kernel(problem)
-        if all(problem.program.history(field) == 1 for field in problem.program.updated):
+        if newest or all(problem.program.history(field) == 1 for field in problem.program.updated):
             return {field: (values,) for field, values in kernel.run(problem, inputs, self._threads).items()}
         session = kernel.start(problem, inputs, self._threads)
         try:
@@ -327,8 +348,8 @@ class DifferentiatedRun:
         """Check a cotangent of the result, and return what the last state is worth."""
         updated = self.program.updated
         if given is None and self._points is not None:
-            return {self.adjoint.worth(field): zeros_of(self.problem) for field in updated} | {
-                name: zeros_of(self.problem) for name in self.adjoint.kept.values()
+            return {self.adjoint.worth(field): self._zeros() for field in updated} | {
+                name: self._zeros() for name in self.adjoint.kept.values()
             }
         several = given if isinstance(given, tuple) else (given,)
         if len(several) != len(updated):
@@ -342,9 +363,10 @@ class DifferentiatedRun:
                 )
             if array.dtype.kind == "c":
                 raise ArrayError(f"the cotangent of {field!r} is real, as the result is, got {array.dtype}")
-            worth[self.adjoint.worth(field)] = values = array.astype(self.problem.dtype)
+            values = SHARED.copied(array, self._threads, self.problem.dtype)
+            worth[self.adjoint.worth(field)] = values
             if field in self.adjoint.kept:
-                edges = worth[self.adjoint.kept[field]] = zeros_of(self.problem)
+                edges = worth[self.adjoint.kept[field]] = self._zeros()
                 for slab in self._edges(field):
                     edges[slab] = values[slab]
                     values[slab] = 0.0
@@ -358,11 +380,11 @@ class DifferentiatedRun:
     def levels(self, worth: Mapping[str, Array], field: str) -> list[Array]:
         """Return what the versions of an updated field are worth that a run began with, newest first.
 
-        A run puts the newest version's values into the cells of older ones that no step updates.
+        A run puts the newest version's values into the cells of older ones that no step updates. What is given is added
+        to in place.
         """
         levels = [worth[self.adjoint.worth(field, level)] for level in range(self.program.history(field))]
         if field in self.adjoint.kept:
-            levels = [each.copy() for each in levels]
             for slab in self._edges(field):
                 levels[0][slab] += worth[self.adjoint.kept[field]][slab]
                 for older in levels[1:]:
@@ -375,7 +397,7 @@ def _levels(session: StateInMemory, problem: Problem) -> State:
     """Copy every time level that a next step reads."""
     ages = {field: problem.program.history(field) for field in problem.program.updated}
     by_age = [session.results(None, age) for age in range(max(ages.values()))]
-    return {field: tuple(by_age[age][field].copy() for age in range(ages[field])) for field in ages}
+    return {field: tuple(by_age[age][field] for age in range(ages[field])) for field in ages}
 
 
 def _check_extents(problem: Problem) -> None:

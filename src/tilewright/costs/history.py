@@ -1,0 +1,61 @@
+"""What gradients add to a problem: states that are kept or read besides those of a step, sums over a few cells.
+
+A band of steps that keeps its states writes each of them to memory, and the band of the adjoint reads them from there.
+Tiles do not change that: no cell of a state is used in two steps of the adjoint. What the cells along the sides of a
+grid are worth is summed in slabs as thin as the reach, which cost next to nothing.
+"""
+
+import functools
+from dataclasses import replace
+
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import Problem
+
+_THIN = 0.25
+"""Share of the cells below which what a statement updates is a slab along a side."""
+
+
+@functools.lru_cache(maxsize=256)
+def bulk(problem: Problem) -> Problem:
+    """Return a problem without the statements that update thin slabs; the same one if there are none."""
+    if not problem.regions:
+        return problem
+    regions = dict(problem.regions)
+    thin = {
+        each.field
+        for each in problem.program.statements
+        if each.field in regions and _cells(problem.update_box(each)) < _THIN * problem.cells
+    }
+    rest = tuple(each for each in problem.program.statements if each.field not in thin)
+    if not thin or not rest:
+        return problem
+    read = {read.field for each in rest for read in each.reads} | {each.field for each in rest}
+    fields = tuple(field for field in problem.program.fields if field in read)
+    return replace(
+        problem,
+        program=replace(problem.program, fields=fields, statements=rest),
+        boundaries=tuple(problem.sides(field) for field in fields),
+        series=tuple(field for field in problem.series if field in read),
+        regions=tuple(pair for pair in problem.regions if pair[0] in read),
+    )
+
+
+def _cells(box: tuple[tuple[int, int], ...]) -> int:
+    total = 1
+    for low, high in box:
+        total *= high - low
+    return total
+
+
+def further_versions(problem: Problem) -> int:
+    """Values per cell, over all fields, that are kept or read besides those that a step needs."""
+    program = problem.program
+    copies = dict(zip(program.fields, analyse(program).copies, strict=True))
+    kept = sum(max(0, problem.kept - copies[field]) for field in program.updated)
+    return kept + max(0, problem.steps - 1) * len(problem.series)
+
+
+def state_bytes(problem: Problem) -> int:
+    """Bytes per cell and step that states take to memory, fetched before they are written, or from it."""
+    kept = 2 * len(problem.program.updated) if problem.kept else 0
+    return problem.itemsize * (kept + len(problem.series))
