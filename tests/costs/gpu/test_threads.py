@@ -166,8 +166,38 @@ def test_no_combination_exceeds_the_sum_of_its_parts():
 @pytest.mark.parametrize("term", TERMS)
 def test_every_term_can_be_switched_off(term):
     tiles = [(16, (6, 256), (1, 256)), (20, (8, 512), (3, 64)), (8, (16, 55), (16, 2)), (12, (5, 1024), (1, 32))]
-    case = case_of("j2d5pt", tiles, shape=(5000, 5000))
-    assert (evaluate(case, GPU, off=(term,)).seconds != evaluate(case, GPU).seconds).any()
+    boxes = case_of("heat3d", [(8, (1, 16, 64), (1, 16, 64))], shape=(512, 512, 512))
+    cases = (case_of("j2d5pt", tiles, shape=(5000, 5000)), boxes)
+    assert any((evaluate(case, GPU, off=(term,)).seconds != evaluate(case, GPU).seconds).any() for case in cases)
+
+
+def by_rows(extent, **how):
+    """Seconds per tile of boxes of 8 and of 32 rows as wide, of which none lives in shared memory."""
+    tiles = [(8, (1, rows, 64), (1, 8, 64)) for rows in (8, 32)]
+    return evaluate(case_of("j3d7pt", tiles, shape=(512, 512, extent)), GPU, **how).l2
+
+
+def test_rows_a_power_of_two_apart_meet_in_sets_of_l1():
+    """Rows of 512 words begin in every sixteenth set only; rows of 500 in any, whatever their number."""
+    met, spread = (by_rows(extent) / by_rows(extent, off=("l1_sets",)) for extent in (512, 500))
+    assert met[1] > 1.01
+    assert met[1] > met[0]
+    np.testing.assert_allclose(spread, 1.0)
+
+
+def test_rows_further_apart_than_a_way_are_not_said_to_meet():
+    case = case_of("j2d5pt", [(16, (16, 512), (2, 256))], shape=(16384, 16384))
+    np.testing.assert_array_equal(evaluate(case, GPU).seconds, evaluate(case, GPU, off=("l1_sets",)).seconds)
+
+
+@pytest.mark.parametrize(("name", "read", "written"), [("j3d7pt", 1, 1), ("wave3d", 2, 1)])
+def test_rows_of_a_step_by_brute_force(name, read, written):
+    case = case_of(name, [(6, (2, 5, 32), (1, 5, 32))])
+    reach = case.setting.slopes[0]
+    widths = [2 + 2 * reach * min(row, 5 - row) for row in range(6)]
+    loaded = np.mean([(width + 2 * reach) * (5 + 2 * reach) for width in widths]) * read
+    np.testing.assert_allclose(case.work.step_rows, loaded)
+    np.testing.assert_allclose(case.work.held_rows, loaded + np.mean(widths) * 5 * written)
 
 
 def test_an_unknown_term_is_refused():

@@ -76,6 +76,8 @@ class TileWork:
         last: Tile size along the innermost axis.
         conflicts: Most lanes of a warp that meet in one bank of shared memory.
         segments: Rows that one warp spans.
+        step_rows: Segments of contiguous values that a row of the hexagon reads on average, over all that is read.
+        held_rows: The same of all that it reads and writes.
     """
 
     threads: Ints
@@ -100,6 +102,8 @@ class TileWork:
     last: Ints
     conflicts: Ints
     segments: Floats
+    step_rows: Floats
+    held_rows: Floats
 
 
 @functools.lru_cache(maxsize=256)
@@ -151,6 +155,7 @@ def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting
     turns = functools.reduce(np.multiply, [ceil_div(b, n) for b, n in zip(boxes, threads, strict=True)])
     segments = fields * functools.reduce(np.multiply, boxes[:-1])
     inner = sizes.inner // sizes.space[-1]
+    read, written = _step_rows(sizes, setting)
     return TileWork(
         threads=block,
         warps=ceil_div(block, WARP),
@@ -174,6 +179,8 @@ def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting
         last=sizes.space[-1],
         conflicts=bank_conflicts(boxes[-1], threads[-1]),
         segments=np.maximum(1.0, WARP / threads[-1]),
+        step_rows=read,
+        held_rows=read + written,
     )
 
 
@@ -238,3 +245,13 @@ def _box(sizes: TileSizes, setting: Setting) -> list[Ints]:
     first = sizes.space[0] + setting.slopes[0] * rows
     others = zip(sizes.space[1:], setting.slopes[1:], strict=True)
     return [first, *(size + slope * (rows + 1) for size, slope in others)]
+
+
+def _step_rows(sizes: TileSizes, setting: Setting) -> tuple[Floats, Floats]:
+    """Count the segments that a row of the hexagon reads and those that it writes, on average over the rows."""
+    width = traffic.face_points(sizes, setting) / traffic.height(sizes, setting)
+    middle = list(zip(sizes.space[1:-1], setting.slopes[1:-1], strict=True))
+    read = functools.reduce(np.multiply, [size + 2 * reach for size, reach in middle], width + 2 * setting.slopes[0])
+    written = functools.reduce(np.multiply, [size for size, _ in middle], width)
+    updated = setting.copies - setting.levels - setting.constants
+    return np.asarray((setting.levels + setting.constants) * read), np.asarray(max(1, updated) * written)

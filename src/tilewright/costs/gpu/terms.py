@@ -28,6 +28,7 @@ TERMS = (
     "partial_waves",
     "boundary_tiles",
     "l2",
+    "l1_sets",
     "spills",
     "instruction_cache",
 )
@@ -67,7 +68,7 @@ class GpuConstants:
         global_latency: Growth of the time of a dependent instruction where values come through L1.
         halo_share: Share of the halo along the classic axes that comes from DRAM again; the rest is in L2.
         l1_share: Share of L1 that holds useful lines.
-        miss_reads: Share of reads that miss when nothing fits into L1.
+        step_misses: How often a step's rows come from L2 again when L1 holds none of them.
         spill_slots: Instructions per value that does not fit into registers.
         base_registers: Registers of a kernel without unrolled statements.
         even_registers: Registers per unrolled statement without guards.
@@ -76,35 +77,35 @@ class GpuConstants:
         drift: Share of a partial wave's rounding that blocks which have fallen out of step make up for.
     """
 
-    latency: float = 0.88
+    latency: float = 0.872
     row_cycles: float = 32.7
-    copy_cycles: float = 74.7
+    copy_cycles: float = 76.2
     guarded_copy_cycles: float = 127.0
-    guarded_copy_slots: float = 44.0
+    guarded_copy_slots: float = 43.9
     dram_share: float = 1.0
-    l2_share: float = 0.707
-    boundary: float = 1.19
-    global_access: float = 1.77
-    global_row_cycles: float = 406.0
+    l2_share: float = 0.758
+    boundary: float = 1.16
+    global_access: float = 1.73
+    global_row_cycles: float = 381.0
     fetch_cycles: float = 2.99
-    plain_slots: float = 10.6
+    plain_slots: float = 10.7
     guarded_slots: float = 17.6
-    segment_words: float = 32.9
-    overlap: float = 1.91
+    segment_words: float = 32.6
+    overlap: float = 1.97
     tile_cycles: float = 279.0
-    copy_slots: float = 9.9
+    copy_slots: float = 10.0
     row_slots: float = 3.0
-    issue: float = 1.35
-    global_latency: float = 1.19
-    halo_share: float = 0.444
-    l1_share: float = 0.618
-    miss_reads: float = 0.0794
+    issue: float = 1.36
+    global_latency: float = 1.13
+    halo_share: float = 0.446
+    l1_share: float = 0.579
+    step_misses: float = 0.979
     spill_slots: float = 3.0
     base_registers: float = 40.0
     even_registers: float = 0.3
     guarded_registers: float = 1.55
     code_slots: float = 8192.0
-    drift: float = 0.505
+    drift: float = 0.493
 
 
 STREAMING = GpuConstants(dram_share=0.95, overlap=1.8, issue=1.2, halo_share=0.5)

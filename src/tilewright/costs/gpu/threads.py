@@ -11,6 +11,7 @@ and the three combine by :attr:`GpuConstants.overlap`. Little's law in short: fe
 the others (Volkov, Better performance at lower occupancy, 2010). Every term can be switched off (:data:`TERMS`).
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,8 @@ from tilewright.programs.stencil.program import Program
 
 _LINE_WORDS = 32
 _SECTOR_WORDS = 8
+_L1_WAYS = 4
+"""Ways of L1, taken: rows further apart than a way meet no more often than others, since higher bits are hashed."""
 _COPY_INSTRUCTIONS = 6.0
 """Instructions of a thread per round of copying: an address, a test, a load or store at either end."""
 PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
@@ -338,12 +341,22 @@ class _Model:
         item = self.case.setting.itemsize
         copied = (self._box(pad) + self._results(pad)) * item
         stores = self._segments(work.points, work.point_rows, _SECTOR_WORDS - 1) * item
-        lines = self._segments(work.points, work.point_rows, _LINE_WORDS - 1) * item
-        missed = miss * lines * self._body.reads * self.constants.miss_reads
+        again = self._segments(work.step_rows * work.last, work.step_rows, _SECTOR_WORDS - 1) * item
+        missed = miss * work.rows * again * self.constants.step_misses
         return np.asarray(np.where(self.here.shared, copied, stores + self._dram() + missed))
 
     def _miss(self, together: Floats | Ints) -> Floats:
-        """Share of the box that L1 does not hold, in whole lines, for tiles that do not live in shared memory."""
+        """Share of what a step reads that L1 does not hold, for tiles that do not live in shared memory.
+
+        Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do, because they
+        meet in sets: rows that lie a pitch apart begin in every g-th set only, g the greatest common divisor of the
+        pitch and a way in lines, so that each takes the room of g lines, however short it is.
+        """
         lines = self._segments(self.case.work.box_values, self.case.work.box_rows, _LINE_WORDS - 1)
-        wanted = lines * self.case.setting.itemsize * np.maximum(together, 1)
-        return np.clip(1.0 - self.constants.l1_share * self.gpu.l1_bytes / np.maximum(wanted, 1), 0.0, 1.0)
+        item = self.case.setting.itemsize
+        wanted = lines * item
+        pitch, way = self.case.setting.shape[-1] * item, self.gpu.l1_bytes // _L1_WAYS
+        if "l1_sets" not in self.off and pitch < way:
+            wanted = np.maximum(wanted, self.case.work.held_rows * math.gcd(pitch, way))
+        used = self.constants.l1_share * self.gpu.l1_bytes
+        return np.clip(1.0 - used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
