@@ -311,3 +311,15 @@ def test_a_mapped_array_alone_is_an_array_like_any_other(tmp_path):
     mapped = np.load(tmp_path / "u.npy", mmap_mode="r")
     assert tw.run("heat2d", mapped, steps=2).shape == (9, 9)
     assert tw.run("heat2d", mapped, steps=2, out=np.zeros((9, 9))).any()
+
+
+def test_what_was_chosen_is_logged(tmp_path, caplog):
+    saved(tmp_path, "in.npy", (400, 30))
+    with caplog.at_level("INFO", "tilewright"):
+        tw.run("heat2d", tmp_path / "in.npy", out=tmp_path / "out.npy", steps=12, memory=80_000, backend="numpy")
+    chosen, *passes = [record.getMessage() for record in caplog.records]
+    assert re.search(r"out of core: \d+ passes of \d+ steps, \d+ slabs of \d+ rows", chosen)
+    count = int(re.search(r"(\d+) passes", chosen)[1])
+    assert [text.partition(" in ")[0] for text in passes] == [
+        f"heat2d out of core: pass {number + 1} of {count}" for number in range(count)
+    ]

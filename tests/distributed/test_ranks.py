@@ -1,6 +1,7 @@
 """Runs on the ranks of MPI: the values of one process, messages as predicted, and no rank that waits for ever."""
 
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -8,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.sampling import some
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,3 +163,26 @@ def test_what_one_rank_cannot_scatter_no_rank_waits_for(works):
     told = job(3, "uneven").stdout.splitlines()
     assert len(told) == 4
     assert all("rank 0" in line for line in told)
+
+
+def test_the_command_computes_on_ranks_what_it_computes_alone(works, tmp_path):
+    options = ["run", "heat2d", "--shape", "60x44", "--steps", "9", "--strict", "--threads", "1", "--json"]
+    tilewright = [sys.executable, "-m", "tilewright", *options]
+    environment = {**os.environ, **VARIABLES}
+    parts = [COMMAND, "-n", "2", *tilewright, "--distributed", "--topology", "1x-1", "--output", tmp_path / "two.npy"]
+    found = subprocess.run(parts, capture_output=True, text=True, env=environment, timeout=300, check=True)
+    told = json.loads(found.stdout)
+    assert told["topology"] == [1, 2]
+    assert told["exchanges"] == -(-9 // told["steps_per_exchange"])
+    alone = [*tilewright, "--output", tmp_path / "one.npy"]
+    subprocess.run(alone, capture_output=True, env=environment, timeout=300, check=True)
+    assert np.array_equal(np.load(tmp_path / "two.npy"), np.load(tmp_path / "one.npy"))
+
+
+@pytest.mark.parametrize("option", [["--check"], ["--output", "u.png"], ["--topology", "axb"]])
+def test_what_ranks_do_not_do_is_one_sentence(option):
+    from tilewright.cli.app import app
+
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    found = CliRunner().invoke(app, ["run", "heat2d", "--shape", "8x8", "--steps", "1", "--distributed", *option])
+    assert found.exit_code in {1, 2}

@@ -86,6 +86,19 @@ def run(
         bool,
         typer.Option("--check", help="Compare every cell with the float64 NumPy reference; exit 1 beyond the bound."),
     ] = False,
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Under mpiexec: on all ranks, each with a block of the grid.")
+    ] = False,
+    topology: Annotated[
+        str | None, typer.Option("--topology", metavar="AxB", help="Ranks per axis, -1 where MPI decides.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", metavar="FOLDER", help="With --distributed: keep the state, every --every steps."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --checkpoint: go on from there, on any number of ranks.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compute a program on your own array or picture, or on random data in 0 to 1.
@@ -95,6 +108,8 @@ def run(
     Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 
     Example: tilewright run smith_waterman --input a.fasta --input b.fasta --set gap_open=11
+
+    Example: mpiexec -n 4 tilewright run heat2d --distributed --shape 8192x8192 --steps 1000
     """
     from tilewright.cli.jobs import job
     from tilewright.cli.jobs import table as table_job
@@ -122,6 +137,17 @@ def run(
         sources=tuple(sources or ()),
         snapshots=snapshots,
     )
+    if not distributed and (topology is not None or checkpoint is not None or resume):
+        raise typer.BadParameter("--topology, --checkpoint and --resume go with --distributed")
+    if distributed:
+        from tilewright.cli.jobs.distributed import perform as perform_on_ranks
+
+        told = perform_on_ranks(asked, topology, checkpoint, resume=resume)
+        if told is not None:
+            if as_json:
+                output.emit(told.to_dict())
+            output.say(str(told), as_json)
+        return
     perform = job.perform if isinstance(load_run(program, steps), Program) else table_job.perform
     report: job.Report | table_job.TableReport = perform(asked, output.note)
     if as_json:

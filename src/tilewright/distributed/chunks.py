@@ -6,12 +6,14 @@ own boundaries in the chunks at its ends. Dask's scheduler runs the chunks; a ch
 
 import functools
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tilewright.base.units import format_shape
 from tilewright.costs.transfers.network import Exchange, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.points import added
@@ -26,6 +28,7 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.points import PointData
 from tilewright.schedules.tiling import Tiling
 
+LOGGER = logging.getLogger("tilewright")
 _TASK_SECONDS = 1e-3
 """What a chunk and its halo cost the scheduler: "each task takes about 1 ms", says Dask's list of best practices."""
 
@@ -91,6 +94,11 @@ def run(
     cut = tuple(axis for axis, sizes in enumerate(chunks) if len(sizes) > 1)
     check_cut(problem, cut)
     steps = _steps(problem, chunks, machine, computer)
+    LOGGER.info(
+        "%s %s, %d steps, %s on a Dask array of %s chunks: tasks of %d steps",
+        problem.program.name, format_shape(problem.shape), problem.steps, problem.dtype,
+        format_shape(tuple(map(len, chunks))), steps,
+    )  # fmt: skip
     program = problem.program
     state = {
         name: [

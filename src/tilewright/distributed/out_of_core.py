@@ -4,8 +4,10 @@ Two sets of files take turns, so that what a pass reads stays whole until the ne
 which pass was the last. The input is only read.
 """
 
+import logging
 import math
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,7 +18,7 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.base.units import format_bytes, format_shape
+from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.transfers.disk import Passes
 from tilewright.distributed import disk, journal, slabs
 from tilewright.distributed.compute import Computer
@@ -29,6 +31,7 @@ from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.points import PointData
 
+LOGGER = logging.getLogger("tilewright")
 _USABLE = 0.95
 """Part of the memory for arrays; the rest is for threads and for what Python takes meanwhile."""
 _CHUNK_BYTES = 2**22
@@ -89,6 +92,7 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
                 "give more memory, or smaller chunks along the first axis",
             )
         chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, past.steps if past else None, points)
+        _tell(job, chosen, past)
         if not job.resume and place.folder.exists():
             _clear(place.folder)
         _check_space(
@@ -115,6 +119,18 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
                 "resume=True goes on from the last pass",
             ) from error
     return {} if points is None else points.traces
+
+
+def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None) -> None:
+    problem = job.problem
+    LOGGER.info(
+        "%s %s, %d steps, %s out of core: %d passes of %d steps, %d slabs of %d rows in %s; %s read, %s written; "
+        "%s expected, of the disk %s, of computing %s%s",
+        problem.program.name, format_shape(problem.shape), problem.steps, problem.dtype, chosen.count, chosen.steps,
+        chosen.slabs, chosen.rows, format_bytes(job.memory), format_bytes(chosen.read_bytes),
+        format_bytes(chosen.write_bytes), format_seconds(chosen.seconds), format_seconds(chosen.disk_seconds),
+        format_seconds(chosen.compute_seconds), f"; {past.done} passes are done already" if past else "",
+    )  # fmt: skip
 
 
 def values_at(rows: RowArray, cells: Index) -> np.ndarray[Any, Any]:
@@ -148,7 +164,7 @@ def _passes(  # noqa: PLR0913
         return
     buffers = slabs.Buffers(job.problem, chosen.rows)
     for number in range(progress.done, chosen.count):
-        left = chosen.count - 1 - number
+        left, begin = chosen.count - 1 - number, time.perf_counter()
         source = {**job.given, **sets.written(left + 1)} if number else job.given
         target = sets.written(left)
         steps = chosen.steps if left else job.problem.steps - chosen.steps * number
@@ -168,6 +184,10 @@ def _passes(  # noqa: PLR0913
             for rows in levels:
                 rows.sync()
         journal.write(place.folder, replace(progress, done=number + 1))
+        LOGGER.info(
+            "%s out of core: pass %d of %d in %s",
+            job.problem.program.name, number + 1, chosen.count, format_seconds(time.perf_counter() - begin),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tilewright.base.records import Measurement, Outcome
 from tilewright.schedules.tiling import NONE, Tiling
@@ -17,12 +17,12 @@ from tilewright.tuning.surrogate import CandidatePool
 
 BATCH = 8
 """Candidates that are built together, before they are measured one after the other."""
+_LEARNT = 4
+"""Of the candidates that are built together, one in so many is asked for after what was learnt."""
 UNSTABLE = 0.10
 """Spread of a candidate's samples, as a share of their median, from which its result is flagged."""
 _FINAL_BAND = 1.5
 """Candidates slower than this times the second best first sample (the best may have been luck) are no finalists."""
-_TOGETHER = 2
-"""Candidates that are asked for together, so that they are compiled together."""
 
 
 class Meter(Protocol):
@@ -39,6 +39,14 @@ class Meter(Protocol):
 
         The candidate itself as its second schedule runs in its strict order on one thread.
         """
+
+
+@runtime_checkable
+class Farm(Meter, Protocol):
+    """A meter whose samples come from many nodes, so that finalists have to be measured again on one of them."""
+
+    def finals(self, tilings: Sequence[Tiling], rounds: int) -> Mapping[Tiling, Measurement]:
+        """Measure candidates so many times, interleaved, on one node; empty where that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +133,7 @@ class _State:
     begin: float
     score: Callable[[Trial], float]
     recorded: Mapping[Tiling, Measurement]
+    at_once: int
     trials: dict[Tiling, Trial] = field(default_factory=dict)
 
     @property
@@ -153,7 +162,7 @@ class _State:
         self.watch.report(Progress(done=len(self.trials), total=self.effort.candidates, stage=stage, best=seconds))
 
 
-def search(
+def search(  # noqa: PLR0913
     family_spaces: Sequence[FamilySpace],
     effort: Effort,
     meter: Meter,
@@ -161,6 +170,7 @@ def search(
     recorded: Mapping[Tiling, Measurement] | None = None,
     watch: Watch | None = None,
     by_prediction: bool = False,
+    at_once: int = BATCH,
 ) -> SearchResult:
     """Try a shortlist, then what promises most after each measurement, then the best again in interleaved repeats.
 
@@ -171,6 +181,7 @@ def search(
         recorded: Measurements of an earlier search that was cut: they stand in for the same measurements of this one.
         watch: The clock of the time budget, and who is told about progress.
         by_prediction: Whether the lowest predicted cost wins among those that are right, for metrics other than time.
+        at_once: Candidates that are built together; a fourth of them where each choice learns from those before.
 
     Returns:
         The choice. A ``KeyboardInterrupt`` from the meter ends the search, and the best so far is the winner.
@@ -183,6 +194,7 @@ def search(
         begin=watch.clock(),
         score=_predicted if by_prediction else _measured,
         recorded=recorded or {},
+        at_once=at_once,
     )
     keep = int(effort.candidates * effort.refine)
     first = shortlist(family_spaces, max(1, effort.candidates - keep))
@@ -253,10 +265,10 @@ def _predicted(trial: Trial) -> float:
 def _try_all(state: _State, candidates: Sequence[Candidate]) -> None:
     """Build and sample candidates, a batch at a time, until the time is over; what is recorded is not done again."""
     open_ones = [candidate for candidate in candidates if candidate.tiling not in state.trials]
-    for start in range(0, len(open_ones), BATCH):
+    for start in range(0, len(open_ones), state.at_once):
         if state.late and state.best() is not None:
             return
-        batch = open_ones[start : start + BATCH]
+        batch = open_ones[start : start + state.at_once]
         fresh = [candidate.tiling for candidate in batch if candidate.tiling not in state.recorded]
         state.tell("compiling and checking")
         failures = state.meter.build(fresh) if fresh else {}
@@ -280,7 +292,7 @@ def _learn(state: _State, family_spaces: Sequence[FamilySpace]) -> None:
             trial = state.trials[tiling]
             pool.tell(tiling, trial.measurement.seconds[0] if trial.ok else None)
             told.add(tiling)
-        asked = pool.ask(min(_TOGETHER, state.effort.candidates - len(state.trials)))
+        asked = pool.ask(min(max(1, state.at_once // _LEARNT), state.effort.candidates - len(state.trials)))
         if not asked:
             return
         _try_all(state, asked)
@@ -299,6 +311,9 @@ def _repeat(state: _State) -> None:
     finalists = [trial for trial in order[: state.effort.finalists] if trial.measurement.seconds[0] <= limit]
     known = {trial.candidate.tiling for trial in finalists}
     peers = [trial for trial in _compared(good) if trial.candidate.tiling not in known]
+    if isinstance(state.meter, Farm):
+        _repeat_on_one_node(state, state.meter, [trial.candidate.tiling for trial in (*finalists, *peers)])
+        return
     for number in range(2, state.effort.repeats + 1):
         for again in (*finalists, *peers):
             tiling = again.candidate.tiling
@@ -310,6 +325,13 @@ def _repeat(state: _State) -> None:
             joined = _join(trial.measurement, state.sample(tiling, number - 1))
             state.trials[tiling] = replace(trial, measurement=joined)
             state.tell(f"repeating the best, round {number} of {state.effort.repeats}")
+
+
+def _repeat_on_one_node(state: _State, meter: Farm, tilings: Sequence[Tiling]) -> None:
+    """Sample the best candidates again on one node; what other nodes measured no longer counts."""
+    state.tell("measuring the best again on one node")
+    for tiling, measured in meter.finals(tilings, state.effort.repeats).items():
+        state.trials[tiling] = replace(state.trials[tiling], measurement=measured)
 
 
 def _compared(good: Sequence[Trial]) -> list[Trial]:

@@ -3,6 +3,7 @@
 import dataclasses
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,7 +192,13 @@ def validate(
 
 
 def validate_here(
-    program: str, *, shape: tuple[int, ...], steps: int, backend: str = "auto", candidates: int = 40
+    program: str,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    backend: str = "auto",
+    candidates: int = 40,
+    executor: Executor | None = None,
 ) -> Validation:
     """Measure candidates of one program on this machine and compare them with the model.
 
@@ -201,6 +208,7 @@ def validate_here(
         steps: Time steps.
         backend: ``auto`` or ``c``.
         candidates: How many tilings are measured.
+        executor: Whose workers measure them, see :func:`tilewright.tune`.
 
     Returns:
         The scores of everything that was measured.
@@ -211,7 +219,14 @@ def validate_here(
     from tilewright.verbs.tuning.tune import tune
 
     plan = tune(
-        program, shape=shape, steps=steps, backend=backend, effort="full", candidates=candidates, seconds=3600.0
+        program,
+        shape=shape,
+        steps=steps,
+        backend=backend,
+        effort="full",
+        candidates=candidates,
+        seconds=3600.0,
+        executor=executor,
     )
     both = [(c.predicted_seconds, c.measured_seconds) for c in plan.candidates if c.measured_seconds]
     if len(both) < 2:

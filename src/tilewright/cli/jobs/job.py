@@ -238,7 +238,7 @@ class _Looks:
 
     def __init__(self, job: Job, program: Program, planes: int) -> None:
         self.mask = None if job.where is None else read_planes(job.where)[0]
-        self.sources = [_source(text) for text in job.sources] or None
+        self.sources = [read_source(text) for text in job.sources] or None
         self.constant: Mapping[str, Sequence[Array]] = {}
         self._program, self._target = program, job.snapshots
         if job.snapshots is not None and job.every is None:
@@ -265,7 +265,8 @@ class _Looks:
         data.write_state(target, self._program, {**self.constant, **levels})
 
 
-def _source(text: str) -> tuple[tuple[int, ...], float]:
+def read_source(text: str) -> tuple[tuple[int, ...], float]:
+    """Read a source as it is written on the command line: a cell, and what is added to it in every step."""
     cell, _, value = text.partition("=")
     try:
         return tuple(int(part) for part in cell.split(",")), float(value)

@@ -8,7 +8,7 @@ brute force over the grid (to the last bit in the exact form). Ties go to the sm
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,7 +81,7 @@ class _Part:
     watts: Floats
 
 
-def solve(
+def solve(  # noqa: PLR0913
     cases: Sequence[WeightedProblem],
     axes: Axes,
     machine: Machine,
@@ -89,6 +89,7 @@ def solve(
     energy: DesignEnergy | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
+    executor: Executor | None = None,
 ) -> tuple[DesignSolution, ...]:
     """Solve every case on every hardware.
 
@@ -99,6 +100,8 @@ def solve(
         options: The assumptions.
         energy: The energy model, for the metrics that need it.
         progress: Called with the number of solved cases and their total.
+        executor: What solves cases, each with a part of the hardware; two threads by default. What it loses is solved
+            here.
 
     Returns:
         One solution per case.
@@ -116,21 +119,29 @@ def solve(
     )
     plan = _Plan(axes=axes, options=options, energy=energy)
     parts, done = tuple(_parts(axes, machine, options, energy)), 0
-    pool = ThreadPoolExecutor(_THREADS)
+    own = ThreadPoolExecutor(_THREADS)
+    pool = own if executor is None else executor
     try:
         for part in parts:
             terms = _terms(cases, held, part, axes, options)
-            jobs = [
-                pool.submit(_solve_case, case, terms[case.problem.program], result.others, part, plan)
+            calls = [
+                (case, terms[case.problem.program], result.others, part, plan)
                 for case, result in zip(cases, results, strict=True)
             ]
-            for job, result in zip(jobs, results, strict=True):
-                _put(result, part, *job.result())
+            jobs = [pool.submit(_solve_case, *call) for call in calls]
+            for job, call, result in zip(jobs, calls, results, strict=True):
+                try:
+                    found = job.result()
+                except Exception:
+                    if executor is None:
+                        raise
+                    found = _solve_case(*call)
+                _put(result, part, *found)
                 done += 1
                 if progress is not None:
                     progress(done, len(parts) * len(cases))
     finally:
-        pool.shutdown(cancel_futures=True)
+        own.shutdown(cancel_futures=True)
     return results
 
 

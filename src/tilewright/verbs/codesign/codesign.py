@@ -1,6 +1,7 @@
 """``tw.codesign``: hardware and tile sizes chosen together for a workload (thesis, appendix C and chapter 7)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -200,6 +201,7 @@ def codesign(
     energy: MachineLike | None = None,
     stock: Sequence[str] = STOCK,
     progress: Callable[[int, int], None] | None = None,
+    executor: Executor | None = None,
 ) -> Codesign:
     """Choose hardware and tile sizes together, exactly over the stated grids. Nothing is compiled or measured.
 
@@ -215,6 +217,7 @@ def codesign(
         energy: The machine whose energies are taken, for the metrics energy and edp.
         stock: Chips of the catalogue to compare with.
         progress: Called with the number of solved cases and their total.
+        executor: Any ``concurrent.futures.Executor`` that solves cases; two threads by default.
 
     Returns:
         The codesign.
@@ -237,7 +240,7 @@ def codesign(
     areas = draft.parts().total
     _overlap(area, areas)
     model = _energy(base if energy is None else as_machine(energy), by, options, areas.reshape(axes.shape))
-    explored = replace(draft, solutions=_solved(draft, base, model, progress))
+    explored = replace(draft, solutions=_solved(draft, base, model, progress, executor))
     chips_ = tuple(solve_stock(name, draft, base, model) for name in stock)
     name = workload if isinstance(workload, str) else "workload"
     result = Codesign(workload=name, machine=base.name, exploration=explored, area=area, weights=weights, stock=chips_)
@@ -266,9 +269,13 @@ def _energy(
 
 
 def _solved(
-    draft: Exploration, base: Machine, energy: DesignEnergy | None, progress: Callable[[int, int], None] | None = None
+    draft: Exploration,
+    base: Machine,
+    energy: DesignEnergy | None,
+    progress: Callable[[int, int], None] | None = None,
+    executor: Executor | None = None,
 ) -> tuple[DesignSolution, ...]:
-    return solve(draft.cases, draft.axes, base, draft.options, energy, progress=progress)
+    return solve(draft.cases, draft.axes, base, draft.options, energy, progress=progress, executor=executor)
 
 
 def solve_stock(name: str, draft: Exploration, base: Machine, energy: DesignEnergy | None) -> Stock:

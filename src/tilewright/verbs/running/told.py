@@ -12,7 +12,7 @@ from tilewright.runtime.simulation import Monitoring, Simulation
 from tilewright.verbs.running.record import predicted_seconds, threads_of
 
 LOGGER = logging.getLogger("tilewright")
-"""Level INFO has what was chosen for every run in memory; slabs and chunks of large arrays are not told one by one."""
+"""Level INFO has what was chosen for every run; of runs out of core every pass, too, but not every slab or chunk."""
 _SHORT = 2e7
 """Cell updates of a run that is not watched: compiled ones take far less than two seconds."""
 _WHY = {

@@ -1,7 +1,8 @@
 """``tw.tune``: the model ranks the space, the shortlist is compiled, checked and measured, the winner is remembered."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,7 +27,7 @@ from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.search import Progress, SearchResult, Trial, Watch, is_unstable, search
+from tilewright.tuning.search import BATCH, Meter, Progress, SearchResult, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
 from tilewright.verbs.arrays import costed
@@ -34,6 +35,7 @@ from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike
 from tilewright.verbs.tuning.family_spaces import family_spaces
+from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, Errand, FarmMeter, Node, first_node
 from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
 from tilewright.verbs.tuning.screen import said, screen
@@ -67,6 +69,7 @@ def tune(
     model: str = "exact",
     resume: bool = True,
     progress: bool | None = None,
+    executor: Executor | None = None,
     **scalars: Any,  # noqa: ANN401
 ) -> Plan:
     """Find the best tiling of a program for a problem by measuring the model's candidates.
@@ -99,6 +102,8 @@ def tune(
         model: ``exact`` or ``published``.
         resume: Whether to go on from what an earlier tuning of the same problem has measured.
         progress: Whether to show a progress bar; by default where standard error is a terminal.
+        executor: Any ``concurrent.futures.Executor`` whose workers compile candidates and measure them, one per node;
+            only times of nodes like the first one that answers count, and finalists are measured again on one node.
         **scalars: Scalars of the program, for the plan's ``run``; an array makes one a coefficient field. What is
             measured has their values, too; one without a value or a default is measured as 0.1.
 
@@ -124,7 +129,14 @@ def tune(
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
     device = open_device(asked) if asked.on_device and effort != "none" else None
+    node = None
+    if executor is not None and effort != "none":
+        if device is not None:
+            raise UsageError("an executor's workers measure processors", "leave the executor out for a GPU")
+        node = first_node(executor, LIMITS)
     count = thread_count(threads) if device is None else 1
+    if node is not None and threads is None:
+        count = node.cpus
     target = replace(asked, threads=count) if asked.on_device else read_target("auto", count)
     where = as_machine(machine) if device is None or machine != "host" else device_machine(device)
     tuning = Tuning(
@@ -149,7 +161,8 @@ def tune(
             f"only this machine's CPU can be measured, got the machine {where.name!r}",
             "leave --machine out, or plan without measuring by --effort none",
         )
-    return _measured(tuning, resume=resume, progress=progress)
+    farm = None if executor is None or node is None else (executor, node)
+    return _measured(tuning, resume=resume, progress=progress, farm=farm)
 
 
 def _check(backend: str, metric: str, effort: str) -> Target:
@@ -202,8 +215,13 @@ def _screened(tuning: Tuning) -> Plan:
     return _plan(tuning, tried, len(tried), None)
 
 
-def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
-    circumstances = wisdom.circumstances() if tuning.device is None else device_circumstances(tuning.device)
+def _measured(
+    tuning: Tuning, *, resume: bool, progress: bool | None, farm: tuple[Executor, Node] | None = None
+) -> Plan:
+    if farm is not None:
+        circumstances = farm[1].kind
+    else:
+        circumstances = wisdom.circumstances() if tuning.device is None else device_circumstances(tuning.device)
     check_memory(needed_bytes(tuning.problem))
     steps = sample_steps(tuning)
     log = log_path(tuning, steps, circumstances)
@@ -212,7 +230,10 @@ def _measured(tuning: Tuning, *, resume: bool, progress: bool | None) -> Plan:
     history = read_history(log)
     numbers = costed(tuning.program, tuning.scalars, tuning.problem.dtype)[1]
     scalars = tuple((name, _number(numbers.get(name))) for name in tuning.problem.program.scalars)
-    choice, needs = _search(tuning, scalars, steps, log, history, progress)
+    if farm is not None:
+        choice, needs = _search_on_farm(tuning, farm, scalars, steps, log, history, progress)
+    else:
+        choice, needs = _search(tuning, scalars, steps, log, history, progress)
     scale = tuning.problem.steps / steps
     if choice.winner is None:
         _raise_failure(choice)
@@ -237,27 +258,65 @@ def _search(
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
         request = Decision(problem=tuning.problem, target=tuning.target, tiling=NONE, strict=tuning.strict)
         meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
-
-        def report(state: Progress) -> None:
-            best = "" if state.best is None else f", best {state.best:.3g} s"
-            update(state.done, state.total, state.stage + best)
-
-        choice = search(
-            tuning.family_spaces,
-            tuning.effort,
-            meter,
-            recorded=history.measurements,
-            watch=Watch(report=report),
-            by_prediction=tuning.metric != "time",
-        )
+        choice = _found(tuning, meter, history, update)
         if choice.interrupted:
             meter.stopped()
+    return _kept(choice), meter.needs
+
+
+def _search_on_farm(
+    tuning: Tuning,
+    farm: tuple[Executor, Node],
+    scalars: Scalars,
+    steps: int,
+    log: Path | None,
+    history: History,
+    progress: bool | None,
+) -> tuple[SearchResult, Needs]:
+    """Search with the workers of an executor."""
+    executor, node = farm
+    memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * node.cpus + 4 * needed_bytes(tuning.problem)
+    request = Decision(problem=tuning.problem, target=tuning.target, tiling=NONE, strict=tuning.strict)
+    errand = Errand(small=None, plan=request, scalars=scalars, steps=steps, limits=LIMITS, memory=memory)
+    meter = FarmMeter(executor, node, errand, log=log, history=history)
+    with interruptible(), bar(f"tuning {tuning.problem.program.name}", progress) as update:
+        choice = _found(tuning, meter, history, update, AT_ONCE)
+    LOGGER.info(
+        "tuning %s: %d samples on %s", tuning.problem.program.name, sum(meter.nodes.values()), ", ".join(meter.nodes)
+    )
+    return _kept(choice), meter.needs
+
+
+def _found(
+    tuning: Tuning, meter: Meter, history: History, update: Callable[[int, int, str], None], at_once: int = BATCH
+) -> SearchResult:
+    def report(state: Progress) -> None:
+        best = "" if state.best is None else f", best {state.best:.3g} s"
+        update(state.done, state.total, state.stage + best)
+
+    return search(
+        tuning.family_spaces,
+        tuning.effort,
+        meter,
+        recorded=history.measurements,
+        watch=Watch(report=report),
+        by_prediction=tuning.metric != "time",
+        at_once=at_once,
+    )
+
+
+def _kept(choice: SearchResult) -> SearchResult:
+    """Return a choice; say so where the search was stopped.
+
+    Raises:
+        KeyboardInterrupt: If it was stopped before anything was measured.
+    """
     if choice.interrupted:
         if choice.winner is None:
             warn_once("tuning was stopped before anything was measured; what is compiled already is kept")
             raise KeyboardInterrupt
         warn_once("tuning was stopped before its end; the best so far is kept, and tuning again goes on from here")
-    return choice, meter.needs
+    return choice
 
 
 LIMITS = Limits()

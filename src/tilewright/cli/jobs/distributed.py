@@ -1,0 +1,195 @@
+"""One run on the ranks of MPI as the command line asks for it: every rank reads, computes and writes its own block."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_bytes, format_seconds, format_shape, parse_shape
+from tilewright.cli.jobs.job import Job, read_source
+from tilewright.distributed import disk
+from tilewright.distributed.ranks import Array, Traffic, together
+from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.programs.stencil.program import Program
+from tilewright.verbs import data
+from tilewright.verbs.load import load_program
+from tilewright.verbs.running.run import run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributedReport:
+    """What a run on ranks did.
+
+    Attributes:
+        program: Its program.
+        shape: Extents of the whole grid.
+        steps: Steps.
+        dtype: Element type.
+        topology: Ranks per axis.
+        seconds: Time of computing and of messages, on the slowest rank, without reading or writing files.
+        traffic: What the first rank received.
+    """
+
+    program: str
+    shape: tuple[int, ...]
+    steps: int
+    dtype: str
+    topology: tuple[int, ...]
+    seconds: float
+    traffic: Traffic
+
+    @property
+    def gcells_per_second(self) -> float:
+        """Cell updates per nanosecond."""
+        cells = 1
+        for extent in self.shape:
+            cells *= extent
+        return cells * self.steps / self.seconds / 1e9
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as plain data."""
+        return {
+            "program": self.program,
+            "shape": list(self.shape),
+            "steps": self.steps,
+            "dtype": self.dtype,
+            "topology": list(self.topology),
+            "seconds": self.seconds,
+            "gcells_per_second": self.gcells_per_second,
+            "steps_per_exchange": self.traffic.steps,
+            "exchanges": self.traffic.exchanges,
+            "messages": self.traffic.messages,
+            "bytes": self.traffic.bytes,
+            "overlapped": self.traffic.overlapped,
+        }
+
+    def __str__(self) -> str:
+        traffic, hidden = self.traffic, ", overlapped" if self.traffic.overlapped else ""
+        program = f"{self.program} {format_shape(self.shape)}, {self.steps} steps, {self.dtype}"
+        received = f"{traffic.messages} messages, {format_bytes(traffic.bytes)}"
+        return "\n".join(
+            (
+                f"{program} on {format_shape(self.topology)} ranks",
+                f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s",
+                f"an exchange every {traffic.steps} steps{hidden}; the first rank received {received}",
+            )
+        )
+
+
+def perform(
+    job: Job, topology: str | None = None, checkpoint: Path | None = None, *, resume: bool = False
+) -> DistributedReport | None:
+    """Do one run; every rank of the job calls this.
+
+    Args:
+        job: What is asked for.
+        topology: Ranks per axis as text, -1 where MPI decides.
+        checkpoint: A folder that keeps the state.
+        resume: Whether the run goes on from there.
+
+    Returns:
+        What was done, on the first rank; None on the others.
+
+    Raises:
+        TilewrightError: On every rank, if anything does not fit.
+    """
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        raise UsageError("runs on ranks need mpi4py and an MPI", "pip install 'tilewright[mpi]'") from None
+    comm = MPI.COMM_WORLD
+    program = load_program(job.program)
+    _check(job, program)
+    scalars: dict[str, Any] = dict(data.scalar_values(program, job.scalars))
+    arrays = _arrays(job, program, comm, topology)
+    comm.Barrier()
+    begin = time.perf_counter()
+    found = run(
+        program,
+        *arrays,
+        steps=job.steps,
+        boundary=parse_boundary(job.boundary),
+        backend=job.backend,
+        tiling=job.tile,
+        threads=job.threads,
+        strict=job.strict,
+        sources=[read_source(text) for text in job.sources] or None,
+        checkpoint=checkpoint,
+        every=job.every,
+        resume=resume,
+        **scalars,
+    )
+    seconds = comm.allreduce(time.perf_counter() - begin, op=MPI.MAX)
+    results = found if isinstance(found, tuple) else (found,)
+    for path, array in zip(job.outputs, results, strict=False):
+        array.write(path)
+    if comm.Get_rank():
+        return None
+    first = results[0]
+    return DistributedReport(
+        program=program.name,
+        shape=first.shape,
+        steps=job.steps,
+        dtype=first.dtype.name,
+        topology=first.topology,
+        seconds=seconds,
+        traffic=first.traffic,
+    )
+
+
+def _check(job: Job, program: Program) -> None:
+    """Refuse what a run on ranks does not do, before anything is read."""
+    asked = {
+        "--check": job.check,
+        "--until": job.until is not None,
+        "--where": job.where is not None,
+        "--snapshots": job.snapshots is not None,
+    }
+    for option in (option for option, there in asked.items() if there):
+        raise UsageError(f"--distributed does not go with {option}", "run on one process")
+    for path in (*job.inputs, *job.outputs):
+        if path.suffix not in {".npy", ".zarr"}:
+            raise UsageError(
+                f"ranks read and write .npy files and zarr arrays, got {str(path)!r}", "convert it with NumPy"
+            )
+    if job.inputs and len(job.inputs) != len(program.fields):
+        raise UsageError(
+            f"{program.name!r} has the fields {', '.join(program.fields)}: --input is given {len(job.inputs)} times"
+        )
+    if len(job.outputs) > len(program.updated):
+        raise UsageError(
+            f"{program.name!r} updates {', '.join(program.updated)}: --output is given {len(job.outputs)} times"
+        )
+
+
+def _arrays(job: Job, program: Program, comm: Any, topology: str | None) -> list[Array]:  # noqa: ANN401
+    """Read every field, each rank its own block, or deal random data that the first rank draws."""
+    dims = None if topology is None else tuple(_ranks(text) for text in topology.split("x"))
+    if job.inputs:
+        files: list[Any] = []
+        together(comm, lambda: files.extend(disk.open_array(path) for path in job.inputs))
+        dtypes = [job.dtype or file.dtype.name for file in files]
+        arrays = [
+            Array(tuple(file.shape), dtype, comm=comm, topology=dims) for file, dtype in zip(files, dtypes, strict=True)
+        ]
+        return [array.read(path) for array, path in zip(arrays, job.inputs, strict=True)]
+    if job.shape is None:
+        raise UsageError("a run needs a shape or inputs", "give --shape 8192x8192, or --input for every field")
+    shape, dtype = parse_shape(job.shape), job.dtype or "float32"
+    drawn: list[Any] = []
+
+    def draw() -> None:
+        if comm.Get_rank() == 0:
+            drawn.extend(data.random_arrays(program, shape, dtype, job.seed))
+
+    together(comm, draw)
+    every = [Array(shape, dtype, comm=comm, topology=dims) for _ in program.fields]
+    return [array.scatter(drawn[number] if drawn else None) for number, array in enumerate(every)]
+
+
+def _ranks(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"a topology is written 4x-1, got {text!r}", "-1 where MPI decides") from None

@@ -1,0 +1,173 @@
+"""Tuning on a farm: as many candidates at a time as there are nodes, like nodes only; a lost worker costs its own."""
+
+import dataclasses
+import os
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+import tilewright as tw
+from tilewright.base.records import Measurement, Outcome
+from tilewright.plan import RunPlan, read_target
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.store.wisdom import Circumstances
+from tilewright.schedules.tiling import NONE, parse
+from tilewright.verbs.tuning import farm
+from tilewright.verbs.tuning.meter import Limits
+
+KIND = Circumstances(device="a processor", device_key="a", compiler="cc", compiler_key="c", version="1")
+TILINGS = [parse(f"skewed:t={4 + number},s=32x64") for number in range(40)]
+SECONDS = 0.25
+
+
+def node() -> farm.Node:
+    return farm.Node(name=threading.current_thread().name, cpus=1, kind=KIND)
+
+
+def attempt(errand: farm.Errand) -> farm.Answer:
+    """A measurement that takes some time, longer for taller tiles in what it says."""
+    time.sleep(SECONDS)
+    seconds = 1.0 + 0.01 * errand.plan.tiling.time
+    return farm.Answer(node=node(), measurements=(Measurement(seconds=(seconds,)),))
+
+
+WORK = farm.Work(here=node, attempt=attempt)
+
+
+def meter(executor, work=WORK, log=None) -> farm.FarmMeter:
+    problem = make_problem(tw.program("heat2d"), (64, 64), 8)
+    plan = RunPlan(problem=problem, target=read_target("auto", 1), tiling=NONE)
+    errand = farm.Errand(small=None, plan=plan, scalars=(), steps=8, limits=Limits(), memory=None)
+    return farm.FarmMeter(executor, farm.first_node(executor, Limits(), work), errand, log=log, work=work)
+
+
+def timed(workers: int) -> float:
+    with ThreadPoolExecutor(workers) as executor:
+        made = meter(executor)
+        begin = time.perf_counter()
+        assert made.build(TILINGS[:16]) == {}
+        seconds = time.perf_counter() - begin
+    assert sum(made.nodes.values()) == 16
+    return seconds
+
+
+def test_four_workers_are_four_times_as_fast(tally):
+    ratios = sorted(timed(1) / timed(4) for _ in range(3))
+    tally(f"farm: 4 workers are {ratios[1]:.2f} times as fast as one, measurements simulated")
+    assert ratios[1] >= 3.6
+
+
+def test_unlike_nodes_measure_nothing_that_counts(tmp_path):
+    other = dataclasses.replace(KIND, device="another", device_key="b")
+
+    def unlike(errand):
+        answer = attempt(errand)
+        odd = answer.node.name.endswith("1")
+        seconds = 1e-3 if odd else answer.measurements[0].seconds[0]
+        found = farm.Node(name=answer.node.name, cpus=1, kind=other if odd else KIND)
+        return farm.Answer(node=found, measurements=(Measurement(seconds=(seconds,)),))
+
+    with ThreadPoolExecutor(2) as executor:
+        made = meter(executor, farm.Work(here=node, attempt=unlike), tmp_path / "log.jsonl")
+        failures = made.build(TILINGS[:12])
+    assert len(failures) < 12
+    assert all(each.outcome is Outcome.LAUNCH and "another kind" in each.detail for each in failures.values())
+    assert all(made.sample(tiling).seconds[0] > 1.0 for tiling in TILINGS[:12] if tiling not in failures)
+    measured = [each for each in store.read(tmp_path / "log.jsonl") if each["outcome"] == "ok"]
+    assert measured
+    assert {each["processor"] for each in measured} == {"a"}
+
+
+def test_only_unlike_nodes_are_refused():
+    kinds = iter([KIND])
+
+    def changing():
+        return farm.Node(name="n", cpus=1, kind=next(kinds, dataclasses.replace(KIND, device_key="b")))
+
+    def unlike(errand):
+        return dataclasses.replace(attempt(errand), node=changing())
+
+    with ThreadPoolExecutor(1) as executor:
+        made = meter(executor, farm.Work(here=changing, attempt=unlike))
+        assert made.build(TILINGS[:2]).keys() == set(TILINGS[:2])
+
+
+def test_a_lost_worker_costs_its_candidate():
+    def dying(errand):
+        if errand.plan.tiling == TILINGS[3]:
+            raise BrokenProcessPool("a process was terminated abruptly")
+        return attempt(errand)
+
+    with ThreadPoolExecutor(4) as executor:
+        made = meter(executor, farm.Work(here=node, attempt=dying))
+        failures = made.build(TILINGS[:12])
+    assert failures.keys() == {TILINGS[3]}
+    assert failures[TILINGS[3]].outcome is Outcome.CRASH
+    assert "its worker was lost" in failures[TILINGS[3]].detail
+
+
+def ends(errand: farm.Errand) -> farm.Answer:
+    if errand.plan.tiling == TILINGS[3]:
+        os._exit(1)
+    time.sleep(0.05)
+    return farm.Answer(node=there(), measurements=(Measurement(seconds=(1.0,)),))
+
+
+def there() -> farm.Node:
+    return farm.Node(name=f"node{os.getpid()}", cpus=1, kind=KIND)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_worker_of_dask_costs_what_it_had():
+    distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        made = meter(client.get_executor(), farm.Work(here=there, attempt=ends))
+        failures = made.build(TILINGS[:16])
+    assert TILINGS[3] in failures
+    assert len(failures) <= 4  # what the scheduler had sent to the same worker
+    assert all(each.outcome is Outcome.CRASH for each in failures.values())
+
+
+def test_what_is_no_executor_is_one_sentence():
+    with pytest.raises(tw.UsageError, match="Executor, got int"):
+        tw.tune("heat2d", shape=(64, 64), steps=8, executor=4)
+
+
+def test_an_executor_that_answers_not_is_one_sentence():
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(tw.ToolchainError, match="no worker of the executor answers"):
+        tw.tune("heat2d", shape=(64, 64), steps=8, executor=executor)
+
+
+def test_a_program_is_tuned_by_workers(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_STORE", str(tmp_path))
+    with ProcessPoolExecutor(2) as executor:
+        plan = tw.tune("heat2d", shape=(256, 256), steps=16, candidates=6, threads=1, executor=executor)
+    assert plan.winner.measured_seconds is not None
+    assert plan.confirmed
+    assert plan.winner.samples >= 2
+    (log,) = (tmp_path / "tunes").glob("*.jsonl")
+    samples = [each for each in store.read(log) if each["kind"] == "sample" and each["outcome"] == "ok"]
+    assert len(samples) >= 6
+    assert all(each["node"] for each in samples)
+
+
+def test_codesign_on_an_executor_finds_the_same():
+    from tilewright.tuning.codesign.design import Axes
+
+    axes = Axes(sm_count=(8, 16), vector_width=(64, 128), shared_kb=(48.0, 96.0))
+    alone = tw.codesign("jacobi2d", axes=axes, area=(10.0, 900.0), stock=())
+    with ProcessPoolExecutor(2) as executor:
+        together = tw.codesign("jacobi2d", axes=axes, area=(10.0, 900.0), stock=(), executor=executor)
+    assert together.best == alone.best
