@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from tests.laws.generator import make_case
 
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import Boundary, Problem
+from tilewright.programs.stencil.problem import Problem
 
 WRAP = Boundary(kind="wrap")
 
