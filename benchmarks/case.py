@@ -12,8 +12,9 @@ import numpy.typing as npt
 import user_programs
 from ghosts import ghosts_of, padded
 from tilewright.programs.stencil import catalogue, reference
+from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import Problem, make_problem, parse_boundary
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.tables import catalogue as recurrences
 

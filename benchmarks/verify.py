@@ -14,9 +14,10 @@ from case import Array, Case, Data, initial, sequences
 from rivals import UnavailableError
 from rivals.naive_c import StrictC
 from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.boundaries import FIXED, Boundary
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Apply, Const, Tape
-from tilewright.programs.stencil.problem import FIXED, Boundary, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.rounding import is_linear, underflow, units
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.programs.tables.reference import fill

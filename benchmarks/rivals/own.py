@@ -7,7 +7,7 @@ from case import Array, Case, initial
 from rivals import UnavailableError
 from tilewright.driver import prepare
 from tilewright.plan import Target
-from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.verbs.predict import as_machine
 from tilewright.verbs.tuning.family_spaces import family_spaces
 from user_programs import program

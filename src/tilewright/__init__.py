@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         UsageError,
         WrongResultError,
     )
+    from tilewright.programs.stencil.boundaries import Boundary
     from tilewright.programs.stencil.catalogue import program
     from tilewright.programs.stencil.differences import diff, laplacian
     from tilewright.programs.stencil.points import Points
-    from tilewright.programs.stencil.problem import Boundary
     from tilewright.programs.stencil.program import Program
     from tilewright.schedules.tiling import Tiling
     from tilewright.verbs.annotated.annotate import annotate
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.predict import choose_tiling, predict, select
     from tilewright.verbs.running.record import Run
     from tilewright.verbs.running.run import run
+    from tilewright.verbs.running.saving import Results, load
     from tilewright.verbs.stencil import Stencil, stencil
     from tilewright.verbs.tables.align import Alignment, align
     from tilewright.verbs.tables.table import Table, fill, recurrence
@@ -123,6 +124,7 @@ _HOMES = {
     "tilewright.verbs.predict": ("choose_tiling", "predict", "select"),
     "tilewright.verbs.running.record": ("Run",),
     "tilewright.verbs.running.run": ("run",),
+    "tilewright.verbs.running.saving": ("Results", "load"),
     "tilewright.verbs.tuning.plan": ("Plan",),
     "tilewright.verbs.stencil": ("Stencil", "stencil"),
     "tilewright.verbs.tables.table": ("Table", "fill", "recurrence"),
@@ -141,7 +143,7 @@ _HOMES = {
     "tilewright.programs.stencil.catalogue": ("program",),
     "tilewright.programs.stencil.differences": ("diff", "laplacian"),
     "tilewright.programs.stencil.points": ("Points",),
-    "tilewright.programs.stencil.problem": ("Boundary",),
+    "tilewright.programs.stencil.boundaries": ("Boundary",),
     "tilewright.programs.stencil.program": ("Program",),
     "tilewright.schedules.tiling": ("Tiling",),
 }
@@ -150,6 +152,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: RUF022  (grouped by purpose)
     "stencil",
     "run",
+    "load",
     "vjp",
     "value_and_grad",
     "adjoint",
@@ -215,6 +218,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "Points",
     "Plan",
     "Program",
+    "Results",
     "Run",
     "Stencil",
     "Table",

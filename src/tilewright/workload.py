@@ -13,7 +13,8 @@ from tilewright.costs.roofline import Roofline
 from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.stencil.problem import BoundarySpec, Problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
 Points = Literal["all", "coarse", "threads"]

@@ -12,7 +12,7 @@ import numpy as np
 import xarray
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs.stencil.problem import BoundarySpec
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program

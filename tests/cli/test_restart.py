@@ -183,3 +183,16 @@ def test_a_colour_picture_has_no_archive(refuses, tmp_path):
     assert "which a .npz file does not hold" in refuses(
         "run", "heat2d", "--input", "in.png", "--steps", 1, "--output", "o.npz"
     )
+
+
+@pytest.mark.parametrize(("library", "ending"), [("zarr", "zarr"), ("h5py", "h5")])
+def test_series_are_written_and_read(cli, library, ending):
+    pytest.importorskip(library)
+    shape = ("--shape", "20x30", "--seed", 3)
+    assert cli("run", "wave2d", *shape, "--steps", 9, "--every", 3, "--snapshots", f"u.{ending}").code == 0
+    assert tw.load(f"u.{ending}").steps.tolist() == [3, 6, 9]
+    assert cli("run", "wave2d", *shape, "--steps", 12, "--output", "whole.npy").code == 0
+    assert cli("run", "wave2d", "--input", f"u.{ending}", "--steps", 3, "--output", "rest.npy").code == 0
+    np.testing.assert_array_equal(np.load("rest.npy"), np.load("whole.npy"))
+    assert cli("run", "wave2d", "--input", f"u.{ending}", "--steps", 3, "--output", f"last.{ending}").code == 0
+    np.testing.assert_array_equal(tw.load(f"last.{ending}").state[0][0], np.load("whole.npy"))

@@ -6,7 +6,7 @@ import pytest
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, mapped, mirrored
 from tilewright.codegen.ir.verify import verify
-from tilewright.programs.stencil.problem import KINDS
+from tilewright.programs.stencil.boundaries import KINDS
 from tilewright.programs.stencil.reference import map_index
 
 MAPPED = ("nearest", "reflect", "mirror", "wrap")

@@ -12,7 +12,8 @@ from tilewright.codegen.print.c_prelude import mixed_lanes
 from tilewright.codegen.sites import Site
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil import catalogue, reference
-from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.toolchains.cpu import toolchain

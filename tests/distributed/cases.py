@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from tests.laws.generator import make_case
 
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import Boundary, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.verbs.arrays import per_step
 
 WRAP = Boundary(kind="wrap")

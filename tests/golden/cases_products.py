@@ -22,8 +22,9 @@ from tilewright.codegen.tables.gpu import emit_gpu_table
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.pipelines.pipeline import Pipeline
 from tilewright.programs.pipelines.problem import make_pipeline_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.runtime.calibration import micro
 from tilewright.runtime.calibration.tiles import calibration_tiling

@@ -18,8 +18,9 @@ from tilewright.codegen.emit import emit
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.codegen.print import c_prelude, gpu_prelude
 from tilewright.driver import emit_tiling
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.problem import BoundarySpec, PointFields, Problem, make_problem
+from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse

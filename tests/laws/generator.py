@@ -13,9 +13,10 @@ import numpy as np
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
+from tilewright.programs.stencil.boundaries import Boundary, Sides
 from tilewright.programs.stencil.dependences import Slope, analyse, slopes
 from tilewright.programs.stencil.expression import Index, Inside, Read, Scalar, Value, apply, clipped
-from tilewright.programs.stencil.problem import Boundary, Problem, Sides
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
 from tilewright.programs.stencil.reference import Array
 from tilewright.programs.stencil.slopes import values_of
@@ -85,7 +86,8 @@ class LawCase:
                 f"#   TILEWRIGHT_LAWS_SEED={self.seed} TILEWRIGHT_LAWS_CASE={self.index} python -m pytest tests/laws",
                 "import numpy as np",
                 "from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar",
-                "from tilewright.programs.stencil.problem import Boundary, Problem",
+                "from tilewright.programs.stencil.boundaries import Boundary",
+                "from tilewright.programs.stencil.problem import Problem",
                 "from tilewright.programs.stencil.program import Program, Statement",
                 "from tilewright.schedules.tiling import parse",
                 f"problem = {self.problem!r}",
@@ -164,6 +166,26 @@ def with_places(case: LawCase) -> LawCase:
             scalars.append((name, _number(draw, problem.dtype)))
     varying = tuple(name for name, value in scalars if isinstance(value, tuple))
     return replace(case, problem=replace(problem, program=made, varying=varying), scalars=tuple(scalars))
+
+
+def with_faces(case: LawCase) -> LawCase:
+    """The same case with conditions on the faces of its grid, as the program that stands for them."""
+    draw = random.Random(f"faces/{case.seed}/{case.index}")  # noqa: S311  (reproducible, not secret)
+    problem, program = case.problem, case.problem.program
+
+    def side(given: Boundary) -> Boundary:
+        if given.kind == "wrap" or draw.random() < 0.2:
+            return given
+        kind = draw.choice(("dirichlet", "neumann", "robin"))
+        return Boundary(kind, round(draw.uniform(-0.2, 0.2), 3), factor=0.3 if kind == "robin" else 0.0)
+
+    sides = {
+        field: tuple((side(low), side(high)) for low, high in axes)
+        for field, axes in zip(program.fields, problem.boundaries, strict=True)
+    }
+    shape = tuple(max(extent, *pair) for extent, pair in zip(problem.shape, program.reach, strict=True))
+    made = make_problem(program, shape, problem.steps, problem.dtype, sides)
+    return replace(case, problem=made)
 
 
 def with_operators(case: LawCase) -> LawCase:

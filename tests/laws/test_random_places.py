@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tilewright.plan import RunPlan, Target
-from tilewright.programs.stencil.problem import Boundary
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.runtime.kernels import NumpyKernel
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
 from tilewright.verbs.memo import prepared
 
-from .generator import OTHER, WHOLE, LawCase, make_case, with_places
+from .generator import OTHER, WHOLE, LawCase, make_case, with_faces, with_places
 from .harness import tools, verdict
 from .test_random_programs import seeds
 from .test_random_strategies import FAMILIES, run_all, strategy_case
@@ -84,6 +84,15 @@ def test_places_and_steps_agree_with_the_reference(family: str, seed: int) -> No
 def test_places_and_steps_of_other_element_types_agree_with_the_reference(family: str) -> None:
     pytest.importorskip("ml_dtypes")
     wrong = failures(drawn(family, seeds()[0], len(OTHER) * 4, OTHER))
+    assert not wrong, "\n".join(wrong[:3])
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_conditions_on_faces_agree_with_the_reference(family: str) -> None:
+    def change(case: LawCase) -> LawCase:
+        return with_faces(case) if "int" not in case.problem.dtype else case
+
+    wrong = failures(drawn(family, seeds()[0], CASES // 2, change=change))
     assert not wrong, "\n".join(wrong[:3])
 
 

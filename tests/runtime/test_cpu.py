@@ -10,8 +10,9 @@ from tests.sampling import covering
 from tilewright.base.errors import ArrayError
 from tilewright.driver import emit_tiling, emit_tilings
 from tilewright.programs.stencil import reference, rounding
+from tilewright.programs.stencil.boundaries import KINDS, Boundary
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.problem import KINDS, Boundary, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import cpu, memory, session
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.toolchains.cpu import toolchain

@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import analyse, slopes
-from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
 from tilewright.schedules import catalogue

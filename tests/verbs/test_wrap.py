@@ -9,11 +9,12 @@ import tilewright as tw
 from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import Target
 from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.expression import Value, apply
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
-from tilewright.programs.stencil.problem import Boundary, Problem, make_problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.cpu import execute, stencil_kernels
 from tilewright.runtime.session import Inputs, Session

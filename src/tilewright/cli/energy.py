@@ -94,7 +94,7 @@ def energy(
         _metered(program, shape, steps, (tile, meter, between, backend), append, as_json=as_json)
         return
     from tilewright.base.units import parse_shape
-    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.programs.tables.table import Recurrence
     from tilewright.verbs.energy import energy as api
     from tilewright.verbs.load import load_any

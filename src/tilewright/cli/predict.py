@@ -66,7 +66,7 @@ def predict(
     Example: tilewright predict gradient2d --machine gtx980 --shape 8192x8192 --steps 8192 --top 5
     """
     from tilewright.base.units import parse_shape
-    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.schedules.catalogue import traits
     from tilewright.verbs import predict as api
     from tilewright.verbs.bottleneck import explain as explanation

@@ -48,7 +48,7 @@ def report(
     Example: tilewright report --program heat2d --shape 4096x4096 --steps 256 --machine h200 -o heat.html
     """
     from tilewright.base.units import parse_shape
-    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.verbs import report as api
     from tilewright.verbs.load import load_program
 

@@ -34,7 +34,8 @@ def run(
             "--input",
             metavar="FILE",
             help="A .npy file or a picture; repeat it for every field. A .npz file holds fields and levels by name "
-            "(u, u_prev). A colour picture is computed by channel. A recurrence takes FASTA files.",
+            "(u, u_prev), and so does a .zarr or .h5 file that a run wrote. "
+            "A colour picture is computed by channel. A recurrence takes FASTA files.",
         ),
     ] = None,
     target: Annotated[
@@ -42,8 +43,8 @@ def run(
         typer.Option(
             "--output",
             metavar="FILE",
-            help="A .npy file or a picture; repeat it for every updated field. A .npz file holds all that a run "
-            "needs to go on from it.",
+            help="A .npy file or a picture; repeat it for every updated field. A .npz, .zarr or .h5 file holds all "
+            "that a run needs to go on from it.",
         ),
     ] = None,
     scalars: Annotated[
@@ -70,7 +71,8 @@ def run(
         typer.Option(
             "--snapshots",
             metavar="FILE",
-            help="Write u-000100.npy beside u.npy, and so on, every K steps; .npz files can be gone on from.",
+            help="Write u-000100.npy beside u.npy, and so on, every K steps; .npz files can be gone on from. A .zarr "
+            "or .h5 file gets all of them, .vti files are for ParaView.",
         ),
     ] = None,
     where: Annotated[

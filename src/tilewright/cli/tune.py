@@ -59,7 +59,7 @@ def tune(
     Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
     """
     from tilewright.base.units import parse_seconds, parse_shape
-    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.report import tables
     from tilewright.verbs import provenance
     from tilewright.verbs.data import scalar_values

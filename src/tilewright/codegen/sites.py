@@ -13,9 +13,10 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.subdomains import PackedField, packed_field, packed_version
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed, Read, Scalar, placed
-from tilewright.programs.stencil.problem import Boundary, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import conditions, inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode

@@ -10,7 +10,8 @@ from tilewright.costs.run import whole_seconds
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
-from tilewright.programs.stencil.problem import Problem, Sides
+from tilewright.programs.stencil.boundaries import Sides
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import CpuKernel, Kernel, State
 from tilewright.runtime.memory import Array, Workspace, layout

@@ -19,9 +19,10 @@ from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.points import GridPoints, WindowPoints
 from tilewright.distributed.windows import Window, depths, pieces, window
 from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.boundaries import FIXED
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
-from tilewright.programs.stencil.problem import FIXED, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 
 _BLOCK = 16

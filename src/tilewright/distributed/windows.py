@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.boundaries import FIXED, Boundary, Sides
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
-from tilewright.programs.stencil.problem import FIXED, Boundary, Part, Problem, Sides
+from tilewright.programs.stencil.problem import Part, Problem
 from tilewright.programs.stencil.program import Program
 
 Range = tuple[int, int]

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil import catalogue
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.expression import Placed, Read
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, Statement, with_coefficients
 from tilewright.programs.stencil.reference import map_index, over_box, pad
 from tilewright.sparse.derivative import Number, differentiate

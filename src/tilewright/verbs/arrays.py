@@ -13,10 +13,11 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
 from tilewright.plan import Target
-from tilewright.programs.stencil.edges import edges_per_step
+from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
+from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
-from tilewright.programs.stencil.problem import DTYPES, BoundarySpec
+from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.views import DeviceView
@@ -83,25 +84,28 @@ def per_step(values: Any) -> PerStep:  # noqa: ANN401
 def with_edges(
     program: Program, boundary: BoundarySpec, scalars: Mapping[str, Any]
 ) -> tuple[Program, BoundarySpec, dict[str, Any]]:
-    """Make constant sides with a value per step scalars that vary.
+    """Make sides with an array of values scalars that vary and coefficient fields.
 
     Args:
         program: The program.
-        boundary: Its boundaries, a constant's value perhaps an array of one per step.
+        boundary: Its boundaries, their values perhaps arrays.
         scalars: Values of its scalars.
 
     Returns:
         The program, its boundaries, and the values of its scalars, those of the sides among them.
 
     Raises:
-        UsageError: If another kind than ``constant`` has values, or they have more than one axis.
+        UsageError: If the values do not fit the kind or the program.
     """
-    edges = edges_per_step(program, boundary)
-    return (
-        edges.program,
-        edges.boundary,
-        {**scalars, **{name: per_step(values) for name, values in edges.values.items()}},
-    )
+    sides = resolve(program, boundary)
+    if not any(np.ndim(side.value) for axes in sides for pair in axes for side in pair):
+        return program, boundary, dict(scalars)
+    edges = plain_edges(program, dict(zip(program.fields, sides, strict=True)))
+    values = {
+        **{name: per_step(each) for name, each in edges.varying.items()},
+        **{name: as_array(each, name) for name, each in edges.arrays.items()},
+    }
+    return edges.program, edges.sides, {**scalars, **values}
 
 
 def _split_varying(

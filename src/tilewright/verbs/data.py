@@ -12,8 +12,10 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.formats.files import is_archive, read_archive, read_planes, write_archive
+from tilewright.runtime.formats.series import is_series
 from tilewright.runtime.memory import check_memory
 from tilewright.verbs.running.levels import level_names
+from tilewright.verbs.running.saving import Recorder, load
 
 Array = npt.NDArray[Any]
 Levels = Array | tuple[Array, ...]
@@ -52,13 +54,13 @@ def planes(
         drawn = zip(program.fields, random_arrays(program, asked, dtype or "float32", seed), strict=True)
         return (tuple(_at_rest(program, field, array) for field, array in drawn),)
     named: dict[str, Levels] = {}
-    for path in filter(is_archive, files):
+    for path in filter(holds_state, files):
         for field, levels in _read_state(path, program).items():
             if field in named:
                 raise UsageError(f"{str(path)!r} holds {field!r}, which another --input holds as well")
             named[field] = levels
     left = [field for field in program.fields if field not in named]
-    others = [path for path in files if not is_archive(path)]
+    others = [path for path in files if not holds_state(path)]
     if len(others) != len(left):
         also = f" besides {', '.join(named)}" if named else ""
         raise UsageError(
@@ -71,7 +73,7 @@ def planes(
     for field, parts in given.items():
         shape_ = _newest(parts[0]).shape
         if asked is not None and shape_ != asked:
-            path = next(filter(is_archive, files)) if field in named else others[left.index(field)]
+            path = next(filter(holds_state, files)) if field in named else others[left.index(field)]
             raise ArrayError(
                 f"{str(path)!r} has the shape {format_shape(shape_)}, got --shape {format_shape(asked)}",
                 "leave --shape out",
@@ -80,6 +82,11 @@ def planes(
     return tuple(
         tuple(given[field][i if len(given[field]) > 1 else 0] for field in program.fields) for i in range(count)
     )
+
+
+def holds_state(path: Path) -> bool:
+    """Whether a file's name is that of one that holds all fields and time levels."""
+    return is_archive(path) or is_series(path)
 
 
 def archive_names(program: Program) -> dict[str, tuple[str, ...]]:
@@ -99,14 +106,18 @@ def archive_names(program: Program) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def write_state(path: Path, program: Program, state: Mapping[str, Sequence[Array]]) -> None:
-    """Write all that a next run of a program needs to a ``.npz`` file.
+def write_state(path: Path, program: Program, state: Mapping[str, Sequence[Array]], step: int = 0) -> None:
+    """Write all that a next run of a program needs to a ``.npz`` file, or as the one record of a series.
 
     Args:
         path: The file.
         program: The program.
         state: Per field its time levels, newest first; those of fields that no step updates may be fewer.
+        step: Steps that were done.
     """
+    if is_series(path):
+        Recorder(path, program).write(step, state)
+        return
     named = {
         name: level
         for field, names in archive_names(program).items()
@@ -116,8 +127,14 @@ def write_state(path: Path, program: Program, state: Mapping[str, Sequence[Array
 
 
 def _read_state(path: Path, program: Program) -> dict[str, Levels]:
-    """Read the fields that a ``.npz`` file holds, each with as many of its time levels as are there."""
-    arrays, names = read_archive(path), archive_names(program)
+    """Read the fields that a file holds, each with as many of its time levels as are there; of a series the last."""
+    names = archive_names(program)
+    if is_series(path):
+        saved = load(path)
+        arrays = {name: np.asarray(values[len(saved.steps) - 1]) for name, values in saved.values.items()}
+        arrays |= saved.constant
+    else:
+        arrays = read_archive(path)
     known = [name for each in names.values() for name in each]
     for name in arrays:
         if name not in known:

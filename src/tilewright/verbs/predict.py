@@ -9,7 +9,8 @@ from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.machines.networks import Network
 from tilewright.machines.networks import network as network_of
-from tilewright.programs.stencil.problem import BoundarySpec, Problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import page
 from tilewright.report.study import StudiedTiling, Study

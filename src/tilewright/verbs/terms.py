@@ -3,7 +3,8 @@
 from tilewright.base.errors import UsageError
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import models_threads, thread_terms
-from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program

@@ -11,7 +11,7 @@ from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
-from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.schedules.pipelines import fusion as fusions
 
 CASES = [

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
-from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
 from tilewright.schedules.pipelines import fusion as fusions

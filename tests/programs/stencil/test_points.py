@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import TilewrightError
+from tilewright.programs.stencil.boundaries import sides_of
 from tilewright.programs.stencil.points import RADIUS, Points, Sums, around, joined, numbered, of_cells, weights
-from tilewright.programs.stencil.problem import sides_of
 
 FIXED = sides_of(2, "fixed")
 
@@ -51,7 +51,7 @@ def test_sinc_weights_are_those_of_hicks():
 
 @pytest.mark.parametrize("kind", ["reflect", "mirror", "nearest", "wrap", "constant:2.5"])
 def test_beyond_the_grid_points_read_what_the_boundary_says(kind):
-    from tilewright.programs.stencil.problem import parse_boundary
+    from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.programs.stencil.reference import pad
 
     generator = np.random.default_rng(3)

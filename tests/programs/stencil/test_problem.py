@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.programs.stencil.boundaries import Boundary, parse_boundary
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.problem import Boundary, make_problem, parse_boundary
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 
@@ -132,9 +133,8 @@ def test_periodic_is_wrap():
 @pytest.mark.parametrize(
     ("kind", "hint"),
     [
-        ("dirichlet", "fixed keeps the values at the edge, constant:0 is a value outside"),
-        ("Neumann", "reflect has no gradient across the edge, mirror none at the outermost cells"),
         ("perodic", "did you mean periodic"),
+        ("flux", "such as reflect or constant:0.5"),
     ],
 )
 def test_names_of_other_libraries_are_explained(kind, hint):

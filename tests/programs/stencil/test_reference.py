@@ -7,8 +7,9 @@ import pytest
 from scipy import ndimage
 
 from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 MODES = ("nearest", "reflect", "mirror", "wrap", "constant")

@@ -5,8 +5,9 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.programs.stencil import catalogue as programs
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import apply
-from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.programs.tables.table import recurrence

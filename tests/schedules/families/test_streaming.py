@@ -11,9 +11,10 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming.layout import make_plan
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
 from tilewright.schedules import catalogue

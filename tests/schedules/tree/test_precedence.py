@@ -8,9 +8,10 @@ from tests.sampling import some
 from tests.schedules.conftest import make_program
 
 import tilewright as tw
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import analyse, slopes
-from tilewright.programs.stencil.problem import Boundary, make_problem
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import orthogonal

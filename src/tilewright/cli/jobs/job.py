@@ -11,10 +11,12 @@ import numpy as np
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.plan import read_target
-from tilewright.programs.stencil.problem import Problem, parse_boundary
+from tilewright.programs.stencil.boundaries import parse_boundary
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.waiting import waiting
 from tilewright.runtime.formats.files import check_output, check_place, is_archive, read_planes, write_planes
+from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.simulation import Calculation
@@ -25,6 +27,7 @@ from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.record import threads_of
 from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, without_points
+from tilewright.verbs.running.saving import Recorder
 from tilewright.verbs.running.told import Watched, while_running
 
 Note = Callable[[str], None]
@@ -48,7 +51,7 @@ class Job:
         threads: Threads; all by default.
         strict: Whether the order of operations is kept exactly.
         inputs: One file per field, or a ``.npz`` file with several; none for random data.
-        outputs: Files for the updated fields; a ``.npz`` file holds all fields and time levels.
+        outputs: Files for the updated fields; a ``.npz``, ``.zarr`` or ``.h5`` file holds all fields and time levels.
         scalars: ``name=value`` each.
         seed: Seed of random data.
         check: Whether to compare with the reference.
@@ -57,7 +60,7 @@ class Job:
         where: A file of truth values: where they are false, cells keep their first value.
         sources: ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step.
         snapshots: A file beside which the first updated field (all fields and time levels, as ``.npz``) is written, at
-            every look, with the step in its name.
+            every look, with the step in its name; or a ``.zarr``, ``.h5`` or ``.vti`` file that gets them all.
     """
 
     program: str
@@ -202,15 +205,15 @@ def perform(job: Job, note: Note) -> Report:
         for field in program.fields
         if field not in program.updated
     }
-    deep = any(map(is_archive, job.outputs))
+    deep = any(map(data.holds_state, job.outputs))
     calculations = [calculation_of(each, target, job.tile, strict=job.strict, monitor=looks.monitor) for each in cases]
     begin = time.perf_counter()
     done = [_computed(each, looks.monitor, deep=deep) for each in calculations]
     seconds = time.perf_counter() - begin
     results = [{field: levels[0] for field, levels in found.items()} for found, _ in done]
     _write(problem, results, job.outputs, note)
-    for path in filter(is_archive, job.outputs):
-        data.write_state(path, program, {**looks.constant, **done[0][0]})
+    for path in filter(data.holds_state, job.outputs):
+        data.write_state(path, program, {**looks.constant, **done[0][0]}, done[0][1])
     kernel = calculations[0].kernel
     return Report(
         problem=problem,
@@ -245,24 +248,32 @@ class _Looks:
             raise UsageError("snapshots need to know how often they are written", "give --every 100")
         if (job.snapshots is not None or job.until is not None) and planes > 1:
             raise UsageError("a colour picture is computed by channel, so --snapshots and --until do not apply to it")
-        if planes > 1 and any(is_archive(path) for path in job.outputs):
-            raise UsageError("a colour picture is computed by channel, which a .npz file does not hold", "write a .npy")
+        whole = next(filter(data.holds_state, job.outputs), None)
+        if planes > 1 and whole is not None:
+            raise UsageError(
+                f"a colour picture is computed by channel, which a {whole.suffix} file does not hold", "write a .npy"
+            )
         if job.check and job.until is not None:
             raise UsageError("--check computes all steps, so it does not go with --until")
-        levels = job.snapshots is not None and is_archive(job.snapshots)
+        target = job.snapshots
+        levels = target is not None and data.holds_state(target)
+        self._series = Recorder(target, program) if target is not None and is_series(target) else None
         self.monitor = make_monitor(job.every, None if job.snapshots is None else self._look, job.until, levels=levels)
 
     def _look(self, step: int, view: Any) -> None:  # noqa: ANN401
         assert self._target is not None  # noqa: S101  (it is called where there is one)
         target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
         views = view if len(updated) > 1 else (view,)
-        if not is_archive(target):
+        if self._series is None and not is_archive(target):
             write_planes(target, (views[0],))
             return
         levels = {
             field: each if isinstance(each, tuple) else (each,) for field, each in zip(updated, views, strict=True)
         }
-        data.write_state(target, self._program, {**self.constant, **levels})
+        if self._series is None:
+            data.write_state(target, self._program, {**self.constant, **levels})
+        else:
+            self._series.write(step, {**self.constant, **levels})
 
 
 def read_source(text: str) -> tuple[tuple[int, ...], float]:
@@ -276,13 +287,16 @@ def read_source(text: str) -> tuple[tuple[int, ...], float]:
 
 def _check_outputs(program: Program, job: Job, note: Note) -> None:
     """Find out before any computation whether the results can be written, and say what they will lack."""
-    single = [path for path in job.outputs if not is_archive(path)]
+    single = [path for path in job.outputs if not data.holds_state(path)]
     if len(single) > len(program.updated):
         updated = ", ".join(program.updated)
         raise UsageError(f"{program.name!r} updates {updated}: --output is given {len(single)} times")
     for path in (*job.outputs, *([] if job.snapshots is None else [job.snapshots])):
-        if is_archive(path):
+        if is_series(path):
+            check_series(path)
+        elif is_archive(path):
             check_place(path)
+        if data.holds_state(path):
             data.archive_names(program)
         else:
             check_output(path)
@@ -309,7 +323,7 @@ def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Se
         bad = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
         if bad:
             note(f"warning: {bad} values of {field!r} are not finite after {problem.steps} steps")
-    single = [path for path in outputs if not is_archive(path)]
+    single = [path for path in outputs if not data.holds_state(path)]
     for field, path in zip(problem.program.updated, single, strict=False):
         clipped = write_planes(path, tuple(result[field] for result in results))
         if clipped:

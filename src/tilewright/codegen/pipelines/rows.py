@@ -4,7 +4,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, map_name
 from tilewright.codegen.ir.builder import Builder, BuilderValue, least, most, select
 from tilewright.codegen.pipelines.rings import Rings
-from tilewright.programs.stencil.problem import Boundary
+from tilewright.programs.stencil.boundaries import Boundary
 
 _BYTE = ir.element("uint8")
 

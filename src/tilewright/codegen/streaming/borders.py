@@ -18,7 +18,7 @@ from tilewright.codegen.streaming.layout import (
     slab_somewhere,
     slabs,
 )
-from tilewright.programs.stencil.problem import Boundary
+from tilewright.programs.stencil.boundaries import Boundary
 
 FRESH, Y0, ROWS0, ROWS1 = ir.Var("fresh"), ir.Var("y0"), ir.Var("n0"), ir.Var("n1")
 

@@ -12,8 +12,8 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, region_cells
 from tilewright.codegen.subdomains import PackedField, packed_field
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Placed
-from tilewright.programs.stencil.problem import Boundary
 from tilewright.schedules.catalogue import complete
 from tilewright.schedules.streaming.levels import LevelPipeline, line_cells, of_problem
 from tilewright.schedules.tiling import Tiling

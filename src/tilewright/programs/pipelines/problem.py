@@ -10,8 +10,9 @@ import numpy.typing as npt
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.pipelines.pipeline import ITEMSIZE, Pipeline, PipelineStencil
+from tilewright.programs.stencil.boundaries import BoundarySpec, Sides, sides_of
 from tilewright.programs.stencil.expression import Placed, Read
-from tilewright.programs.stencil.problem import MAX_CELLS, BoundarySpec, Sides, sides_of
+from tilewright.programs.stencil.problem import MAX_CELLS
 from tilewright.programs.stencil.reference import evaluate, pad
 
 Array = npt.NDArray[Any]

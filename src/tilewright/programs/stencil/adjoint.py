@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import (
     Const,
@@ -27,8 +28,7 @@ from tilewright.programs.stencil.expression import (
     apply,
     flatten,
 )
-from tilewright.programs.stencil.problem import Boundary, BoundarySpec, Problem, Sides, Span, make_problem
-from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
+from tilewright.programs.stencil.problem import Problem, Span, make_problem
 from tilewright.programs.stencil.slopes import common_node, is_smooth, slopes, slopes_through, values_of
 
 MAPPED = ("nearest", "reflect", "mirror")

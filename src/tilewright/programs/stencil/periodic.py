@@ -8,8 +8,9 @@ the edges creeps inwards by the reach per step and stops short of the grid prope
 from dataclasses import dataclass, replace
 
 from tilewright.base.intmath import ceil_div
+from tilewright.programs.stencil.boundaries import FIXED
 from tilewright.programs.stencil.dependences import analyse, distances
-from tilewright.programs.stencil.problem import FIXED, Problem
+from tilewright.programs.stencil.problem import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tilewright.base.dtypes import is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.problem import Boundary, Sides
+from tilewright.programs.stencil.boundaries import Boundary, Sides
 from tilewright.programs.stencil.reference import map_index
 
 Array = npt.NDArray[Any]

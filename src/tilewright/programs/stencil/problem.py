@@ -1,7 +1,6 @@
 """A problem: a program with a shape, a number of steps, a dtype and boundaries."""
 
-import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,18 +8,12 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import UsageError
-from tilewright.base.names import meant
 from tilewright.base.units import format_shape, whole_number
+from tilewright.programs.stencil.boundaries import FACES, BoundarySpec, Sides, resolve
+from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.program import STEP, Program, Statement
 from tilewright.programs.stencil.subdomains import Subdomain
 
-KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
-SYNONYMS = {"periodic": "wrap"}
-"""Other names of a kind that mean exactly the same."""
-_MEANT = {
-    "dirichlet": "fixed keeps the values at the edge, constant:0 is a value outside",
-    "neumann": "reflect has no gradient across the edge, mirror none at the outermost cells",
-}
 GPU_COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for on GPUs."""
 DTYPES = (
@@ -30,34 +23,6 @@ DTYPES = (
 )
 """Element types of fields; code is generated for all of them on CPUs."""
 MAX_CELLS = 2**46
-
-
-@dataclass(frozen=True, slots=True)
-class Boundary:
-    """What a read outside one side of the grid yields, with ``scipy.ndimage``'s names.
-
-    ``fixed`` is the exception: a cell with any read outside a fixed side is not updated and keeps its initial value.
-    A cell outside along several ``constant`` axes takes the value of the innermost of them.
-
-    Attributes:
-        kind: One of :data:`KINDS`.
-        value: The value outside, for ``constant``. Runs and gradients also take an array of one per step.
-
-    Examples:
-        >>> str(Boundary("constant", 1.5)), str(Boundary("wrap"))
-        ('constant:1.5', 'wrap')
-    """
-
-    kind: str = "fixed"
-    value: complex = 0.0
-
-    def __str__(self) -> str:
-        return f"constant:{self.value:g}" if self.kind == "constant" else self.kind
-
-
-FIXED = Boundary()
-Sides = tuple[tuple[Boundary, Boundary], ...]
-"""Per axis, outermost first, the boundary below index 0 and the one above the last index."""
 
 
 Span = tuple[int, int]
@@ -215,11 +180,6 @@ class Problem:
         return tuple(found)
 
 
-BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
-"""A kind for all sides, where ``periodic`` is ``wrap``;
-a tuple of one entry per axis, each a kind or a pair (below, above); or a mapping by field."""
-
-
 def make_problem(
     program: Program,
     shape: tuple[int, ...],
@@ -266,18 +226,25 @@ def make_problem(
             f"{program.name!r} has the complex constant {number}, so its dtype is complex64 or complex128, "
             f"got {dtype!r}"
         )
+    given = resolve(program, boundary)
+    if any(np.ndim(side.value) for sides in given for pair in sides for side in pair):
+        raise UsageError(
+            "values per step or along a side of a boundary are for runs in memory and gradients", "give one number"
+        )
+    edges = plain_edges(program, dict(zip(program.fields, given, strict=True)))
+    if edges.program is not program:
+        _check_faces(program, given, shape, dtype)
+        program = edges.program
     problem = Problem(
         program=program,
         shape=shape,
         steps=steps,
         dtype=dtype,
-        boundaries=resolve(program, boundary),
+        boundaries=tuple(edges.sides[field] for field in program.fields),
         varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
     numpy_type(dtype)
     outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]
-    if any(np.ndim(value) for value in outside):
-        raise UsageError("values per step of a boundary are for runs in memory and gradients", "give one number")
     if not dtype.startswith("complex") and any(isinstance(value, complex) for value in outside):
         number = next(value for value in outside if isinstance(value, complex))
         raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
@@ -286,97 +253,23 @@ def make_problem(
     return problem
 
 
+def _check_faces(program: Program, boundaries: tuple[Sides, ...], shape: tuple[int, ...], dtype: str) -> None:
+    """Raise where conditions on faces cannot be had: of whole numbers, and of reads that go through a whole grid."""
+    for sides in boundaries:
+        for axis, pair in enumerate(sides):
+            kind = next((side.kind for side in pair if side.kind in FACES), None)
+            if kind is None:
+                continue
+            if not is_rounded(dtype):
+                raise UsageError(f"a {kind!r} boundary computes fractions, got {dtype}", "pass dtype='float32'")
+            if shape[axis] < max(program.reach[axis]):
+                raise UsageError(
+                    f"a {kind!r} boundary needs at least as many cells along an axis as {program.name!r} reads far, "
+                    f"{max(program.reach[axis])}, got {shape[axis]} along axis {axis}"
+                )
+
+
 def _extents(shape: object) -> tuple[int, ...]:
     if isinstance(shape, str | bytes) or not isinstance(shape, Iterable):
         raise UsageError(f"a shape is a tuple of extents, got {shape!r}", "write shape=(512, 512)")
     return tuple(whole_number(extent, "an extent", -(2**62), 2**62, "of at most 2^62") for extent in shape)
-
-
-def parse_boundary(text: str) -> BoundarySpec:
-    """Parse a boundary as the command line writes it.
-
-    ``wrap``; per axis ``fixed,wrap``; per side ``nearest/constant:1``; per field ``u=wrap;v=fixed``.
-
-    Raises:
-        UsageError: If a part is no boundary.
-
-    Examples:
-        >>> parse_boundary("wrap,nearest/fixed")
-        (Boundary(kind='wrap', value=0.0), (Boundary(kind='nearest', value=0.0), Boundary(kind='fixed', value=0.0)))
-    """
-    if "=" in text:
-        pairs = [part.partition("=") for part in text.split(";") if part.strip()]
-        return {name.strip(): parse_boundary(spec) for name, _, spec in pairs}
-    if "," in text:
-        return tuple(parse_boundary(part) for part in text.split(","))
-    if "/" in text:
-        return tuple(_kind(part) for part in text.split("/"))
-    return _kind(text)
-
-
-def _kind(text: str) -> Boundary:
-    kind, _, value = text.strip().partition(":")
-    kind = SYNONYMS.get(kind, kind)
-    if kind not in KINDS:
-        raise _unknown(kind)
-    try:
-        return Boundary(kind=kind, value=_value(value) if value else 0.0)
-    except ValueError:
-        raise UsageError(f"the value of a constant boundary is a number, got {value!r}", "write constant:0.5") from None
-
-
-def _value(text: str) -> complex:
-    return complex(text) if text.endswith("j") else float(text)
-
-
-def _unknown(kind: str) -> UsageError:
-    """The error about a kind that is none."""
-    known = (*KINDS, *SYNONYMS)
-    hint = _MEANT.get(kind.lower()) or meant(kind, known, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
-    return UsageError(f"a boundary is one of {', '.join(KINDS)}, got {kind!r}", hint)
-
-
-def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
-    """Return the boundaries of every field of a program."""
-    if isinstance(spec, Mapping):
-        unknown = sorted(set(spec) - set(program.fields))
-        if unknown:
-            raise UsageError(f"{program.name!r} has no field {unknown[0]!r}", f"its fields are {list(program.fields)}")
-        return tuple(sides_of(program.rank, spec.get(name, FIXED)) for name in program.fields)
-    return (sides_of(program.rank, spec),) * len(program.fields)
-
-
-def sides_of(rank: int, spec: BoundarySpec) -> Sides:
-    """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
-    if isinstance(spec, Boundary) and np.ndim(spec.value):
-        return (_pair(spec),) * rank
-    if isinstance(spec, str | Boundary):
-        return _all_around(rank, spec)
-    if isinstance(spec, Mapping):
-        raise UsageError("a boundary by field holds no further mapping", "give each field a kind or one entry per axis")
-    if not isinstance(spec, tuple | list):
-        raise UsageError(f"a boundary is a kind or one entry per axis, got {spec!r}", "such as 'wrap'")
-    if len(spec) != rank:
-        raise UsageError(f"a boundary has one entry per axis, expected {rank}, got {len(spec)}")
-    return tuple(_pair(entry) for entry in spec)
-
-
-@functools.lru_cache(maxsize=64)
-def _all_around(rank: int, spec: str | Boundary) -> Sides:
-    return (_pair(spec),) * rank
-
-
-def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:
-    if isinstance(spec, str | Boundary):
-        side = _kind(spec) if isinstance(spec, str) else spec
-        pair = (side, side)
-    elif not isinstance(spec, tuple | list) or len(spec) != 2:
-        raise UsageError(f"an axis has a boundary below and one above, got {spec!r}", "write it as a pair")
-    else:
-        pair = (_pair(spec[0])[0], _pair(spec[1])[0])
-    for side in pair:
-        if side.kind not in KINDS:
-            raise _unknown(side.kind)
-    if (pair[0].kind == "wrap") != (pair[1].kind == "wrap"):
-        raise UsageError("an axis wraps on both sides or on none", f"got {pair[0]} below and {pair[1]} above")
-    return pair

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import NARROW, arithmetic, numpy_type
+from tilewright.programs.stencil.boundaries import Boundary, Sides
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
-from tilewright.programs.stencil.problem import Boundary, Problem, Sides
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
 Array = npt.NDArray[Any]

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import Boundary, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.affine import Integer
 

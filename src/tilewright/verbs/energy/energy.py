@@ -13,7 +13,8 @@ from tilewright.costs.energy.constants import NAMES, Constants, at_clock, consta
 from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection

@@ -13,8 +13,9 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
 from tilewright.programs.stencil.adjoint import Recurrent, Split, adjoint_of
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel

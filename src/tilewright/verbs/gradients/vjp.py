@@ -10,8 +10,8 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.frontends.trace import RESERVED
 from tilewright.plan import read_target
 from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import BoundarySpec
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
 from tilewright.verbs.arrays import Array, Given, gather, like, with_edges

@@ -10,7 +10,7 @@ from tilewright.costs.pipelines.gpu import MODELS
 from tilewright.programs.pipelines.catalogue import INPUT_DTYPE
 from tilewright.programs.pipelines.pipeline import Halo, halo_text
 from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
-from tilewright.programs.stencil.problem import BoundarySpec, parse_boundary
+from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import BlockChoice, Choice, Explored, FusionCandidate, VendorFilter, best_choices, search
 from tilewright.verbs.pipelines.pipelines import as_pipeline, chosen_boundary

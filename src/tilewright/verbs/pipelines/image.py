@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_seconds
 from tilewright.programs.pipelines import catalogue
-from tilewright.programs.stencil.problem import BoundarySpec
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.formats.pictures import check_picture, luminance, read_picture, write_picture
 from tilewright.runtime.pipelines.hysteresis import hysteresis
 from tilewright.verbs.pipelines.pipelines import StencilPipeline, chosen_boundary, pipeline

@@ -11,7 +11,7 @@ from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline, halo_text
 from tilewright.programs.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
-from tilewright.programs.stencil.problem import BoundarySpec, parse_boundary
+from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid, usable

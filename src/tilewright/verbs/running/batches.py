@@ -14,7 +14,8 @@ from tilewright.base.units import format_shape
 from tilewright.driver import make
 from tilewright.plan import RunPlan, Target
 from tilewright.planner import batch_plan
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.batches import run_batch
 from tilewright.runtime.host import thread_count

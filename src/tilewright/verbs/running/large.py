@@ -13,8 +13,9 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Index
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.point_sums import sums

@@ -4,16 +4,21 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.units import whole_number
 from tilewright.plan import Target, read_target
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.regions import is_packable
+from tilewright.runtime.formats.series import is_series
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import CpuKernel, GpuKernel
 from tilewright.runtime.points import PointData
@@ -83,7 +88,9 @@ def run(
         threads: Number of threads; every CPU that the process may use by default.
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into; with ``levels``, arrays in the
-            form of that result. Of arrays on a device, arrays there of the same element type.
+            form of that result. Of arrays on a device, arrays there of the same element type. A path that ends in
+            ``.zarr`` (with ``every``), ``.h5`` or ``.vti`` gets the start, the state after every ``every`` steps and
+            the end, for :func:`tilewright.load` or ParaView.
         every: Look at the run every so many steps; it ends, with a warning that names the step, once a value is not
             finite. ``callback`` and ``until`` are heeded at these steps. Without it a part of the result is looked at.
         callback: Called with the number of steps done and a read-only view of the updated field (a tuple of views if
@@ -105,6 +112,7 @@ def run(
         resume: Out of core: go on from the last complete pass of a run that was ended; from the start if there is none.
             On ranks: from the last checkpoint.
         checkpoint: On ranks: a folder that keeps the run's state, every ``every`` steps or so, at exchanges.
+            With ``out`` a series of states: go on from the last one in it, up to ``steps``.
         axes: Which axes of arrays with more of them are the program's: ``(-2, -1)`` runs a program of two axes over
             the last two, and the others number the grids of a batch. Arrays with as many axes as the program serve
             every grid. On the host, without every, callback, until, where, sources, receivers and record.
@@ -145,6 +153,17 @@ def run(
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
     chosen, target = as_program(program), read_target(backend, thread_count(threads))
+    if _writes_series(arrays, out, every, memory):
+        if axes is not None:
+            raise UsageError("a run over axes writes no series of states", "give out= an array")
+        options = {
+            "boundary": boundary, "dtype": dtype, "tiling": tiling, "strict": strict, "where": where,
+            "sources": sources, "receivers": receivers,
+        }  # fmt: skip
+        return _run_and_save(
+            chosen, arrays, scalars, target, Path(out), options, steps=steps, every=every, callback=callback,
+            until=until, levels=levels, record=record, resume=resume,
+        )  # fmt: skip
     monitor = make_monitor(every, callback, until, levels=levels)
     kind = kind_of(arrays, out, memory, resume=resume)
     if kind is not None or axes is not None:
@@ -267,6 +286,73 @@ def whole(given: Given) -> Given:
     parts = dict(given.program.subdomains)
     spread = {f: tuple(part.spread(each, given.shape) for each in given.versions[f]) for f, part in parts.items()}
     return replace(given, versions={**given.versions, **spread})
+
+
+def _writes_series(arrays: Sequence[Any], out: Any, every: int | None, memory: object) -> bool:  # noqa: ANN401
+    """Whether a run in memory writes its states to a file; a zarr path without ``every`` is that of an array."""
+    if not is_series(out) or memory is not None or kind_of(arrays, None, None, resume=False) is not None:
+        return False
+    return every is not None or Path(out).suffix.lower() != ".zarr"
+
+
+def _run_and_save(
+    program: Program,
+    arrays: Sequence[Any],
+    scalars: Mapping[str, Any],
+    target: Target,
+    path: Path,
+    options: dict[str, Any],
+    *,
+    steps: int,
+    every: int | None,
+    callback: Callback | None,
+    until: float | None,
+    levels: bool,
+    record: bool,
+    resume: bool,
+) -> Any:  # noqa: ANN401
+    """Run, and write the start, the state at every look, and the end to a series."""
+    from tilewright.verbs.running.saving import Recorder, attributes, labels, load, states
+
+    done, given = 0, tuple(arrays)
+    if resume and path.exists():
+        before = load(path)
+        done, given = int(before.steps[-1]), before.state
+        if before.fields != program.fields:
+            raise ArrayError(
+                f"{path.name!r} holds the fields {', '.join(before.fields)}, and {program.name!r} has "
+                f"{', '.join(program.fields)}"
+            )
+    tiling, strict = options.pop("tiling"), options.pop("strict")
+    left = max(0, whole_number(steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1") - done)
+    case = make_case(program, given, scalars, steps=left, every=every, stops=target.on_device, **options)
+    if done and (case.problem.varying or case.points is not None):
+        raise UsageError(
+            "values per step, sources and receivers begin anew, so such a run is not resumed", "run it whole"
+        )
+    newest = arrays[0][0] if isinstance(arrays[0], tuple) else arrays[0]
+    dims, coords = labels(newest)
+    recorder = Recorder(path, program, dims=dims, coords=coords, attrs=attributes(case.problem, scalars))
+    start = states(program, case.given.versions, numpy_type(case.problem.dtype))
+    recorder.constant = {field: start[field] for field in program.fields if field not in program.updated}
+    if done:
+        recorder.go_on(done)
+    else:
+        recorder.write(0, start)
+    look = recorder.looking(callback, done, levels=levels) if every is not None else callback
+    monitor = make_monitor(every, look, until, levels=True)
+    run = execute(case, arrays, target, tiling, strict=strict, monitor=monitor, levels=True, record=True)
+    if recorder.last != done + run.steps_done:
+        last = {
+            f: each if isinstance(each, tuple) else (each,) for f, each in zip(program.updated, run.levels, strict=True)
+        }
+        ended = states(program, {**recorder.constant, **last}, numpy_type(case.problem.dtype))
+        recorder.write(done + run.steps_done, ended)
+    plain = tuple(each[0] if isinstance(each, tuple) and not levels else each for each in run.levels)
+    state = plain[0] if len(plain) == 1 else plain
+    if record:
+        return replace(run, state=state, steps_done=done + run.steps_done)
+    return state if options["receivers"] is None else (state, run.traces)
 
 
 def without_points(case: CheckedProblem) -> CheckedProblem:

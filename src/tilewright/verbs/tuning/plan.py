@@ -13,8 +13,9 @@ from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.header import banner, header
 from tilewright.driver import emit, emit_tiling
 from tilewright.plan import RunPlan as Decision
+from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import BoundarySpec, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.catalogue import traits

@@ -14,7 +14,8 @@ from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
-from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices

@@ -9,7 +9,8 @@ from typing import Any
 from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
-from tilewright.programs.stencil.problem import BoundarySpec, Problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.devices import gpu
 from tilewright.runtime.store import folder as store

@@ -15,7 +15,8 @@ from tilewright.costs.interval import interval
 from tilewright.plan import RunPlan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
-from tilewright.programs.stencil.problem import BoundarySpec, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.progress import bar
 from tilewright.runtime.devices.found import circumstances as device_circumstances
 from tilewright.runtime.devices.found import device_machine, open_device

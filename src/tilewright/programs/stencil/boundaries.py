@@ -1,0 +1,168 @@
+"""Boundaries: what a read outside a grid yields, per field, axis and side, and how they are written."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.base.names import meant
+from tilewright.programs.stencil.program import Program
+
+KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
+SYNONYMS = {"periodic": "wrap"}
+"""Other names of a kind that mean exactly the same."""
+FACES = ("dirichlet", "neumann", "robin")
+"""Kinds of boundaries that say something of the face between the outermost cells and those outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What a read outside one side of the grid yields, with ``scipy.ndimage``'s names.
+
+    ``fixed`` is the exception: a cell with any read outside a fixed side is not updated and keeps its initial value.
+    A cell outside along several ``constant`` axes takes the value of the innermost of them.
+
+    Three kinds are conditions on the face halfway between the outermost cells and those outside, as in finite
+    volumes, on lengths counted in cells: ``dirichlet`` is the value on the face, ``neumann`` the derivative along the
+    outward normal, and ``robin`` the sum of that derivative and ``factor`` times the value on the face. ``neumann`` of
+    0 is ``reflect``. A cell outside is extrapolated through the face from the one as far inside.
+
+    Attributes:
+        kind: One of :data:`KINDS` and :data:`FACES`.
+        value: The value outside, for ``constant``, or of the condition on the face. Runs in memory and gradients also
+            take an array: of one value per step, or of values along the side, with as many axes as the program and
+            the extent 1 along the axis of the side.
+        factor: That of ``robin``, per cell.
+
+    Examples:
+        >>> str(Boundary("constant", 1.5)), str(Boundary("wrap")), str(Boundary("robin", 1.0, factor=0.5))
+        ('constant:1.5', 'wrap', 'robin:1:0.5')
+    """
+
+    kind: str = "fixed"
+    value: complex = 0.0
+    factor: float = 0.0
+
+    def __str__(self) -> str:
+        value = f":{self.value:g}" if self.kind in {"constant", *FACES} else ""
+        return f"{self.kind}{value}{f':{self.factor:g}' if self.kind == 'robin' else ''}"
+
+
+FIXED = Boundary()
+Sides = tuple[tuple[Boundary, Boundary], ...]
+"""Per axis, outermost first, the boundary below index 0 and the one above the last index."""
+
+
+BoundarySpec = str | Boundary | tuple["BoundarySpec", ...] | list["BoundarySpec"] | Mapping[str, "BoundarySpec"]
+"""A kind for all sides, such as ``wrap``, ``constant:0.5`` or ``robin:1:0.5`` (value and factor); ``periodic`` is
+``wrap``; a tuple of one entry per axis, each a kind or a pair (below, above); or a mapping by field."""
+
+
+def parse_boundary(text: str) -> BoundarySpec:
+    """Parse a boundary as the command line writes it.
+
+    ``wrap``; per axis ``fixed,wrap``; per side ``nearest/constant:1``; per field ``u=wrap;v=fixed``.
+
+    Raises:
+        UsageError: If a part is no boundary.
+
+    Examples:
+        >>> parse_boundary("wrap,nearest/fixed")
+        (Boundary(kind='wrap', value=0.0), (Boundary(kind='nearest', value=0.0), Boundary(kind='fixed', value=0.0)))
+    """
+    if "=" in text:
+        pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+        return {name.strip(): parse_boundary(spec) for name, _, spec in pairs}
+    if "," in text:
+        return tuple(parse_boundary(part) for part in text.split(","))
+    if "/" in text:
+        return tuple(_kind(part) for part in text.split("/"))
+    return _kind(text)
+
+
+def _kind(text: str) -> Boundary:
+    kind, *numbers = text.strip().split(":")
+    kind = SYNONYMS.get(kind.lower(), kind.lower())
+    if kind not in KINDS and kind not in FACES:
+        raise _unknown(kind)
+    most = 2 if kind == "robin" else 1
+    if len(numbers) > most or (numbers and kind not in {"constant", *FACES}):
+        raise UsageError(f"a {kind!r} boundary is written {_WRITTEN.get(kind, kind)}, got {text.strip()!r}")
+    try:
+        value = _value(numbers[0]) if numbers and numbers[0] else 0.0
+        return Boundary(kind=kind, value=value, factor=float(numbers[1]) if len(numbers) > 1 else 0.0)
+    except ValueError:
+        raise UsageError(
+            f"the value of a {kind} boundary is a number, got {':'.join(numbers)!r}", f"write {_WRITTEN[kind]}"
+        ) from None
+
+
+_WRITTEN = {"constant": "constant:0.5", "dirichlet": "dirichlet:0.5", "neumann": "neumann:0.5", "robin": "robin:1:0.5"}
+
+
+def _value(text: str) -> complex:
+    return complex(text) if text.endswith("j") else float(text)
+
+
+def _unknown(kind: str) -> UsageError:
+    """The error about a kind that is none."""
+    known = (*KINDS, *FACES, *SYNONYMS)
+    hint = meant(str(kind), known, "such as reflect or constant:0.5; per axis 'wrap,fixed'")
+    return UsageError(f"a boundary is one of {', '.join((*KINDS, *FACES))}, got {kind!r}", hint)
+
+
+def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
+    """Return the boundaries of every field of a program."""
+    if isinstance(spec, Mapping):
+        unknown = sorted(set(spec) - set(program.fields))
+        if unknown:
+            raise UsageError(f"{program.name!r} has no field {unknown[0]!r}", f"its fields are {list(program.fields)}")
+        return tuple(sides_of(program.rank, spec.get(name, FIXED)) for name in program.fields)
+    return (sides_of(program.rank, spec),) * len(program.fields)
+
+
+def sides_of(rank: int, spec: BoundarySpec) -> Sides:
+    """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
+    if isinstance(spec, Boundary) and np.ndim(spec.value):
+        return (_pair(spec),) * rank
+    if isinstance(spec, str | Boundary):
+        return _all_around(rank, spec)
+    if isinstance(spec, Mapping):
+        raise UsageError("a boundary by field holds no further mapping", "give each field a kind or one entry per axis")
+    if not isinstance(spec, tuple | list):
+        raise UsageError(f"a boundary is a kind or one entry per axis, got {spec!r}", "such as 'wrap'")
+    if len(spec) != rank:
+        raise UsageError(f"a boundary has one entry per axis, expected {rank}, got {len(spec)}")
+    return tuple(_pair(entry) for entry in spec)
+
+
+@functools.lru_cache(maxsize=64)
+def _all_around(rank: int, spec: str | Boundary) -> Sides:
+    return (_pair(spec),) * rank
+
+
+def _known(side: Boundary) -> Boundary:
+    """A boundary by its kind's own name."""
+    kind = side.kind.lower() if isinstance(side.kind, str) else side.kind
+    kind = SYNONYMS.get(kind, kind)
+    if kind not in KINDS and kind not in FACES:
+        raise _unknown(kind)
+    for each in (side.value, side.factor):
+        if np.ndim(each) == 0 and not isinstance(each, int | float | complex | np.number):
+            raise UsageError(f"the value of a boundary is a number or an array of numbers, got {each!r:.60}")
+    return side if kind == side.kind else replace(side, kind=kind)
+
+
+def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:
+    if isinstance(spec, str | Boundary):
+        side = _kind(spec) if isinstance(spec, str) else _known(spec)
+        pair = (side, side)
+    elif not isinstance(spec, tuple | list) or len(spec) != 2:
+        raise UsageError(f"an axis has a boundary below and one above, got {spec!r}", "write it as a pair")
+    else:
+        pair = (_pair(spec[0])[0], _pair(spec[1])[0])
+    if (pair[0].kind == "wrap") != (pair[1].kind == "wrap"):
+        raise UsageError("an axis wraps on both sides or on none", f"got {pair[0]} below and {pair[1]} above")
+    return pair

@@ -1,0 +1,316 @@
+"""States of a run, one record after the other, in files that others read: zarr, HDF5, and VTK's image data.
+
+A file of zarr or HDF5 has one variable per field and time level, named as in ``.npz`` files (``u``, ``u_prev``), with
+the records along a first axis; ``step``, the steps done at each record; fields that no step changes, without that axis;
+and attributes that say what was computed. ``step`` is written last, so that a record that was cut off is none. xarray
+opens both. VTK's image data is a file per record and one more that lists them, for ParaView; no run goes on from it.
+"""
+
+import base64
+import importlib.util
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import ArrayError, UsageError
+
+Array = npt.NDArray[Any]
+STEP = "step"
+_NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
+ENDINGS = (*_NEEDS, ".vti")
+"""File name endings of series."""
+_VTK = {
+    "float32": "Float32", "float64": "Float64", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64",
+    "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What a series holds.
+
+    Attributes:
+        dims: Names of the grid's axes.
+        coords: Coordinates along axes, by name; shape (extent,).
+        constant: Fields that no step changes, by name.
+        attrs: What is said of the run: texts and numbers.
+    """
+
+    dims: tuple[str, ...]
+    coords: Mapping[str, Array] = field(default_factory=dict)
+    constant: Mapping[str, Array] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """A series that was read.
+
+    Attributes:
+        steps: Steps done at every record; shape (records,).
+        values: By name the variables, the records along the first axis: arrays of zarr's, or NumPy's of HDF5 files.
+        layout: What else it holds.
+    """
+
+    steps: Array
+    values: Mapping[str, Any]
+    layout: Layout
+
+
+class Series(Protocol):
+    """Where states are written to."""
+
+    def append(self, step: int, values: Mapping[str, Array]) -> None:
+        """Write a record."""
+
+
+def is_series(path: object) -> bool:
+    """Whether a value is a path whose ending is that of a series."""
+    return isinstance(path, str | Path) and Path(path).suffix.lower() in ENDINGS
+
+
+def check_series(path: Path) -> None:
+    """Check before any computation that a series can be written.
+
+    Raises:
+        UsageError: If its folder or the library that writes it is not there, or a folder has the name of a file.
+    """
+    ending = path.suffix.lower()
+    library, extra = _NEEDS.get(ending, ("", ""))
+    if library and importlib.util.find_spec(library) is None:
+        raise UsageError(
+            f"{path.name!r} needs {library}, which is not installed", f"install it: pip install 'tilewright[{extra}]'"
+        )
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
+    if ending != ".zarr" and path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder, where a file is to be written", "give another name")
+
+
+def create(path: Path, layout: Layout, first: Mapping[str, Array]) -> Series:
+    """Start a series, in place of what has its name.
+
+    Args:
+        path: Where.
+        layout: What it holds besides the records.
+        first: Arrays of the shape and element type that every record has, by name.
+
+    Raises:
+        ArrayError: If the format has no such element type.
+        UsageError: See :func:`check_series`.
+    """
+    check_series(path)
+    for name, values in {**layout.constant, **first}.items():
+        if values.dtype.kind not in "iufc":
+            raise ArrayError(f"{name!r} holds {values.dtype}, which {path.name!r} cannot", "write a .npz file")
+    if path.suffix.lower() == ".vti":
+        return _Vtk(path, layout, first)
+    if path.suffix.lower() == ".zarr":
+        return _Zarr.created(path, layout, first)
+    return _Hdf5.created(path, layout, first)
+
+
+def open_to_append(path: Path) -> Series:
+    """Go on with a series."""
+    check_series(path)
+    if path.suffix.lower() == ".vti":
+        raise UsageError("no run goes on from VTK's image data", "write .zarr or .h5")
+    return _Zarr(path) if path.suffix.lower() == ".zarr" else _Hdf5(path)
+
+
+def read(path: Path) -> Saved:
+    """Read a series; the values of a zarr file as they are asked for.
+
+    Raises:
+        ArrayError: If there is none, or it is none that this package wrote.
+        UsageError: If it is VTK's, or the library that reads it is not there.
+    """
+    check_series(path)
+    if path.suffix.lower() == ".vti":
+        raise UsageError(f"{path.name!r} is for ParaView and is not read back", "write .zarr or .h5 besides")
+    if not path.exists():
+        raise ArrayError(f"there is no file {str(path)!r}", "give the path of a series that a run wrote")
+    try:
+        found = _Zarr(path).read() if path.suffix.lower() == ".zarr" else _Hdf5(path).read()
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise ArrayError(f"{str(path)!r} is no series that a run wrote: {error}") from None
+    if not len(found.steps):
+        raise ArrayError(f"{str(path)!r} has no complete record")
+    return found
+
+
+class _Zarr:
+    """A group of zarr arrays; every record is a chunk or more, and is on disk when the call returns."""
+
+    def __init__(self, path: Path) -> None:
+        import zarr
+
+        self._group: Any = zarr.open_group(path, mode="r+")
+
+    @classmethod
+    def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Zarr":
+        import zarr
+
+        group = zarr.open_group(path, mode="w", attributes={**layout.attrs, "records": sorted(first)})
+        for name, values in {**layout.coords, **layout.constant}.items():
+            dims = (name,) if name in layout.coords else layout.dims
+            group.create_array(name, data=np.ascontiguousarray(values), dimension_names=dims)
+        for name, values in first.items():
+            group.create_array(
+                name,
+                shape=(0, *values.shape),
+                chunks=(1, *_chunk(values)),
+                dtype=values.dtype,
+                dimension_names=(STEP, *layout.dims),
+            )
+        group.create_array(STEP, shape=(0,), chunks=(1024,), dtype="int64", dimension_names=(STEP,))
+        return cls(path)
+
+    def append(self, step: int, values: Mapping[str, Array]) -> None:
+        count = self._group[STEP].shape[0]
+        for name, each in values.items():
+            array = self._group[name]
+            array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
+            array[count] = each
+        self._group[STEP].append(np.array([step]))
+
+    def read(self) -> Saved:
+        attrs = dict(self._group.attrs)
+        names = attrs.pop("records")
+        values = {name: self._group[name] for name in names}
+        dims = tuple(values[names[0]].metadata.dimension_names[1:])
+        others = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
+        layout = _layout(dims, others, attrs)
+        return Saved(steps=self._group[STEP][...], values=values, layout=layout)
+
+
+class _Hdf5:
+    """A file of HDF5 with dimension scales; it is closed between records, so that what is written stays readable."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @classmethod
+    def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Hdf5":
+        import h5py
+
+        with h5py.File(path, "w") as file:
+            for name, value in layout.attrs.items():
+                file.attrs[name] = value if isinstance(value, str | int | float) else json.dumps(value)
+            file.attrs["records"] = json.dumps(sorted(first))
+            scales = {STEP: file.create_dataset(STEP, (0,), "int64", maxshape=(None,), chunks=(1024,))}
+            extents = dict(zip(layout.dims, next(iter(first.values())).shape, strict=True))
+            for name, extent in extents.items():
+                given = layout.coords.get(name)
+                scales[name] = file.create_dataset(name, data=np.arange(extent) if given is None else given)
+            for name, scale in scales.items():
+                scale.make_scale(name)
+            for name, values in layout.constant.items():
+                _scaled(file.create_dataset(name, data=values), layout.dims, scales)
+            for name, values in first.items():
+                shape, chunks = (0, *values.shape), (1, *_chunk(values))
+                dataset = file.create_dataset(name, shape, values.dtype, maxshape=(None, *values.shape), chunks=chunks)
+                _scaled(dataset, (STEP, *layout.dims), scales)
+        return cls(path)
+
+    def append(self, step: int, values: Mapping[str, Array]) -> None:
+        import h5py
+
+        with h5py.File(self._path, "r+") as file:
+            count = file[STEP].shape[0]
+            for name, each in values.items():
+                file[name].resize(count + 1, axis=0)
+                file[name][count] = each
+            file[STEP].resize(count + 1, axis=0)
+            file[STEP][count] = step
+
+    def read(self) -> Saved:
+        import h5py
+
+        with h5py.File(self._path, "r") as file:
+            attrs = dict(file.attrs)
+            names = json.loads(attrs.pop("records"))
+            values = {name: file[name][...] for name in names}
+            dims = tuple(dim.keys()[0] for dim in list(file[names[0]].dims)[1:])
+            others = {name: file[name][...] for name in file if name not in {*names, STEP}}
+            return Saved(steps=file[STEP][...], values=values, layout=_layout(dims, others, attrs))
+
+
+def _scaled(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
+    for axis, name in enumerate(dims):
+        dataset.dims[axis].attach_scale(scales[name])
+
+
+def _layout(dims: tuple[str, ...], others: Mapping[str, Array], attrs: Mapping[str, Any]) -> Layout:
+    coords = {name: values for name, values in others.items() if name in dims}
+    constant = {name: values for name, values in others.items() if name not in dims}
+    return Layout(dims=dims, coords=coords, constant=constant, attrs=attrs)
+
+
+_CHUNK_CELLS = 2**22
+
+
+def _chunk(values: Array) -> tuple[int, ...]:
+    """Whole rows of the grid, as many as a chunk holds."""
+    row = max(1, values[:1].size)
+    return (max(1, min(len(values), _CHUNK_CELLS // row)), *values.shape[1:])
+
+
+class _Vtk:
+    """Files of VTK's XML image data, and a collection that gives each its step as a time."""
+
+    def __init__(self, path: Path, layout: Layout, first: Mapping[str, Array]) -> None:
+        for name, values in first.items():
+            if values.dtype.name not in _VTK:
+                raise ArrayError(f"{name!r} holds {values.dtype}, which VTK has no name for", "write .zarr or .h5")
+        self._path, self._layout, self._written = path, layout, list[tuple[int, str]]()
+
+    def append(self, step: int, values: Mapping[str, Array]) -> None:
+        target = self._path.with_stem(f"{self._path.stem}-{step:06d}")
+        target.write_text(image_data(values, self._layout), encoding="ascii", errors="xmlcharrefreplace")
+        self._written.append((step, target.name))
+        entries = "\n".join(
+            f'    <DataSet timestep="{number}" file={quoteattr(name)}/>' for number, name in self._written
+        )
+        self._path.with_suffix(".pvd").write_text(
+            f'<?xml version="1.0"?>\n<VTKFile type="Collection" version="1.0">\n  <Collection>\n{entries}\n'
+            "  </Collection>\n</VTKFile>\n",
+            encoding="utf-8",
+        )
+
+
+def image_data(values: Mapping[str, Array], layout: Layout) -> str:
+    """Return arrays of one shape as a text of VTK's XML image data, a value per point, the last axis along x."""
+    shape = next(iter(values.values())).shape
+    steps, starts = [1.0] * 3, [0.0] * 3
+    for place, name in enumerate(reversed(layout.dims)):
+        along = layout.coords.get(name)
+        if along is not None and along.dtype.kind in "iuf" and len(along) > 1:
+            starts[place], steps[place] = float(along[0]), float(along[-1] - along[0]) / (len(along) - 1)
+    extent = " ".join(f"0 {size - 1}" for size in (*reversed(shape), *(1,) * (3 - len(shape))))
+    arrays = []
+    for name, each in {**layout.constant, **values}.items():
+        if each.dtype.name in _VTK:
+            raw = np.ascontiguousarray(each, each.dtype.newbyteorder("<")).tobytes()
+            text = base64.b64encode(struct.pack("<Q", len(raw)) + raw).decode()
+            kind = _VTK[each.dtype.name]
+            arrays.append(f'<DataArray type="{kind}" Name={quoteattr(name)} format="binary">{text}</DataArray>')
+    body = "\n        ".join(arrays)
+    return f"""<?xml version="1.0"?>
+<VTKFile type="ImageData" version="1.0" byte_order="LittleEndian" header_type="UInt64">
+  <ImageData WholeExtent="{extent}" Origin="{" ".join(map(repr, starts))}" Spacing="{" ".join(map(repr, steps))}">
+    <Piece Extent="{extent}">
+      <PointData>
+        {body}
+      </PointData>
+    </Piece>
+  </ImageData>
+</VTKFile>
+"""
