@@ -5,7 +5,8 @@
 An acoustic wave of order 8 in space with a sponge of 20 cells, one Ricker source between cells, receivers between
 cells at every step: the same equation, the same weights, the same values outside (0) in both. Devito runs with its
 advanced optimisations, OpenMP, and its autotuner at its most thorough. The first lines compare runs of this package
-without points, with the source, and with receivers.
+without points, with the source, and with receivers. ``--equation elastic`` is that of velocities and stresses in an
+even solid, without a layer, with an explosion as source and receivers of the stress along the first axis.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -52,14 +54,36 @@ def setting(shape: tuple[int, ...], steps: int, receivers: int) -> dict[str, Any
     }
 
 
-def own(shape: tuple[int, ...], steps: int, receivers: int, threads: int) -> Runner:
+SHEAR, DENSITY = 1100.0, 1.0
+
+
+def own(asked: argparse.Namespace) -> Runner:
     """Return a function that runs one of :data:`KINDS` and returns its traces."""
     import tilewright as tw
     from tilewright import waves
 
-    known = setting(shape, steps, receivers)
-    program = waves.acoustic((SPACING,) * len(shape), ORDER)
+    shape, steps, threads = asked.shape, asked.steps, asked.threads
+    known = setting(shape, steps, asked.receivers)
     rest = np.zeros(shape, np.float32)
+    if asked.equation == "elastic":
+        program = waves.elastic((SPACING,) * len(shape), ORDER, damped=False)
+        dt, stresses = known["dt"], [name for name in program.updated if name[0] == "s" and name[1] == name[2]]
+        values = {"b": dt / DENSITY, "l": dt * lame(), "n": 2 * dt * DENSITY * SHEAR**2, "m": dt * DENSITY * SHEAR**2}
+        arrays = [
+            rest if name in program.updated else np.full(shape, values[name[0]], np.float32) for name in program.fields
+        ]
+        shot = dict.fromkeys(stresses, tw.Points(known["source"], known["wavelet"]))
+        records = {stresses[0]: tw.Points(known["receivers"])}
+        given = {"plain": {}, "source": {"sources": shot}, "shot": {"sources": shot, "receivers": records}}
+
+        def run_elastic(kind: str) -> "np.ndarray[Any, Any] | None":
+            done = tw.run(
+                program, *arrays, steps=steps, boundary="constant", threads=threads, record=True, **given[kind]
+            )
+            return done.traces.get(stresses[0])
+
+        return run_elastic
+    program = waves.acoustic((SPACING,) * len(shape), ORDER)
     source = tw.Points(known["source"], known["wavelet"], scale="m")
     given = {
         "plain": {},
@@ -77,14 +101,22 @@ def own(shape: tuple[int, ...], steps: int, receivers: int, threads: int) -> Run
     return run
 
 
-def devito(shape: tuple[int, ...], steps: int, receivers: int, threads: int) -> Runner:
+def lame() -> float:
+    """First parameter of the even solid."""
+    return DENSITY * (SPEED**2 - 2 * SHEAR**2)
+
+
+def devito(asked: argparse.Namespace) -> Runner:
     """Return the same for Devito, which has the whole shot only."""
+    shape, steps, receivers, threads = asked.shape, asked.steps, asked.receivers, asked.threads
     os.environ |= {"OMP_NUM_THREADS": str(threads), "DEVITO_LOGGING": "ERROR"}
     import devito as dv
 
     dv.configuration["language"] = "openmp"
     known = setting(shape, steps, receivers)
     grid = dv.Grid(shape=shape, extent=tuple(SPACING * (n - 1) for n in shape), dtype=np.float32)
+    if asked.equation == "elastic":
+        return devito_elastic(dv, grid, known, steps, receivers)
     u = dv.TimeFunction(name="u", grid=grid, time_order=2, space_order=ORDER)
     m, g = (dv.Function(name=name, grid=grid, space_order=2) for name in ("m", "g"))
     m.data[:], g.data[:] = known["square"], known["taper"]
@@ -98,10 +130,47 @@ def devito(shape: tuple[int, ...], steps: int, receivers: int, threads: int) -> 
     operator = dv.Operator(parts, opt="advanced")
 
     operator.apply(time_m=1, time_M=4, dt=known["dt"], autotune="aggressive")
-    blocks = operator._state["autotuning"][-1]["tuned"]  # noqa: SLF001  (it says so nowhere else)
+    blocks = operator._state["autotuning"][-1].get("tuned", {})  # noqa: SLF001  (it says so nowhere else)
 
     def run(_: str) -> "np.ndarray[Any, Any]":
         u.data[:] = 0.0
+        operator.apply(time_m=1, time_M=steps, dt=known["dt"], autotune="off", **blocks)
+        return np.array(traces.data[1 : steps + 1])
+
+    return run
+
+
+def devito_elastic(dv: ModuleType, grid: object, known: dict[str, Any], steps: int, receivers: int) -> Runner:
+    """The elastic equation for Devito; parameters are arrays, as for this package."""
+    velocity = dv.VectorTimeFunction(name="v", grid=grid, space_order=ORDER, time_order=1)
+    stress = dv.TensorTimeFunction(name="tau", grid=grid, space_order=ORDER, time_order=1)
+    light, first, shear = (dv.Function(name=name, grid=grid, space_order=0) for name in ("b", "l", "mu"))
+    light.data[:], first.data[:], shear.data[:] = 1 / DENSITY, lame(), DENSITY * SHEAR**2
+    dt = velocity[0].grid.stepping_dim.spacing
+    rate = velocity.forward
+    strain = dv.grad(rate) + dv.grad(rate).transpose(inner=False)
+    spread = dv.diag(dv.div(rate))
+    equations = [
+        dv.Eq(velocity.forward, velocity + dt * light * dv.div(stress)),
+        dv.Eq(stress.forward, stress + dt * first * spread + dt * shear * strain),
+    ]
+    places = {"grid": grid, "nt": steps + 1}
+    source = dv.SparseTimeFunction(name="src", npoint=1, coordinates=SPACING * known["source"], **places)
+    source.data[0, 0], source.data[1:, 0] = 0.0, known["wavelet"]
+    traces = dv.SparseTimeFunction(name="rec", npoint=receivers, coordinates=SPACING * known["receivers"], **places)
+    parts = [*equations]
+    parts += [source.inject(field=stress[axis, axis].forward, expr=source) for axis in range(len(known["taper"].shape))]
+    parts += [traces.interpolate(expr=stress[0, 0].forward)]
+    operator = dv.Operator(parts, opt="advanced")
+    operator.apply(time_m=1, time_M=4, dt=known["dt"], autotune="aggressive")
+    blocks = operator._state["autotuning"][-1].get("tuned", {})  # noqa: SLF001  (it says so nowhere else)
+
+    def run(_: str) -> "np.ndarray[Any, Any]":
+        for each in [
+            *velocity,
+            *(stress[a, b] for a in range(len(known["taper"].shape)) for b in range(a, len(known["taper"].shape))),
+        ]:
+            each.data[:] = 0.0
         operator.apply(time_m=1, time_M=steps, dt=known["dt"], autotune="off", **blocks)
         return np.array(traces.data[1 : steps + 1])
 
@@ -113,7 +182,7 @@ def child(arguments: argparse.Namespace) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     make = {"own": own, "devito": devito}[arguments.child]
-    run = make(arguments.shape, arguments.steps, arguments.receivers, arguments.threads)
+    run = make(arguments)
     for line in sys.stdin:
         request = json.loads(line)
         begin = time.perf_counter()
@@ -183,11 +252,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--receivers", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--equation", choices=("acoustic", "elastic"), default="acoustic")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--devito", metavar="PYTHON", default="", help="an interpreter that has Devito")
     parser.add_argument("--child", choices=("own", "devito"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    rest = [f"--{name}={getattr(arguments, name)}" for name in ("shape", "steps", "receivers", "threads")]
+    rest = [f"--{name}={getattr(arguments, name)}" for name in ("shape", "steps", "receivers", "threads", "equation")]
     arguments.shape = tuple(int(extent) for extent in arguments.shape.split("x"))
     if arguments.child:
         child(arguments)

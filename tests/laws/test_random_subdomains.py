@@ -47,7 +47,7 @@ class PartCase(LawCase):
 
 
 def with_subdomains(case: LawCase) -> PartCase | None:
-    """The same case, some of its fields in subdomains and some of its values scaled by profiles; None where none can."""
+    """The same case, some fields in subdomains, a value scaled by a profile; None where no field can live in one."""
     draw = random.Random(f"subdomains/{case.seed}/{case.index}")  # noqa: S311  (reproducible, not secret)
     problem, program = case.problem, case.problem.program
     able = [field for field in program.updated[1:] if program.history(field) == 1]

@@ -5,7 +5,8 @@ Staggered grids: of a field that is half a cell further along some axes, index i
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tilewright.programs.stencil.differences import diff, laplacian
 from tilewright.programs.stencil.expression import Inside, Leaf, Profile, Read, Value, apply, flatten
@@ -47,19 +48,22 @@ def acoustic(
         A program of the fields u (two time levels), per absorbed axis the memories ``u_a`` (half a cell further along
         it) and ``u_aa``, m = (v dt)^2 and, if damped, the taper g; with the profiles of :func:`absorption_profiles`.
     """
-    rank, order = len(spacing), check_order(space_order)
-    parts = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free)
+    return wave_equation("acoustic", spacing, space_order, damped=damped, absorbed=absorbed, free=free).program
+
+
+def _acoustic(parts: "_Parts") -> "WaveEquation":
+    rank, spacing, order = len(parts.spacing), parts.spacing, parts.order
     u, at = parts.field("u"), (0,) * rank
-    curved = laplacian(u, order, tuple(spacing))
-    for axis in absorbed:
+    curved = laplacian(u, order, spacing)
+    for axis in parts.absorbed:
         a = AXES[rank][axis]
         parts.remember(f"u_{a}", axis, diff(u, axis, 1, order, spacing[axis], at=0.5), half=True)
         change = diff(parts.field(f"u_{a}").new, axis, 1, order, spacing[axis], at=-0.5)
         memory = parts.remember(f"u_{a}{a}", axis, diff(u, axis, 2, order, spacing[axis]) + change, half=False)
         curved = curved + (change + memory)
-    old = parts.here("g") * u.prev[at] if damped else u.prev[at]
+    old = parts.here("g") * u.prev[at] if parts.damped else u.prev[at]
     parts.values["u"] = parts.tapered(2.0 * u[at] - old + parts.here("m") * curved)
-    return parts.program(f"acoustic{rank}d", ("u",), ("m",), {axis: ("u",) for axis, _ in free})
+    return parts.equation(f"acoustic{rank}d", ("u",), ("m",), lambda _: {"u": Beyond("mirror", turned=True)})
 
 
 def pressure(
@@ -87,15 +91,22 @@ def pressure(
         axes (``p_a``, ``va_a``), then the coefficients: ``b_a = dt / rho`` where the velocities are, ``k = dt rho
         c^2`` and, if damped, g; with the profiles of :func:`absorption_profiles`.
     """
-    rank, order = len(spacing), check_order(space_order)
-    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free), AXES[rank]
+    return wave_equation("pressure", spacing, space_order, damped=damped, absorbed=absorbed, free=free).program
+
+
+def _pressure(parts: "_Parts") -> "WaveEquation":
+    rank, names = len(parts.spacing), parts.names
     for axis, a in enumerate(names):
         slope = parts.slope("p", axis, 0.5)
         parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") - parts.here(f"b{a}") * slope)
     flow = _total([parts.slope(f"v{a}", axis, -0.5, new=True) for axis, a in enumerate(names)])
     parts.values["p"] = parts.tapered(parts.here("p") - parts.here("k") * flow)
     waves, coefficients = ("p", *(f"v{a}" for a in names)), (*(f"b{a}" for a in names), "k")
-    return parts.program(f"pressure{rank}d", waves, coefficients, {axis: ("p",) for axis, _ in free})
+
+    def beyond(a: str) -> dict[str, Beyond]:
+        return {"p": Beyond("mirror", turned=True), f"v{a}": Beyond("reflect")}
+
+    return parts.equation(f"pressure{rank}d", waves, coefficients, beyond)
 
 
 def elastic(
@@ -127,8 +138,11 @@ def elastic(
         ``b_a = dt / rho`` where the velocities are, ``l = dt lambda``, ``n = 2 dt mu``, ``m_ac = dt mu`` where the
         shear stresses are and, if damped, g; with the profiles of :func:`absorption_profiles`.
     """
-    rank, order = len(spacing), check_order(space_order)
-    parts, names = _Parts(spacing, order, damped=damped, absorbed=absorbed, free=free), AXES[rank]
+    return wave_equation("elastic", spacing, space_order, damped=damped, absorbed=absorbed, free=free).program
+
+
+def _elastic(parts: "_Parts") -> "WaveEquation":
+    rank, names = len(parts.spacing), parts.names
     pairs = list(itertools.combinations(range(rank), 2))
     for axis, a in enumerate(names):
         force = [parts.slope(f"s{a}{a}", axis, 0.5)]
@@ -137,7 +151,7 @@ def elastic(
                 force.append(parts.slope(f"s{names[low]}{names[high]}", high if axis == low else low, -0.5))
         parts.values[f"v{a}"] = parts.tapered(parts.here(f"v{a}") + parts.here(f"b{a}") * _total(force))
     rates = [parts.slope(f"v{a}", axis, -0.5, new=True, near=True) for axis, a in enumerate(names)]
-    for axis, _ in free:  # there is no stress along the axis at the surface
+    for axis, _ in parts.free:  # there is no stress along the axis at the surface
         others = _total([rate for each, rate in enumerate(rates) if each != axis])
         stiff = parts.here("l") + parts.here("n")
         rates[axis] = apply("where", Value(Inside(axis, 0, 1)), -(parts.here("l") / stiff) * others, rates[axis])
@@ -152,10 +166,63 @@ def elastic(
     shears = [f"{names[low]}{names[high]}" for low, high in pairs]
     waves = (*(f"v{a}" for a in names), *(f"s{a}{a}" for a in names), *(f"s{each}" for each in shears))
     coefficients = (*(f"b{a}" for a in names), "l", "n", *(f"m{each}" for each in shears))
-    images = {
-        axis: tuple(name for name in waves if name.startswith("s") and names[axis] in name[1:]) for axis, _ in free
-    }
-    return parts.program(f"elastic{rank}d", waves, coefficients, images)
+
+    def beyond(a: str) -> dict[str, Beyond]:
+        met = {f"s{each}": Beyond("reflect", turned=True) for each in shears if a in each}
+        return {f"s{a}{a}": Beyond("mirror", turned=True), **met}
+
+    return parts.equation(f"elastic{rank}d", waves, coefficients, beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What a field is beyond a free surface.
+
+    Attributes:
+        kind: Its boundary there: what lies as far inside.
+        turned: Whether with the other sign, which the program changes.
+    """
+
+    kind: str
+    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaveEquation:
+    """A program, and the boundaries that it is run with.
+
+    Attributes:
+        program: The program.
+        surfaces: By axis and side with a free surface, the kinds of the fields' boundaries there, where they are not
+            what lies beyond the other sides.
+    """
+
+    program: Program
+    surfaces: Mapping[tuple[int, int], Mapping[str, str]]
+
+    def boundaries(self, sides: Sequence[Sequence[str]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Return the boundaries of every field, for those of sides without a free surface; per axis below and above."""
+        found: dict[str, tuple[tuple[str, ...], ...]] = {}
+        for field in self.program.fields:
+            own = [list(pair) for pair in sides]
+            for (axis, side), kinds in self.surfaces.items():
+                own[axis][side] = kinds.get(field, own[axis][side])
+            found[field] = tuple(map(tuple, own))
+        return found
+
+
+def wave_equation(
+    kind: str,
+    spacing: Sequence[float],
+    space_order: int,
+    *,
+    damped: bool,
+    absorbed: Absorbed,
+    free: Sequence[tuple[int, int]],
+) -> WaveEquation:
+    """Build :func:`acoustic`, :func:`pressure` or :func:`elastic`, with what their free surfaces want."""
+    make = {"acoustic": _acoustic, "pressure": _pressure, "elastic": _elastic}[kind]
+    return make(_Parts(spacing, check_order(space_order), damped=damped, absorbed=absorbed, free=free))
 
 
 def absorption_profiles(axis: str) -> tuple[str, ...]:
@@ -241,13 +308,22 @@ class _Parts:
         self.values[name] = decay * self.here(name) + gain * value
         return self.field(name).new[self.at]
 
-    def program(
-        self, name: str, waves: Sequence[str], coefficients: Sequence[str], images: Mapping[int, Sequence[str]]
-    ) -> Program:
-        """The program; beyond free surfaces, some fields per axis are images of the other sign."""
-        self.values = {
-            field: _imaged(value, [(axis, side, images[axis]) for axis, side in self.free])
-            for field, value in self.values.items()
-        }
+    def equation(
+        self,
+        name: str,
+        waves: Sequence[str],
+        coefficients: Sequence[str],
+        beyond: Callable[[str], Mapping[str, Beyond]],
+    ) -> WaveEquation:
+        """The program, and its boundaries at free surfaces along an axis, by the axis's name."""
+        met = {(axis, side): beyond(self.names[axis]) for axis, side in self.free}
+        turned = [
+            (axis, side, [field for field, each in fields.items() if each.turned])
+            for (axis, side), fields in met.items()
+        ]
+        self.values = {field: _imaged(value, turned) for field, value in self.values.items()}
         fields = (*waves, *self.memories, *coefficients, *(("g",) if self.damped else ()))
-        return stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains)
+        return WaveEquation(
+            program=stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains),
+            surfaces={side: {field: each.kind for field, each in fields.items()} for side, fields in met.items()},
+        )

@@ -19,7 +19,7 @@ from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
 from tilewright.waves.layers import CPML, FREE, FreeSurface, Layers, Side, Sponge, memory_along, sides_of, taper_of
 from tilewright.waves.models import Floats, Model, longest_step
-from tilewright.waves.programs import AXES, absorption_profiles, acoustic, elastic, pressure
+from tilewright.waves.programs import AXES, WaveEquation, absorption_profiles, wave_equation
 
 Array = npt.NDArray[Any]
 Wavelet = Callable[[Floats], Floats]
@@ -327,29 +327,25 @@ class Scheme:
         return tuple((axis, side) for axis, side in sides if isinstance(self.sides[axis][side], FreeSurface))
 
     @property
+    def equation(self) -> WaveEquation:
+        """What computes a step, and its boundaries at free surfaces."""
+        model = self.model
+        kind = "elastic" if model.shear is not None else "pressure" if model.density is not None else "acoustic"
+        return wave_equation(
+            kind, model.spacing, self.order, damped=self.damped, absorbed=self.absorbed, free=self.free
+        )
+
+    @property
     def program(self) -> Program:
         """What computes a step."""
-        build = elastic if self.model.shear is not None else pressure if self.model.density is not None else acoustic
-        return build(self.model.spacing, self.order, damped=self.damped, absorbed=self.absorbed, free=self.free)
+        return self.equation.program
 
     def boundary(self) -> Any:  # noqa: ANN401
-        """Values beyond the grid are 0; behind a sponge cells at the end may as well stay 0, which is cheaper.
-
-        Beyond a free surface they are images, of fields that lie on it, or half a cell from it.
-        """
-        plain = [["fixed" if isinstance(side, Sponge) else "constant" for side in pair] for pair in self.sides]
-        found = {}
-        for field in self.program.updated if self.free else ():
-            sides = [list(pair) for pair in plain]
-            for axis, side in self.free:
-                a = AXES[len(sides)][axis]
-                if field in {"u", "p", f"s{a}{a}"}:
-                    sides[axis][side] = "mirror"
-                elif field == f"v{a}" or (field.startswith("s") and field[1] != field[2] and a in field[1:]):
-                    sides[axis][side] = "reflect" if field.startswith("s") or self.model.shear is None else "constant"
-            found[field] = tuple(map(tuple, sides))
-        whole = tuple(map(tuple, plain))
-        return {**dict.fromkeys(self.program.fields, whole), **found} if found else whole
+        """Values beyond the grid are 0; behind a sponge cells at the end may as well stay 0, which is cheaper."""
+        plain = tuple(
+            tuple("fixed" if isinstance(side, Sponge) else "constant" for side in pair) for pair in self.sides
+        )
+        return self.equation.boundaries(plain) if self.free else plain
 
     def padded(self, values: Floats) -> Floats:
         """Return values of the model's cells with the outermost ones repeated in the layers."""

@@ -139,8 +139,8 @@ def _is_zero(value: Value) -> bool:
 def is_packable(problem: Problem) -> bool:
     """Whether kernels can keep the fields in subdomains of a program there alone.
 
-    None is computed cell by cell or read at earlier steps, no axis with a subdomain wraps, and what lives at the ends of an outer axis reads
-    nothing that lives at those of the innermost one: its rows are not cut.
+    None is computed cell by cell or read at earlier steps, no axis with a subdomain wraps, and what lives at the ends
+    of an outer axis reads nothing that lives at those of the innermost one: its rows are not cut.
     """
     program = problem.program
     parts = dict(program.subdomains)
