@@ -3,7 +3,7 @@
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
 from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
-from tilewright.programs.stencil.expression import Index, Inside
+from tilewright.programs.stencil.expression import Inside, Profile
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -56,8 +56,11 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(layout.constants)
     ]
     for node in layout.placed:
-        cells = "" if isinstance(node, Index) else f"{node.low}:{'' if node.high is None else node.high}"
-        what = f"whether it is in {cells}" if cells else "itself"
+        what = "itself"
+        if isinstance(node, Inside):
+            what = f"whether it is in {node.low}:{'' if node.high is None else node.high}"
+        elif isinstance(node, Profile):
+            what = f"the number of {node.name} there"
         number = len(layout.constants) + layout.placed.index(node)
         rows.append(f"     constant[{number}]  of every index along axis {node.axis} {what}, as a value of the type;")
         rows.append(f"       {layout.margin} values before and after these may be read")
@@ -66,7 +69,7 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         rows.append(
             f"     constant[{number}]  int64_t numbers: per axis the first cell and the end of a range in which"
         )
-        rows.append("       which none of these truth values changes, each as it is in the middle; 0 and 0 for none")
+        rows.append("       none of these truth values changes, each as it is in the middle; 0 and 0 for none")
         number += 1
     if layout.scratch:
         rows.append(f"     constant[{number}]  {layout.scratch} bytes of memory per thread, on a page boundary")

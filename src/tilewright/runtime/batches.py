@@ -113,7 +113,7 @@ class _List(Session):
         self._entries: list[list[int]] = []
         self._pointers: list[int] = []
         self._own_sizes: list[int] = []
-        self._places: list[tuple[int, Array, int, int]] = []
+        self._registered: list[tuple[int, Array, int, int]] = []
         self._memory = _Apart(workers)
         rank = problem.program.rank
         stand_ins = {
@@ -131,7 +131,7 @@ class _List(Session):
         below, above = -sum(min(0, each) for each in steps), sum(max(0, each) for each in steps)
         memory = np.empty(below + above + first.itemsize, np.uint8)
         result = np.ndarray(first.shape, first.dtype, memory, below, first.strides)
-        self._places.append((memory.ctypes.data, memory, address - below, step))
+        self._registered.append((memory.ctypes.data, memory, address - below, step))
         return result
 
     def results_into(self, out: Mapping[str, Array], age: int) -> None:
@@ -143,7 +143,7 @@ class _List(Session):
         scalars, (constants, _) = self._table.ctypes.data, self._arguments
         own = self._memory.block
         addresses = [self._memory.start + worker * own for worker in range(self._workers)]
-        addresses += [address for _, _, address, _ in self._places]
+        addresses += [address for _, _, address, _ in self._registered]
         calls = [pointer + worker * own for worker in range(self._workers) for pointer in self._pointers]
         rows = [
             pointer if number < len(constants) - 1 else pointer + worker * own
@@ -200,7 +200,7 @@ class _List(Session):
         start, block = self._memory.start, self._memory.block
         if start <= address < start + block:
             return 0, 1, (address - start) // size, 0
-        for number, (first, memory, _, step) in enumerate(self._places):
+        for number, (first, memory, _, step) in enumerate(self._registered):
             if first <= address < first + memory.nbytes:
                 return self._workers + number, 0, (address - first) // size, step // size
         raise ValueError("an array that is none of the batch's")

@@ -10,7 +10,7 @@ from tilewright.base.units import format_bytes, format_seconds, format_shape, pa
 from tilewright.cli.jobs.job import Job, read_source
 from tilewright.distributed import disk
 from tilewright.distributed.ranks import Array, Traffic, together
-from tilewright.programs.stencil.problem import parse_boundary
+from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs import data
 from tilewright.verbs.load import load_program

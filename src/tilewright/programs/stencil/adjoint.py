@@ -29,6 +29,7 @@ from tilewright.programs.stencil.expression import (
     flatten,
 )
 from tilewright.programs.stencil.problem import Problem, Span, make_problem
+from tilewright.programs.stencil.program import STEP, Program, Statement, stencil
 from tilewright.programs.stencil.slopes import common_node, is_smooth, slopes, slopes_through, values_of
 
 MAPPED = ("nearest", "reflect", "mirror")
