@@ -7,14 +7,15 @@ import pytest
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import OperandTable, RegisterBlock
 from tilewright.codegen.passes.write_sums import CANDIDATES as WRITERS
-from tilewright.costs.sums import MANY, cycles
-from tilewright.programs.stencil import weights
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.weights import columns, weighted_sum
 from tilewright.schedules.bodies import sums
 from tilewright.schedules.bodies.body import FORMS, Sum
 from tilewright.schedules.bodies.sums import Results, SumWork, work
+from tilewright.schedules.tiling import parse
+from tilewright.tuning.spaces.bodies import choose_body
 
 
 def rank_of(terms):
@@ -147,23 +148,14 @@ def test_every_form_but_the_programs_own_has_a_candidate_and_a_writer():
     ],
 )
 @pytest.mark.parametrize("planes", [2, 4])
-def test_columns_at_few_places_are_taken_where_the_counts_say_that_they_pay(monkeypatch, name, pays, planes):
-    """What cuts a sum into columns counts in its own way, below schedules; whoever compares forms does so exactly."""
-    terms = weights.apart(program(name).statements[0].tape, pairs=True).sums
-    assert bool(terms) == pays
-    reads = program(name).statements[0].reads
-    terms = terms[0] if pays else dict.fromkeys(reads, 0.2)
-    assert (columns(terms) is not None) == pays
-    monkeypatch.setattr(weights, "_few_pay", lambda terms, found, rest: True)
-    weights._columns.cache_clear()
-    try:
-        results = Results(axis=0, planes=planes)
-        pairs, plain = (
-            cycles(work(terms, results, Sum(form=form)), MANY, planes, 1) for form in ("winograd", "inputs")
-        )
-    finally:
-        weights._columns.cache_clear()
-    assert (pairs < plain) == pays
+def test_columns_at_few_places_are_taken_where_the_model_says_that_they_pay(name, pays, planes):
+    problem = make_problem(program(name), (300, 517), 20)
+    (stage,) = choose_body(problem, parse(f"streaming:t=2,rows={planes}")).stages
+    forms = [form.form for block in stage.many.blocks for some in block.sums for form in some]
+    assert forms == (["winograd"] if pays else [])
+    if not pays:  # they have columns all the same, and are written so where that is asked for
+        (stage,) = choose_body(problem, parse(f"streaming:t=2,rows={planes},sums=winograd")).stages
+        assert [form.form for block in stage.many.blocks for some in block.sums for form in some] == ["winograd"]
 
 
 def test_pairs_are_for_columns_along_axis_0():

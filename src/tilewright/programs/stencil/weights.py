@@ -272,10 +272,10 @@ class WeightColumn:
 
 
 def columns(terms: Terms) -> tuple[tuple[WeightColumn, ...], Terms] | None:
-    """Cut weighted reads into columns and the rest; None where two results at a time do not pay.
+    """Cut weighted reads into columns and the rest; None where there are none, or few in 3D.
 
-    In 2D one column is taken per place on the other axis if there are many places: what all of them need does not fit
-    into registers.
+    Whether two results at a time take less is what a model says (:mod:`tilewright.costs.sums`). In 2D one column is
+    taken per place on the other axis if there are many places: what all of them need does not fit into registers.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> found = columns(weighted_sum(program("j2d9pt-gol").statements[0].tape))
@@ -306,7 +306,7 @@ def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[WeightColumn,
             left = _rest(terms, whole)
             found += _cut(terms, [read for read in reads if read in left], _COLUMN - 1, MOST_GROWTH_OF_FEW)
     rest = _rest(terms, found)
-    return (tuple(found), rest) if _few_pay(terms, found, rest) else None
+    return (tuple(found), rest) if found else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -350,22 +350,6 @@ def _rest(terms: Terms, found: Sequence[WeightColumn]) -> Terms:
     """The reads that are in no column."""
     taken = set(itertools.chain.from_iterable(column.reads for column in found))
     return {read: weight for read, weight in terms.items() if read not in taken}
-
-
-def _few_pay(terms: Terms, found: Sequence[WeightColumn], rest: Terms) -> bool:
-    """Whether columns at few places pay: whether they save multiplications.
-
-    Inputs with the same weight are added up before they are multiplied, and additions run beside multiplications. Per
-    two results a column of three takes four of each, one of two weights three and two.
-    """
-
-    def slots(reads: Terms, products: float, additions: float) -> float:
-        different = len(set(reads.values()))
-        return max(products + different, additions + len(reads) - different)
-
-    products = sum(0.5 * (len(column.weights) + 1) for column in found)
-    additions = 1 + sum(len(column.weights) - 1 for column in found)
-    return bool(found) and slots(rest, products, additions) < slots(terms, 0, 0)
 
 
 def _key(read: Read) -> tuple[object, ...]:

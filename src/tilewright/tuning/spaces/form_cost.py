@@ -1,19 +1,16 @@
 """What the form of sums that a tiling asks for does to the arithmetic, by the exact counts of each form."""
 
-import functools
 from dataclasses import replace
 
-from tilewright.costs.sums import FEW, MANY, Ports, cycles
+from tilewright.costs.sums import FEW, MANY
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Statement
-from tilewright.programs.stencil.weights import apart
-from tilewright.schedules.bodies.body import Body, Sum
-from tilewright.schedules.bodies.sums import Results, SumWork, input_loads, work
+from tilewright.schedules.bodies.body import Body
+from tilewright.schedules.bodies.sums import Results
 from tilewright.schedules.streaming.levels import of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.statement_cycles import statement_cycles
 
 _WIDE = 16
 """Words of a vector from which on processors have 32 vector registers."""
@@ -47,7 +44,7 @@ def _cycles(problem: Problem, body: Body, *, few: bool) -> float:
     rank, ports, total = problem.program.rank, FEW if few else MANY, 0.0
     for box, statement in zip(body.boxes, problem.program.statements, strict=False):
         results = Results(axis=max(rank - 2, 0), planes=box.block.rows)
-        total += _statement_cycles(statement, results, box.block.sums, ports)
+        total += statement_cycles(statement, results, box.block.sums, ports)
     produced = {each.field: each for each in problem.program.statements}
     for number, stage in enumerate(body.stages[: len(of_problem(problem).stages)]):
         code = stage.few if few else stage.many
@@ -56,45 +53,5 @@ def _cycles(problem: Problem, body: Body, *, few: bool) -> float:
         for field, sums in zip(fields, block.sums, strict=True):
             if field in produced:
                 results = Results(axis=0, planes=block.planes, lines=block.lines)
-                total += _statement_cycles(produced[field], results, sums, ports, pairs=code.pairs)
+                total += statement_cycles(produced[field], results, sums, ports, pairs=code.pairs)
     return total
-
-
-def _statement_cycles(
-    statement: Statement, results: Results, sums: tuple[Sum, ...], ports: Ports, *, pairs: bool = False
-) -> float:
-    """Cycles of one statement per vector."""
-    found = apart(statement.tape, pairs=pairs) if sums else None
-    rest = _plain_work(statement.tape if found is None else found.tape, results)
-    parts = [] if found is None else [work(terms, results, form) for terms, form in zip(found.sums, sums, strict=True)]
-    if found is None:
-        loads = input_loads(statement.reads, results)
-        parts = [SumWork(products=0, additions=0, fused=0, loads=loads, weights=0)]
-    every = functools.reduce(_both, parts, rest)
-    constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
-    return cycles(every, ports, results.count, len(constants)) / results.count
-
-
-def _both(first: SumWork, second: SumWork) -> SumWork:
-    return SumWork(
-        products=first.products + second.products,
-        additions=first.additions + second.additions,
-        fused=first.fused + second.fused,
-        loads=first.loads + second.loads,
-        weights=first.weights + second.weights,
-    )
-
-
-def _plain_work(tape: Tape, results: Results) -> SumWork:
-    """What operations take that are written one by one: all of them, a product fused with an addition that follows."""
-    products = [node for node in tape if isinstance(node, Apply) and node.op == "mul"]
-    others = sum(isinstance(node, Apply) for node in tape) - len(products)
-    weighted = sum(any(isinstance(tape[arg], Const) for arg in node.args) for node in products)
-    added = sum(isinstance(node, Apply) and node.op in {"add", "sub"} for node in tape)
-    return SumWork(
-        products=results.count * len(products),
-        additions=results.count * others,
-        fused=results.count * min(len(products), added),
-        loads=0,
-        weights=results.count * weighted,
-    )
