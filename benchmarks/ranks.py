@@ -29,7 +29,7 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs import memo
 
-# ruff: noqa: ANN401  (communicators and runs of libraries that may not be installed)
+# ruff: noqa: ANN401
 COMM = MPI.COMM_WORLD
 REPEATS = 3
 DELAYS = (5e-5, 2e-4, 2e-3)
@@ -93,7 +93,8 @@ def alone(name: str, shape: tuple[int, ...], steps: int) -> float:
     code = (
         "import sys,time,numpy as np,tilewright as tw\n"
         f"u=np.random.default_rng(0).random({shape},np.float32)\n"
-        f"f=lambda: tw.run({name!r},(u,)*tw.program({name!r}).history('u') if tw.program({name!r}).history('u')>1 else u,"
+        f"ages=tw.program({name!r}).history('u')\n"
+        f"f=lambda: tw.run({name!r},(u,)*ages if ages>1 else u,"
         f"steps={steps},boundary='nearest',threads=2)\n"
         "f(); t=[]\n"
         f"for _ in range({REPEATS}):\n a=time.perf_counter(); f(); t.append(time.perf_counter()-a)\n"
@@ -171,7 +172,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    threads = [beside_threads("heat2d", (4096, 4096), 128), beside_threads("wave3d", (256, 192, 192), 64)]
+    threads = [beside_threads("heat2d", (4096, 4096), 1024), beside_threads("wave3d", (256, 192, 192), 512)]
     if COMM.Get_rank() == 0:
         print(threads, flush=True)
     delays = [beside_all("heat2d", (1024, 1024), 128, delay) for delay in DELAYS]
