@@ -5,8 +5,8 @@
 
 A field is several times the memory promised, and the memory that the run takes is compared with it. The page cache is
 kept out: what was read or written is dropped from it (``posix_fadvise``), and the input is dropped before every run.
-The bound is the greater of the time in memory, at the speed of the largest grid that fits, and of what the disk needs at the
-bandwidths that are measured first.
+The bound is the greater of the time in memory, at the speed of the largest grid that fits, and of what the disk needs
+at the bandwidths that are measured first.
 """
 
 import argparse
