@@ -3,9 +3,10 @@
     python benchmarks/out_of_core.py --folder /scratch --gigabytes 1 --memory 256MiB --output results/out_of_core.json
     python benchmarks/out_of_core.py --folder /scratch --gigabytes 16 --memory 4GiB --programs heat2d
 
-A field is several times the memory promised. The page cache is kept out: what was read or written is dropped from it
-(``posix_fadvise``), and the input is dropped before every run. The bound is the greater of the time in memory, at the
-speed of the largest grid that fits, and of what the disk needs at the bandwidths that are measured first.
+A field is several times the memory promised, and the memory that the run takes is compared with it. The page cache is
+kept out: what was read or written is dropped from it (``posix_fadvise``), and the input is dropped before every run.
+The bound is the greater of the time in memory, at the speed of the largest grid that fits, and of what the disk needs
+at the bandwidths that are measured first.
 """
 
 import argparse
@@ -63,12 +64,16 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     target = read_target("auto", threads)
     computer = Computer(target=target, threads=threads, tiling=None, strict=False, scalars={}, make=memo.prepared)
     chosen = slabs.plan(problem, int(0.95 * options.memory), memo.host(), computer)
+    before = highest_since()
     begin = time.perf_counter()
     tw.run(
         name, paths if ages > 1 else paths[0], out=folder / "out.npy", steps=options.steps, boundary="nearest",
         memory=options.memory, threads=threads,
     )  # fmt: skip
     seconds = time.perf_counter() - begin
+    taken = highest() - before
+    if taken > options.memory:
+        raise SystemExit(f"{name} took {taken} bytes of the {options.memory} promised")
     part = (max(8, min(shape[0], options.memory // 16 // math.prod(shape[1:]))), *shape[1:])
     fields = tuple(np.random.default_rng(age).random(part, np.float32) for age in range(ages))
     inside = []
@@ -83,8 +88,21 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "program": name, "shape": shape, "steps": options.steps, "memory": options.memory, "threads": threads,
         "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs, "seconds": seconds,
         "expected_seconds": chosen.seconds, "in_memory_seconds": min(inside), "disk_seconds": chosen.disk_seconds,
-        "share_of_bound": bound / seconds,
+        "share_of_bound": bound / seconds, "field_bytes": problem.cells * problem.itemsize * ages,
+        "taken_bytes": taken,
     }  # fmt: skip
+
+
+def highest_since() -> int:
+    """Let the most memory that this process has had be what it has now, and return it, in bytes."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return highest()
+
+
+def highest() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def main() -> None:
@@ -103,7 +121,8 @@ def main() -> None:
     for row in rows:
         print(
             f"{row['program']}: {row['seconds']:.1f} s, in memory {row['in_memory_seconds']:.1f} s, "
-            f"disk {row['disk_seconds']:.1f} s, {row['share_of_bound']:.0%} of the bound"
+            f"disk {row['disk_seconds']:.1f} s, {row['share_of_bound']:.0%} of the bound; "
+            f"{row['taken_bytes'] / 2**20:.0f} MiB taken of {row['memory'] / 2**20:.0f}"
         )
     if options.output:
         record = {"environment": environment.describe(thread_count(options.threads)), "rows": rows}

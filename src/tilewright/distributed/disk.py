@@ -17,6 +17,8 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import digest
 
 Array = npt.NDArray[Any]
+_DIRTY_BYTES = 2**26
+"""Bytes that wait for the disk at most: else all of a pass would wait for it at its end, when nothing is computed."""
 _CONVERTED_BYTES = 2**22
 """Bytes that are converted to another element type at a time."""
 
@@ -118,6 +120,7 @@ class FileRows:
         except OSError as error:
             raise ArrayError(f"{str(path)!r} cannot be opened: {error.strerror}") from None
         self.place = f"file:{status.st_dev}:{status.st_ino}@{offset}"
+        self._dirty = 0
 
     def transfer_bytes(self, dtype: str) -> int:
         """Return the size of the buffer through which values of another type pass."""
@@ -149,6 +152,7 @@ class FileRows:
 
     def sync(self) -> None:
         """Wait for the disk, and drop what it has from the page cache."""
+        self._dirty = 0
         os.fdatasync(self._file)
         self._forget(0, 0)
 
@@ -175,6 +179,9 @@ class FileRows:
         done = 0
         while done < len(view):
             done += os.pwrite(self._file, view[done:], at + done)
+        self._dirty += done
+        if self._dirty >= _DIRTY_BYTES:
+            self.sync()
 
     def _forget(self, at: int, size: int) -> None:
         if hasattr(os, "posix_fadvise"):

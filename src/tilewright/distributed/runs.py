@@ -28,12 +28,15 @@ from tilewright.distributed.windows import Window, check_cut, depths
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.points import Index
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import PointFields, Problem
 from tilewright.runtime.points import PointData
 
 LOGGER = logging.getLogger("tilewright")
 Grid = npt.NDArray[Any]
 Levels = Mapping[str, Sequence[Array]]
+_MOST_CHOSEN = 64
+_chosen: dict[str, Exchanges] = {}
+"""Choices of this process: finding one takes the model as long as a short run takes."""
 _TABLE_BYTES = 2**26
 """Bytes of what receivers recorded from which on ranks hand it to each other."""
 
@@ -198,7 +201,15 @@ def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, b
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped
-    chosen = choose(problem, layout, machine, computer, job.steps, overlapped=job.overlapped)
+    about = fingerprint(
+        replace(problem, points=PointFields()), layout, machine, computer.threads, computer.target.backend, job.steps,
+        job.overlapped,
+    )  # fmt: skip
+    if about not in _chosen:
+        if len(_chosen) >= _MOST_CHOSEN:
+            _chosen.clear()
+        _chosen[about] = choose(problem, layout, machine, computer, job.steps, overlapped=job.overlapped)
+    chosen = _chosen[about]
     overlapped = chosen.overlapped if job.overlapped is None else job.overlapped
     LOGGER.info(
         "%s %s, %d steps, %s on %s ranks: an exchange every %d steps, %s; a rank receives %d messages, %s; "

@@ -1,0 +1,195 @@
+"""Runs on two ranks beside two threads, and the model's steps between exchanges beside all others, messages delayed.
+
+    mpiexec -n 2 python benchmarks/ranks.py --output benchmarks/results/ranks.json
+
+Each of two ranks has one thread. Delays are injected: a message counts as received no sooner than so long after it was
+asked for, so that a slow network can be had on one machine; the model is told of the delay as the latency, beside the
+bandwidth that is measured. Repeats are interleaved, and medians compared.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import environment
+import tilewright as tw
+from tilewright.distributed import ghosts, measure, runs
+from tilewright.distributed.compute import Computer
+from tilewright.plan import read_target
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs import memo
+
+# ruff: noqa: ANN401
+COMM = MPI.COMM_WORLD
+REPEATS = 3
+DELAYS = (5e-5, 2e-4, 2e-3)
+
+
+class Delayed:
+    """A request that completes no sooner than a delay after it was made."""
+
+    def __init__(self, request: Any, delay: float) -> None:
+        self._request, self._due = request, time.perf_counter() + delay
+
+    def Wait(self) -> None:  # noqa: N802  (as mpi4py has it)
+        """Wait for both."""
+        self._request.Wait()
+        while time.perf_counter() < self._due:
+            pass
+
+    def Test(self) -> bool:  # noqa: N802
+        """Whether both are over."""
+        return bool(self._request.Test()) and time.perf_counter() >= self._due
+
+
+class Shim:
+    """A communicator whose messages are delayed."""
+
+    def __init__(self, comm: Any, delay: float) -> None:
+        self._comm, self._delay = comm, delay
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._comm, name)
+
+    def Irecv(self, *arguments: Any, **options: Any) -> Delayed:  # noqa: N802
+        """Ask for a message."""
+        return Delayed(self._comm.Irecv(*arguments, **options), self._delay)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the seconds of a call on the slower rank."""
+    COMM.Barrier()
+    begin = time.perf_counter()
+    call()
+    return float(COMM.allreduce(time.perf_counter() - begin, op=MPI.MAX))
+
+
+def job(name: str, shape: tuple[int, ...], steps: int, t: int | None = None, overlapped: bool | None = None) -> Any:
+    """Return a run of random data on both ranks."""
+    array = tw.distributed.Array(shape, "float32", comm=COMM, topology=(2, *(1,) * (len(shape) - 1)))
+    array.local[...] = np.random.default_rng(COMM.Get_rank()).random(array.local.shape, np.float32)
+    problem = make_problem(tw.program(name), shape, steps, "float32", "nearest")
+    levels = {"u": (array,) * problem.program.history("u")}
+    return runs.RankRun(problem=problem, arrays=levels, steps=t, overlapped=overlapped)
+
+
+def computer() -> Computer:
+    """Return what computes on one thread."""
+    return Computer(target=read_target("auto", 1), threads=1, tiling=None, strict=False, scalars={}, make=memo.prepared)
+
+
+def alone(name: str, shape: tuple[int, ...], steps: int) -> float:
+    """Return the seconds of a run on two threads, in a process of its own while the ranks wait asleep."""
+    code = (
+        "import sys,time,numpy as np,tilewright as tw\n"
+        f"u=np.random.default_rng(0).random({shape},np.float32)\n"
+        f"ages=tw.program({name!r}).history('u')\n"
+        f"f=lambda: tw.run({name!r},(u,)*ages if ages>1 else u,"
+        f"steps={steps},boundary='nearest',threads=2)\n"
+        "f(); t=[]\n"
+        f"for _ in range({REPEATS}):\n a=time.perf_counter(); f(); t.append(time.perf_counter()-a)\n"
+        "print(sorted(t)[len(t)//2])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(found.stdout)
+
+
+def quietly(work: Callable[[], float]) -> float:
+    """Do something on the first rank while the second one sleeps, not spins."""
+    if COMM.Get_rank() == 0:
+        found = work()
+        for rank in range(1, COMM.Get_size()):
+            COMM.send(found, dest=rank)
+        return found
+    while not COMM.Iprobe(source=0):
+        time.sleep(0.01)
+    return float(COMM.recv(source=0))
+
+
+def beside_threads(name: str, shape: tuple[int, ...], steps: int) -> dict[str, Any]:
+    """Compare two ranks of one thread with one process of two."""
+    one = job(name, shape, steps)
+    found, _ = runs.run(one, memo.host(), computer())
+    ranks = statistics.median(seconds_of(lambda: runs.run(one, memo.host(), computer())) for _ in range(REPEATS))
+    threads = quietly(lambda: alone(name, shape, steps))
+    traffic = found["u"][0].traffic
+    return {
+        "program": name, "shape": shape, "steps": steps, "ranks_seconds": ranks, "threads_seconds": threads,
+        "speed": threads / ranks, "t": traffic.steps, "overlapped": traffic.overlapped,
+    }  # fmt: skip
+
+
+def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> dict[str, Any]:
+    """Compare the model's steps between exchanges with others where messages are delayed."""
+    measured = measure.network(COMM)
+    host = memo.host()
+    latency = replace(measured["network_latency"], value=delay + measured["network_latency"].value, low=None, high=None)
+    host = replace(host, network_latency=latency, network_bandwidth=measured["network_bandwidth"])
+    free = job(name, shape, steps)
+    chosen = COMM.bcast(runs.choose(free.problem, free.first.layout, host, computer()) if not COMM.rank else None)
+    choices = {(t, False) for t in (1, 4, 8, 16, 32, 64)} | {
+        (chosen.steps, chosen.overlapped),
+        (chosen.steps, False),
+    }
+    original = ghosts.Ghosts.__init__
+
+    def shimmed(self: Any, problem: Any, like: Any, t: int) -> None:
+        original(self, problem, like, t)
+        self._comm = Shim(self._comm, delay)
+
+    ghosts.Ghosts.__init__ = shimmed  # type: ignore[method-assign]
+    jobs = {each: job(name, shape, steps, *each) for each in sorted(choices)}
+    times: dict[tuple[int, bool], list[float]] = {each: [] for each in jobs}
+    for number in range(REPEATS + 1):
+        for each, one in jobs.items():
+            seconds = seconds_of(lambda one=one: runs.run(one, host, computer()))
+            if number:
+                times[each].append(seconds)
+    ghosts.Ghosts.__init__ = original  # type: ignore[method-assign]
+    medians = {each: statistics.median(samples) for each, samples in times.items()}
+    best = min(medians, key=medians.__getitem__)
+    own = medians[chosen.steps, chosen.overlapped]
+    return {
+        "program": name, "shape": shape, "steps": steps, "delay": delay, "model": [chosen.steps, chosen.overlapped],
+        "best": list(best), "model_seconds": own, "best_seconds": medians[best], "over_best": own / medians[best],
+        "expected_seconds": chosen.seconds, "every_step_seconds": medians[1, False],
+        "all": [[*each, seconds] for each, seconds in medians.items()],
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure, print, and keep the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    threads = [beside_threads("heat2d", (4096, 4096), 1024), beside_threads("wave3d", (256, 192, 192), 512)]
+    if COMM.Get_rank() == 0:
+        print(threads, flush=True)
+    delays = [beside_all("heat2d", (1024, 1024), 128, delay) for delay in DELAYS]
+    if COMM.Get_rank():
+        return
+    for row in threads:
+        print(f"{row['program']}: 2 ranks reach {row['speed']:.2f} of the speed of 2 threads, t={row['t']}")
+    for row in delays:
+        more = row["every_step_seconds"] / row["model_seconds"]
+        print(
+            f"{row['program']}, delay {row['delay']:.2g} s: model's t {row['model']}, best {row['best']}, "
+            f"{row['over_best']:.3f} of the best time; every step {more:.2f}"
+        )
+    if options.output:
+        record = {"environment": environment.describe(2), "beside_threads": threads, "delayed": delays}
+        options.output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
