@@ -9,6 +9,7 @@ Nothing of a stencil itself enters the latter but the program. The fits take som
 
 import argparse
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +18,14 @@ import numpy as np
 
 import measured
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.costs.gpu.fit import FASTEST, LogPoints, calibrate
+from tilewright.costs.gpu.fit import FASTEST, LogPoints, calibrate, sample, scale_of
 from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.gpu.threads import evaluate
 from tilewright.costs.hardware import hardware
 from tilewright.runtime.formats.logs import TuningLog, read_stencilbench
 from tilewright.tuning.validation import Scores, mean, scores
 from tilewright.verbs.predict import as_machine
-from tilewright.verbs.validate import Validation, case_of, ordered, validate
+from tilewright.verbs.validate import POINTS, Validation, case_of, ordered, validate
 
 MACHINE = "v100"
 ESTIMATES = GpuConstants(
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lines += ["", "By stencil, constants from the others:", "", head("stencil")]
     lines += [row(each.case.program.name, [scored(each, k)]) for each, k in zip(stencils, others, strict=True)]
     lines += ["", f"Ten points per stencil, {chosen.seeds} seeds, logs and lines shuffled:", "", head("constants")]
-    lines += seeded(logs, chosen.seeds)
+    lines += [scaled_only(stencils, others, chosen.seeds), *seeded(logs, chosen.seeds)]
     measured.write_verdict(chosen.output, "\n".join(lines))
 
 
@@ -99,6 +100,22 @@ def predicted(points: LogPoints, constants: GpuConstants) -> Floats:
 def scored(points: LogPoints, constants: GpuConstants) -> Scores:
     """Score a stencil, no factor of its own fitted."""
     return scores(predicted(points, constants), points.seconds)
+
+
+def scaled_only(stencils: Sequence[LogPoints], others: Sequence[GpuConstants], seeds: int) -> str:
+    """Score constants of the other stencils where ten points of a stencil are drawn, scale it and are not scored."""
+    single, means = [], []
+    for seed in range(seeds):
+        found = []
+        for one, constants in zip(stencils, others, strict=True):
+            seconds = predicted(one, constants)
+            used = sample(seconds, POINTS, (seed, zlib.crc32(one.case.program.name.encode())))
+            rest = np.setdiff1d(np.arange(len(seconds)), used)
+            scale = scale_of(seconds[used], one.seconds[used])
+            found.append(scores(scale * seconds[rest], one.seconds[rest]))
+        single += found
+        means.append(mean(tuple(found)))
+    return row("others, own points scale", means, single)
 
 
 def seeded(logs: Sequence[TuningLog], seeds: int) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from tilewright.base.records import Measurement, Outcome
+from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.tuning.surrogate import CandidatePool
@@ -172,7 +173,7 @@ def search(  # noqa: PLR0913
     by_prediction: bool = False,
     at_once: int = BATCH,
 ) -> SearchResult:
-    """Try a shortlist, then what promises most after each measurement, then the best again in interleaved repeats.
+    """Try the model's choice, then what promises most after each measurement, then others, then the best again.
 
     Args:
         family_spaces: The families' spaces.
@@ -196,13 +197,17 @@ def search(  # noqa: PLR0913
         recorded=recorded or {},
         at_once=at_once,
     )
-    keep = int(effort.candidates * effort.refine)
+    keep = 0 if by_prediction else int(effort.candidates * effort.refine)
     first = shortlist(family_spaces, max(1, effort.candidates - keep))
     interrupted = confirmed = False
     try:
+        if keep:
+            opening = [each for each in first[:2] if each is first[0] or traits(each.tiling.family).untiled]
+            _try_all(state, opening)
+            _learn(state, family_spaces, len(state.trials) + keep)
         _try_all(state, first)
         if not by_prediction:
-            _learn(state, family_spaces)
+            _learn(state, family_spaces, effort.candidates)
             _repeat(state)
         confirmed = _confirm(state)
     except KeyboardInterrupt:
@@ -282,17 +287,18 @@ def _try_all(state: _State, candidates: Sequence[Candidate]) -> None:
             state.tell("measuring")
 
 
-def _learn(state: _State, family_spaces: Sequence[FamilySpace]) -> None:
-    """Try what promises most after all that was measured, a few at a time, as long as candidates are left."""
-    if not state.effort.refine:
+def _learn(state: _State, family_spaces: Sequence[FamilySpace], count: int) -> None:
+    """Try what promises most after all that was measured, a few at a time, up to so many candidates in all."""
+    count = min(count, state.effort.candidates)
+    if not state.effort.refine or len(state.trials) >= count:
         return
     pool, told = CandidatePool(family_spaces), set[Tiling]()
-    while not state.late and len(state.trials) < state.effort.candidates:
+    while not state.late and len(state.trials) < count:
         for tiling in [tiling for tiling in state.trials if tiling not in told]:
             trial = state.trials[tiling]
             pool.tell(tiling, trial.measurement.seconds[0] if trial.ok else None)
             told.add(tiling)
-        asked = pool.ask(min(max(1, state.at_once // _LEARNT), state.effort.candidates - len(state.trials)))
+        asked = pool.ask(min(max(1, state.at_once // _LEARNT), count - len(state.trials)))
         if not asked:
             return
         _try_all(state, asked)

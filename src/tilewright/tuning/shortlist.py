@@ -41,8 +41,8 @@ class Effort:
 
 LEVELS: dict[str, Effort] = {
     "none": Effort(candidates=10, seconds=0.0, finalists=0, repeats=0, refine=0.0),
-    "quick": Effort(candidates=16, seconds=20.0, finalists=3, repeats=3, refine=0.375),
-    "full": Effort(candidates=80, seconds=180.0, finalists=6, repeats=5, refine=0.5),
+    "quick": Effort(candidates=16, seconds=20.0, finalists=3, repeats=3, refine=0.75),
+    "full": Effort(candidates=80, seconds=180.0, finalists=6, repeats=5, refine=0.75),
     "exhaustive": Effort(candidates=400, seconds=float("inf"), finalists=10, repeats=7, refine=0.0),
 }
 """The effort levels by name; ``none`` lists the model's choices and runs nothing."""
@@ -72,6 +72,9 @@ class FamilySpace:
         make: Makes the tiling of a point.
         expected: What families are compared by: the cost, with what a run takes besides and a margin where a model is
             less certain. It orders the points of a family as the cost does.
+        slopes: Returns how the logarithm of the cost of some points, given by their indices, depends on the numbers of
+            the model, in units of their prior spread (:mod:`tilewright.tuning.slopes`); shape (m, p), with the same
+            numbers in all families. None where nothing is known of that.
     """
 
     family: str
@@ -79,6 +82,7 @@ class FamilySpace:
     cost: Floats
     make: Callable[[int], Tiling]
     expected: Floats
+    slopes: Callable[[Ints], Floats] | None = None
 
     def at(self, index: int) -> Candidate:
         """Return a point as a candidate."""

@@ -1,14 +1,16 @@
 """What measurements say about tilings that were not measured: the model's error as a Gaussian process, ask and tell.
 
-The logarithm of measured over predicted time of candidate i is taken as a sum of three errors of the model: one of all
-candidates alike, one of its family, and one that candidates share the more the nearer their sizes are,
+The logarithm of measured over predicted time of candidate i is taken as a sum of four errors of the model: one of all
+candidates alike, one of its family, one of the numbers that the prediction rests on, and one that candidates share
+the more the nearer their sizes are,
 
-    cov(i, j) = a^2 + [same family] (f^2 + s^2 exp(-|x_i - x_j|^2 / (2 l^2))),
+    cov(i, j) = a^2 + g_i . g_j + [same family] (f^2 + s^2 exp(-|x_i - x_j|^2 / (2 l^2))),
 
-with x the binary logarithms of tile sizes and threads, and samples scatter by a noise besides. That is Bayesian linear
-regression on the model's own predictions (Rasmussen and Williams, Gaussian processes for machine learning, 2006,
-equations 2.25 and 2.26). The next candidate is the one from which most is expected (expected improvement: Jones,
-Schonlau and Welch, Efficient global optimization of expensive black-box functions, 1998, equation 15).
+with g the slopes of the prediction along these numbers (:mod:`tilewright.tuning.slopes`), x the binary logarithms of
+tile sizes and threads, and samples scatter by a noise besides. So every measurement corrects the model's constants,
+and what they leave (Rasmussen and Williams, Gaussian processes for machine learning, 2006, equations 2.25 and 2.26).
+The next candidate is the one from which most is expected (expected improvement: Jones, Schonlau and Welch,
+Efficient global optimization of expensive black-box functions, 1998, equation 15).
 """
 
 import math
@@ -60,12 +62,15 @@ class Surrogate:
         places: Logarithms of sizes, any number of them per candidate; shape (n, d).
         families: Number of every candidate's family; shape (n,).
         errors: How the model errs.
+        slopes: Slopes of the predictions along the model's numbers, in units of their prior spread; shape (n, p), with
+            no columns where nothing is known of that.
     """
 
     predicted: Floats
     places: Floats
     families: Ints
     errors: Errors = field(default_factory=Errors)
+    slopes: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     _known: dict[int, float] = field(default_factory=dict)
     _closed: set[int] = field(default_factory=set)
 
@@ -111,8 +116,9 @@ class Surrogate:
     def _posterior(self, known: dict[int, float]) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the model's error at every candidate (equations 2.25 and 2.26)."""
         prior = self.errors.common**2 + self.errors.family**2 + self.errors.local**2
+        prior = np.full(len(self.predicted), prior) + (self.slopes**2).sum(axis=1)
         if not known:
-            return np.zeros(len(self.predicted)), np.full(len(self.predicted), math.sqrt(prior))
+            return np.zeros(len(self.predicted)), np.sqrt(prior)
         index = list(known)
         across = self._covariance(index)
         inside = across[index] + self.errors.noise**2 * np.eye(len(index))
@@ -126,7 +132,8 @@ class Surrogate:
         gaps = ((self.places[:, None, :] - self.places[None, index, :]) ** 2).sum(axis=2)
         near = self.errors.local**2 * np.exp(-gaps / (2.0 * self.errors.reach**2))
         same = self.families[:, None] == self.families[None, index]
-        return np.asarray(self.errors.common**2 + same * (self.errors.family**2 + near))
+        told = self.slopes @ self.slopes[index].T if self.slopes.shape[1] else 0.0
+        return np.asarray(self.errors.common**2 + told + same * (self.errors.family**2 + near))
 
 
 class CandidatePool:
@@ -157,6 +164,7 @@ class CandidatePool:
                 [names.index(family_spaces[number].family) for number, _ in self._points], dtype=np.int64
             ),
             errors=errors or Errors(),
+            slopes=self._slopes(),
         )
 
     def tell(self, tiling: Tiling, seconds: float | None) -> None:
@@ -189,6 +197,17 @@ class CandidatePool:
             values = [column[point] for column in _columns(self._family_spaces[number])]
             places[row, : len(values)] = np.log2(np.maximum(1, values))
         return places
+
+    def _slopes(self) -> Floats:
+        """Slopes of the points of all families; none at all unless every family knows its own."""
+        parts = []
+        for number, family_space in enumerate(self._family_spaces):
+            index = np.array([point for each, point in self._points if each == number], dtype=np.int64)
+            if family_space.slopes is None:
+                return np.zeros((len(self._points), 0))
+            if len(index):
+                parts.append(family_space.slopes(index))
+        return np.concatenate(parts) if parts else np.zeros((0, 0))
 
 
 def _columns(family_space: FamilySpace) -> tuple[Ints, ...]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from tilewright.costs.arrays import TileSizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.run import run_seconds
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
@@ -14,6 +15,7 @@ from tilewright.tuning.choice import choose_blocks, evaluated
 from tilewright.tuning.energy import DEGREE
 from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.shortlist import FamilySpace
+from tilewright.tuning.slopes import machine_slopes
 from tilewright.tuning.spaces import space
 from tilewright.verbs.tuning.screen import with_threads
 
@@ -56,8 +58,36 @@ def _spaces_of(
         cost = share ** DEGREE[metric] * metric_cost(result, metric)
         expected = run_seconds(family, cost, setting) if metric == "time" else cost
         make = _maker(problem, machine, family, sizes)
-        found.append(FamilySpace(family=family, sizes=sizes, cost=cost, make=make, expected=expected))
+        slopes = slopes_of(problem, machine, model, family, sizes)
+        found.append(FamilySpace(family=family, sizes=sizes, cost=cost, make=make, expected=expected, slopes=slopes))
     return found
+
+
+def slopes_of(
+    problem: Problem, machine: Machine, model: str, family: str, sizes: TileSizes
+) -> Callable[[Ints], Floats]:
+    """Return what says how the predicted times of some points depend on the machine's numbers.
+
+    Args:
+        problem: The problem.
+        machine: The machine.
+        model: ``exact`` or ``published``.
+        family: The tiling family.
+        sizes: Its points; shape (n,).
+
+    Returns:
+        A function of the indices of m points: their slopes, of shape (m, numbers).
+    """
+
+    def slopes(index: Ints) -> Floats:
+        some = sizes.take(index)
+
+        def seconds(other: Machine) -> Floats:
+            return evaluate(family, some, make_setting(problem, other), model).seconds
+
+        return machine_slopes(machine, problem.program.name, seconds)
+
+    return slopes
 
 
 def _block(problem: Problem, machine: Machine) -> Problem | None:
