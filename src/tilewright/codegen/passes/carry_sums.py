@@ -76,7 +76,7 @@ class CarriedSum(Names):
             rows = [self._row(plane, line, last) for line in range(lines + len(outer[1]) - 1 if outer[1:] else lines)]
             for line, value in enumerate(self._slide(rows, len(outer[1])) if outer[1:] else rows):
                 values[plane, line] = value
-        found = {}
+        found: dict[tuple[int, int], ir.Expr] = {}
         for line in range(lines):
             sums = self._slide([values[plane, line] for plane in range(count)], len(outer[0]))
             found |= {(plane, line): value for plane, value in enumerate(sums)}
