@@ -14,6 +14,8 @@ CASES = (
     stencil("sums/jacobi2d_float64", "jacobi2d", _ONE_ROW, "box_0_short", dtype="float64"),
     stencil("sums/heat2d_rows_shared", "heat2d", "hybrid:t=2,s=4x16,rows=2", "box_0_short"),
     stencil("sums/mean_streaming", STENCILS["mean"], _2D, "stage_0"),
+    # columns of boxes with one weight, carried on along the rows
+    stencil("sums/box_carried_on", "heat2d", _2D, "stage_0"),
     # input by input
     stencil("sums/distinct_input_by_input", STENCILS["distinct"], _ONE_ROW, "box_0_short", "box_0"),
     stencil("sums/distinct_input_by_input_strict", STENCILS["distinct"], _ONE_ROW, "box_0", "box_0_short", strict=True),

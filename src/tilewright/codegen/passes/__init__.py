@@ -2,6 +2,7 @@
 
     regroup_sums           long sums in chains, by rows              LLVM: reassociation; Halide: ``rfactor``
     write_sums             a weighted sum for a block of results     one candidate per file
+    carry_sums             columns of boxes, added up once           scalar replacement (Callahan et al., PLDI 1990)
     block_registers        several results at a time                 unroll and jam; Halide: ``tile``, ``unroll``
     split_ends             rows: whole vectors, and ends             TVM: ``LoopPartition``; PPCG: full, partial tiles
     shuffle_neighbours     unaligned loads from aligned vectors      stream shift (Eichenberger et al., PLDI 2004)

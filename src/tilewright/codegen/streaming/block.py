@@ -1,17 +1,18 @@
 """The body of the inner loop of a streaming kernel: several rows of results in registers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import OperandTable, Place, RegisterBlock, Results
+from tilewright.codegen.passes.carry_sums import CarriedSum
 from tilewright.codegen.passes.regroup_sums import in_any_order
 from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.sites import place_name
-from tilewright.codegen.streaming.layout import LINE, PITCH, Slabs, StreamingContext, slab_at, slabs
-from tilewright.programs.stencil.expression import Placed, Read, placed
-from tilewright.programs.stencil.weights import Apart, apart
+from tilewright.codegen.streaming.layout import LINE, PITCH, Slabs, StreamingContext, lanes, slab_at, slabs
+from tilewright.programs.stencil.expression import Placed, Read, Tape, placed
+from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes
 from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
 
 
@@ -108,9 +109,38 @@ def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
     return ir.add(index, ir.mul(unit, times)) if times > 0 else ir.sub(index, ir.mul(unit, -times))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iteration:
+    """The code of one iteration, a vector of every row of a block.
+
+    Attributes:
+        body: Its statements.
+        start: What comes before the first vector of a row.
+        ahead: Vectors before the first one that are gone through as well.
+        lead: What is done for each of them.
+        weights: The weights that the table holds.
+    """
+
+    body: tuple[ir.Stmt, ...]
+    start: tuple[ir.Stmt, ...] = ()
+    ahead: int = 0
+    lead: tuple[ir.Stmt, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    def loop(self, plan: StreamingContext, low: ir.Expr, high: ir.Expr) -> tuple[ir.Stmt, ...]:
+        """The iterations from ``low`` to ``high``."""
+        inner = ir.For(var=INDEX, low=low, high=high, step=lanes(plan), body=self.body)
+        if not self.ahead:
+            return (inner,)
+        before = moved(low, ir.Var("V"), -self.ahead)
+        return (
+            ir.Scope((*self.start, ir.For(var=INDEX, low=before, high=low, step=lanes(plan), body=self.lead), inner)),
+        )
+
+
 def block_body(
     plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, operands: Operands
-) -> tuple[tuple[ir.Stmt, ...], tuple[float, ...]]:
+) -> Iteration:
     """Write one iteration: some rows along axis 0, and some along the middle axis in 3D.
 
     Args:
@@ -121,30 +151,66 @@ def block_body(
         operands: What it reads and writes.
 
     Returns:
-        The statements, and the weights that the table holds.
+        The iteration.
     """
     places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
     reads = _Slabs(plan, stage, operands)
     table = None if operands.factors is None else OperandTable(start=operands.factors, load=reads.along)
     registers = RegisterBlock(reads, places, table=table, placed=operands.placed)
+    carried = _carried(plan, stage, registers) if code.carried else {}
+    sums = [each for some in carried.values() for each in some]
+    advance = tuple(statement for each in sums for statement in each.advance())
+    lead = (*registers.body, *advance)
     stores: list[ir.Stmt] = []
     for field, forms in zip(stage_outputs(plan, stage), block.sums, strict=True):
-        for at, value in _values(plan, registers, field, code, forms).items():
+        for at, value in _values(plan, registers, field, code, forms, carried.get(field, ())).items():
             place = moved(INDEX, PITCH, at[1])
             stores.append(ir.Store(operands.result(field, at[0]), place, value, registers.kind))
-    return (*registers.finish(), *stores), tuple(table.factors if table else ())
+    return Iteration(
+        body=(*registers.finish(), *stores, *advance),
+        start=tuple(statement for each in sums for statement in each.start()),
+        ahead=max((each.ahead for each in sums), default=0),
+        lead=lead,
+        weights=tuple(table.factors if table else ()),
+    )
+
+
+def _tape(plan: StreamingContext, field: int) -> Tape | None:
+    """The expression of a field's new value; None of one that is only handed on."""
+    statements = plan.site.problem.program.statements
+    return next((each.tape for each in statements if each.field == plan.fields[field]), None)
+
+
+def _carried(plan: StreamingContext, stage: int, registers: RegisterBlock) -> dict[int, tuple[CarriedSum, ...]]:
+    """Write what is carried of every field's sums over boxes with one weight."""
+    found = {}
+    for field in stage_outputs(plan, stage):
+        tape = _tape(plan, field)
+        boxes = [equal_box(terms) for terms in equal_boxes(tape).sums] if tape else []
+        found[field] = tuple(
+            CarriedSum(registers, f"{plan.fields[field]}_s{number}", box) for number, box in enumerate(boxes) if box
+        )
+    return found
 
 
 def _values(
-    plan: StreamingContext, block: RegisterBlock, field: int, code: StageCode, forms: tuple[Sum, ...]
+    plan: StreamingContext,
+    block: RegisterBlock,
+    field: int,
+    code: StageCode,
+    forms: tuple[Sum, ...],
+    carried: Sequence[CarriedSum],
 ) -> Results:
     """Write the new values of a field; one that is only handed on is loaded."""
-    name, statements = plan.fields[field], plan.site.problem.program.statements
-    tape = next((each.tape for each in statements if each.field == name), None)
+    name, tape = plan.fields[field], _tape(plan, field)
     if tape is None:
         return {at: block.load(Read(name, 0, (0,) * plan.rank), at) for at in block.places}
-    found = apart(tape, pairs=code.pairs) if forms else Apart(tape, ())
-    sums = write_sums(block, found, forms, lambda number: f"{name}_s{number}" if number else name)
+    if carried:
+        found = equal_boxes(tape)
+        sums: dict[str, Results] = {f"{SUM}{number}": each.results() for number, each in enumerate(carried)}
+    else:
+        found = apart(tape, pairs=code.pairs) if forms else Apart(tape, ())
+        sums = write_sums(block, found, forms, lambda number: f"{name}_s{number}" if number else name)
     return block.values(in_any_order(found.tape, plan.site), lambda at: f"{name}{at[0]}{at[1]}_", sums)
 
 

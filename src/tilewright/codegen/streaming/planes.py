@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.passes.block_registers import Place
-from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.sites import place_name
 from tilewright.codegen.streaming.block import (
     Operands,
@@ -85,15 +84,15 @@ def planes_function(
 
     given = (*head, *(place_name(plan.site, node) for node in places))
     operands = Operands(slab=slab, result=result, placed=placed, factors=factors)
-    body, weights = block_body(plan, stage, code, block, operands)
-    loop = ir.For(var=INDEX, low=ir.Int(0), high=mul_vector(VECTORS), step=lanes(plan), body=body)
+    each = block_body(plan, stage, code, block, operands)
+    loop = each.loop(plan, ir.Int(0), mul_vector(VECTORS))
     function = ir.Function(
         name=plan.name(f"rows_{stage}{plan.variant}_{block.planes}x{block.lines}"),
         params=(*given, factors, *read.values(), *(result(field, plane) for field in fields for plane in planes)),
-        body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, loop),
+        body=(ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)[:2], *scalars, *loop),
         about=_about(block),
     )
-    table = ir.ConstArray(ir.Var(f"factors_{block.planes}", factors.type), weights)
+    table = ir.ConstArray(ir.Var(f"factors_{block.planes}", factors.type), each.weights)
     return Planes(function=function, table=table, arguments=arguments)
 
 

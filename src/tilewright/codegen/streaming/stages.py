@@ -8,9 +8,9 @@ processor.
 from dataclasses import replace
 
 from tilewright.codegen import ir
-from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.sites import inner_sites, place_name, scalar_lets
 from tilewright.codegen.streaming.block import (
+    Iteration,
     block_body,
     moved,
     parameters,
@@ -105,8 +105,9 @@ def _variant(plan: StreamingContext, stage: int, code: StageCode) -> tuple[ir.Fu
         return _in_planes(plan, stage, code)
     rows = {}
     for lines in dict.fromkeys((code.lines, 1)):
-        body, _ = block_body(plan, stage, code, code.of(plan.rows, lines), parameters(plan))
-        rows[lines] = _rows(plan, stage, lines, body)
+        rows[lines] = _rows(
+            plan, stage, lines, block_body(plan, stage, code, code.of(plan.rows, lines), parameters(plan))
+        )
     loops = rows[1] if plan.rank == 2 else _blocks(code.lines, rows[code.lines], rows[1])
     return (_stage(plan, stage, (*lets, *loops), distinct=code.distinct),)
 
@@ -155,11 +156,10 @@ def _stage(plan: StreamingContext, stage: int, body: tuple[ir.Stmt, ...], *, dis
     )
 
 
-def _rows(plan: StreamingContext, stage: int, lines: int, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+def _rows(plan: StreamingContext, stage: int, lines: int, each: Iteration) -> tuple[ir.Stmt, ...]:
     """Compute and finish the rows of one block."""
     low: ir.Expr = ir.mul(LINE, PITCH) if plan.rank == 3 else ir.Int(0)
-    inner = ir.For(var=INDEX, low=low, high=ir.add(low, mul_vector(VECTORS)), step=lanes(plan), body=body)
-    return (inner, *_finish(plan, stage, lines))
+    return (*each.loop(plan, low, ir.add(low, mul_vector(VECTORS))), *_finish(plan, stage, lines))
 
 
 def _finish(plan: StreamingContext, stage: int, lines: int) -> tuple[ir.Stmt, ...]:

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape
@@ -72,15 +72,58 @@ def apart(tape: Tape, *, pairs: bool = False) -> Apart:
     >>> apart(program("j3d27pt").statements[0].tape).tape, len(apart(program("gradient2d").statements[0].tape).sums)
     ((Read(field='+0', level=0, offset=()),), 0)
     """
+    return _taken(tape, lambda terms: _worth(terms, pairs))
+
+
+def _taken(tape: Tape, wanted: Callable[[Terms], bool]) -> Apart:
+    """Take the largest weighted sums that are wanted out of a tape."""
     values = _values(tape)
     used = {len(tape) - 1}
     for position, node in enumerate(tape):
         if isinstance(node, Apply) and position in values[position].others:
             used.update(node.args)
-    found = {position: values[position] for position in sorted(used) if _worth(values[position].reads, pairs)}
+    found = {position: values[position] for position in sorted(used) if wanted(values[position].reads)}
     if not found:
         return Apart(tape, ())
     return _Rest(tape, found).apart()
+
+
+@dataclass(frozen=True, slots=True)
+class EqualBox:
+    """A weighted sum over a whole box of one version of a field, with one weight.
+
+    Attributes:
+        field: The field.
+        level: Its time level.
+        ranges: Offsets along every axis.
+        weight: The weight.
+    """
+
+    field: str
+    level: int
+    ranges: tuple[range, ...]
+    weight: float
+
+
+def equal_box(terms: Terms) -> EqualBox | None:
+    """Return the box that a sum goes over with one weight, several cells long along every axis; else None.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> equal_box(equal_boxes(program("heat2d").statements[0].tape).sums[0]).ranges
+    (range(-1, 2), range(-1, 2))
+    """
+    if not terms or len({(read.field, read.level, weight) for read, weight in terms.items()}) > 1:
+        return None
+    first, weight = next(iter(terms.items()))
+    ranges = tuple(range(min(axis), max(axis) + 1) for axis in zip(*(read.offset for read in terms), strict=True))
+    whole = len(terms) == math.prod(map(len, ranges))
+    return EqualBox(first.field, first.level, ranges, weight) if whole and min(map(len, ranges)) > 1 else None
+
+
+@functools.lru_cache(maxsize=256)
+def equal_boxes(tape: Tape) -> Apart:
+    """Take the sums over boxes with one weight out of a tape."""
+    return _taken(tape, lambda terms: equal_box(terms) is not None)
 
 
 class _Rest:

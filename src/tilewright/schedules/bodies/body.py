@@ -125,12 +125,15 @@ class StageCode:
         pairs: Whether short sums count as weighted sums, too, where two results at a time save products.
         distinct: Whether compilers are told that nothing else changes what a row reads, so that vectors stay in
             registers from one place to the next.
+        carried: Whether what sums over boxes with one weight have in common for cells of a row is added up once and
+            carried on in registers (:mod:`tilewright.codegen.passes.carry_sums`).
     """
 
     blocks: tuple[StreamBlock, ...]
     planes: tuple[int, ...] = ()
     pairs: bool = False
     distinct: bool = False
+    carried: bool = False
 
     @property
     def lines(self) -> int:
@@ -155,8 +158,8 @@ class Stage:
     few: StageCode
 
     def __str__(self) -> str:
-        many, few = self.many.blocks[0], self.few.blocks[0]
-        return str(many) if many == few else f"{many} (with 16 registers {few})"
+        many, few = (f"{each.blocks[0]}{' carried on' * each.carried}" for each in (self.many, self.few))
+        return many if many == few else f"{many} (with 16 registers {few})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.costs.sums import FEW, MANY
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.weights import Terms, apart, columns
+from tilewright.programs.stencil.weights import Terms, apart, columns, equal_box, equal_boxes
 from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.body import Stage, StageCode, StreamBlock, Sum
 from tilewright.schedules.bodies.sums import CANDIDATES, Results
@@ -30,6 +30,8 @@ _ALIKE = 27
 """Columns from which on it pays to write all places along the rows alike."""
 _HELD = 12
 """Weights of one place along the rows that compilers hold in registers while all lines go by."""
+_MANY_SUMS, _FEW_SUMS = 16, 6
+"""Sums that are carried on from one vector to the next, with 32 and with 16 registers."""
 
 
 def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[Stage, ...]:
@@ -83,13 +85,17 @@ class _Stage:
             shapes = [(count, lines) for lines in (most, 1) for count in planes]
         else:
             most = self._lines(few=few)
+            most = next((lines for lines in (most, 1) if self._carries(lines, few=few)), most)
             shapes = [(self.rows, most), (self.rows, 1)]
         blocks = [
             StreamBlock(planes=count, lines=lines, sums=self._forms((count, lines), few=few))
             for count, lines in dict.fromkeys(shapes)
         ]
         distinct = not planes and self._carried(most) <= _CARRIED
-        return StageCode(blocks=tuple(blocks), planes=planes, pairs=self._pairs(few=few), distinct=distinct)
+        carried = not planes and self._carries(most, few=few)
+        return StageCode(
+            blocks=tuple(blocks), planes=planes, pairs=self._pairs(few=few), distinct=distinct, carried=carried
+        )
 
     def sums(self, *, few: bool = False) -> list[tuple[Terms, ...]]:
         """The weighted sums of every field's value."""
@@ -101,6 +107,15 @@ class _Stage:
     def cut(self, terms: Terms) -> bool:
         """Whether a sum has columns that make two results at a time cheaper."""
         return CANDIDATES["winograd"].applies(terms, Results(axis=0, planes=self.rows))
+
+    def _carries(self, lines: int, *, few: bool) -> bool:
+        """Whether there are sums over boxes with one weight, and registers for what is carried of them."""
+        if self.rank < 2 or self.form or any(self.sums(few=few)):
+            return False
+        every = [terms for each in self.statements.values() for terms in equal_boxes(each.tape).sums]
+        ahead = [len(box.ranges[-1]) - 1 for box in map(equal_box, every) if box]
+        most = _FEW_SUMS if few else _MANY_SUMS
+        return 0 < sum(ahead) * self.rows * lines <= most and len(set(ahead)) == 1
 
     def _pairs(self, *, few: bool) -> bool:
         asked = self.rank == 2 and self.rows > 1 and not few and self.form in {"", "winograd"}
