@@ -59,7 +59,10 @@ class PackedField:
     def pieces(self, low: ir.Expr, high: ir.Expr, piece: Callable[[ir.Expr, ir.Expr, ir.Expr], Stmts]) -> Stmts:
         """Cut cells along the innermost axis, its own, in those of the ends: each is told what to move by."""
         found: list[ir.Stmt] = []
-        ends = ((low, ir.smallest(high, self.low), ir.Int(0)), (ir.largest(low, self.high), high, self.left))
+        ends: tuple[tuple[ir.Expr, ir.Expr, ir.Expr], ...] = (
+            (low, ir.smallest(high, self.low), ir.Int(0)),
+            (ir.largest(low, self.high), high, self.left),
+        )
         for number, (first, last, moved) in enumerate(ends):
             a, b = ir.Var(f"piece{number}_a"), ir.Var(f"piece{number}_b")
             found += [ir.Let(a, first), ir.Let(b, last), ir.If(ir.lt(a, b), piece(a, b, moved))]
