@@ -378,9 +378,9 @@ class Scheme:
         first = density * speed**2 - 2.0 * stiff
         return [rest, *others, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
 
-    def profiles(self) -> dict[str, Floats]:
+    def profiles(self) -> dict[str, Any]:
         """Decays and gains along absorbed axes, at the cells and half a cell further, by name."""
-        model, found = self.model, dict[str, Floats]()
+        model, found = self.model, dict[str, Any]()
         for axis in self.absorbed:
             extent = sum(self.around[axis]) + model.velocity.shape[axis]
             lines = [
