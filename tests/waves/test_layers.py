@@ -5,6 +5,7 @@ import pytest
 from tests.sampling import covering, some
 
 from tilewright import waves
+from tilewright.base.errors import UsageError
 from tilewright.waves.layers import memory_along
 from tilewright.waves.programs import absorption_profiles
 
@@ -100,3 +101,15 @@ def test_factors_of_memories_are_those_of_the_layers():
     assert (np.diff(halves[:4]) > 0).all()  # from the outside in towards 0
     np.testing.assert_array_equal(halves[:4], halves[7:11][::-1])
     assert not memory_along((None, waves.Sponge(3)), 12, 2.0, 1000.0, 1e-3, half=True)[0].any()
+
+
+def test_memories_live_in_the_layers_alone():
+    model = waves.Model(np.full((70, 60), SPEED), CELL)
+    layers = ((None, waves.CPML(8)), waves.CPML(6))
+    given = {"time": 0.1, "frequency": 25.0, "layers": layers}
+    made = waves.shot(model, (100.0, 100.0), [(50.0, 100.0)], tiling="none", **given)
+    shapes = {name: state.shape for name, state in zip(made.run.problem.program.updated, made.run.state, strict=True)}
+    assert shapes == {"u": (78, 72), "u_z": (9, 72), "u_zz": (8, 72), "u_x": (78, 13), "u_xx": (78, 12)}
+    assert made.wavefield("u").shape == (70, 60)
+    with pytest.raises(UsageError, match="the fields of this shot are u, got 'u_z'"):
+        made.wavefield("u_z")

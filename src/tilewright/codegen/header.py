@@ -3,7 +3,7 @@
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
 from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
-from tilewright.programs.stencil.expression import Inside, Profile
+from tilewright.programs.stencil.expression import Index, Inside, Profile
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -56,11 +56,13 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         f"     constant[{i}]  a row of extent {rank - 1} values {value!r}" for i, value in enumerate(layout.constants)
     ]
     for node in layout.placed:
-        what = "itself"
-        if isinstance(node, Inside):
-            what = f"whether it is in {node.low}:{'' if node.high is None else node.high}"
-        elif isinstance(node, Profile):
-            what = f"the number of {node.name} there"
+        match node:
+            case Index():
+                what = "itself"
+            case Profile():
+                what = f"its number of {node.name}"
+            case Inside():
+                what = f"whether it is in {node.low}:{'' if node.high is None else node.high}"
         number = len(layout.constants) + layout.placed.index(node)
         rows.append(f"     constant[{number}]  of every index along axis {node.axis} {what}, as a value of the type;")
         rows.append(f"       {layout.margin} values before and after these may be read")

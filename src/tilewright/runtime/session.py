@@ -117,8 +117,8 @@ class Session:
         self._compiled, self._halo = compiled, halo
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._places = PlaceTables(compiled.layout, problem, inputs.scalars, halo)
-        kept = tuple((field, each.plan) for field, each in self._places.parts.items())
+        self._tables = PlaceTables(compiled.layout, problem, inputs.scalars, halo)
+        kept = tuple((field, each.plan) for field, each in self._tables.parts.items())
         self._static = static = _static(problem, whole.shape, compiled.layout.copies, kept)
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
@@ -172,7 +172,7 @@ class Session:
     def newest(self, field: str, age: int = 0) -> Array:
         """Return a view of a field's newest version, or of the one ``age`` steps before it while that is kept."""
         whole = self._grid(self._slot(field, age))
-        part = self._places.parts.get(field)
+        part = self._tables.parts.get(field)
         return whole if part is None else part.cut(whole, self.problem.shape)
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
@@ -240,7 +240,7 @@ class Session:
         self._scalars = inputs.scalars
         self._table, self._scalar_bytes = scalar_table(self.problem, inputs.scalars, inputs.first + self.problem.steps)
         rows = [np.full(whole.shape[-1], value).astype(self.problem.dtype) for value in needs.constants]
-        constants = [*(row.ctypes.data for row in rows), *self._places.addresses, self._address + self._static.own]
+        constants = [*(row.ctypes.data for row in rows), *self._tables.addresses, self._address + self._static.own]
         return constants, [*rows]
 
     def _call(self, steps: int) -> None:
@@ -326,7 +326,7 @@ class Session:
         for field, age, part, source in copies:
             given = arrays[field]
             values = given[min(source, len(given) - 1)]
-            kept = self._places.parts.get(field)
+            kept = self._tables.parts.get(field)
             if kept is not None:
                 kept.fill(self._grid(self._slot(field, age)), values, self.problem.shape)
                 continue

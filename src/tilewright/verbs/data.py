@@ -196,6 +196,12 @@ def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: in
     return tuple(arrays)
 
 
+def random_profiles(program: Program, shape: tuple[int, ...], seed: int) -> dict[str, Array]:
+    """Return random numbers from 0 to a quarter for every profile of a program, by name."""
+    generator = np.random.default_rng(seed)
+    return {name: _COEFFICIENTS * generator.random(shape[axis]) for name, axis in program.profiles.items()}
+
+
 def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     """Read the scalars that a user sets as ``name=value``.
 

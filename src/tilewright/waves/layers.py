@@ -54,8 +54,8 @@ class CPML:
     d / (d + alpha) (decay - 1)``, where the damping d grows with the square of the depth x in a layer of thickness L,
     ``d = -3 v log(reflection) / (2 L) (x / L)^2``, and ``alpha = pi frequency (1 - x / L)``.
 
-    Memories are arrays of the whole grid, 0 outside the layers: two per absorbed axis of an acoustic model, of constant
-    density or not, and one per derivative of an elastic one (4 in 2D and 9 in 3D, with layers along all axes).
+    Memories live in the layers' cells alone: two per absorbed axis of an acoustic model, of constant density or not,
+    and one per derivative of an elastic one (4 in 2D and 9 in 3D, with layers along all axes).
 
     Attributes:
         width: Cells, at least 1.

@@ -82,8 +82,9 @@ class Shot:
     def wavefield(self, field: str) -> Array:
         """Return a field at the end, without layers; shape of the model."""
         updated = self.run.problem.program.updated
-        if field not in updated:
-            raise UsageError(f"the fields of this shot are {', '.join(updated)}, got {field!r}")
+        waves = [name for name in updated if name not in dict(self.run.problem.program.subdomains)]
+        if field not in waves:
+            raise UsageError(f"the fields of this shot are {', '.join(waves)}, got {field!r}")
         states = self.run.state if len(updated) > 1 else (self.run.state,)
         inner = tuple(slice(low, low + n) for (low, _), n in zip(self.around, self.model.velocity.shape, strict=True))
         found: Array = states[updated.index(field)][inner]

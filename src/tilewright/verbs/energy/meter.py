@@ -13,7 +13,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.energy import power
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.data import random_arrays
+from tilewright.verbs.data import random_arrays, random_profiles
 from tilewright.verbs.energy.fit import FitRun, read_runs, write_runs
 from tilewright.verbs.running.run import run
 
@@ -114,7 +114,13 @@ def meter_run(
         raise UsageError("nvml meters a GPU, the run takes none", "give --backend cuda or opencl, or --meter rapl")
     chosen = str(prepare(problem, target, tiling).plan.tiling)
     arrays = random_arrays(problem.program, shape, problem.dtype, _SEED)
+    parts = dict(problem.program.subdomains)
+    arrays = tuple(
+        parts[field].cut(array) if field in parts else array
+        for field, array in zip(problem.program.fields, arrays, strict=True)
+    )
     scalars: dict[str, Any] = dict.fromkeys(problem.program.scalars, 0.1)
+    scalars |= random_profiles(problem.program, shape, _SEED)
 
     def work() -> object:
         return run(program, *arrays, steps=steps, tiling=chosen, backend=backend, **scalars)

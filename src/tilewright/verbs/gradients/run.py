@@ -279,6 +279,7 @@ class DifferentiatedRun:
         scalars = {name: self.scalars[name] for name in adjoint.program.scalars if name in self.scalars}
         scalars |= {name: self.scalars[name][::-1] for name in scalars if name in self.problem.varying}
         scalars |= {name: float(shape[axis]) for axis, name in adjoint.extents.items()}
+        scalars |= {name: self.scalars[name] for name in self.program.profiles}
         return Inputs(arrays=arrays, scalars=scalars)
 
     def states_back(self, state: State, number: int) -> dict[str, Array]:

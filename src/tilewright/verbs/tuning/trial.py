@@ -23,7 +23,7 @@ from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.arrays import Array, Given
-from tilewright.verbs.data import random_arrays
+from tilewright.verbs.data import random_arrays, random_profiles
 
 CHECK_OPERATIONS = 3e7
 """Operations that the check on a small problem may cost the reference."""
@@ -155,7 +155,7 @@ def _given(problem: Problem, scalars: Scalars) -> Given:
     return Given(
         program=problem.program,
         versions={field: (array,) for field, array in zip(problem.program.fields, arrays, strict=True)},
-        scalars=dict(scalars),
+        scalars={**dict(scalars), **random_profiles(problem.program, problem.shape, _SEED)},
         shape=problem.shape,
         dtype=problem.dtype,
     )
