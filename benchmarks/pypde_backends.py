@@ -2,7 +2,8 @@
 
     python benchmarks/pypde_backends.py [--extent 512] [--steps 400] [--rounds 5]
 
-The first solution of every backend compiles and is not counted; results are compared. Needs ``py-pde``.
+The first solution of every backend is not counted; results are compared. py-pde's backend ``numba`` compiles its steps
+anew in every solution, which counts: more steps show less of it. Needs ``py-pde``.
 """
 
 import argparse
