@@ -21,7 +21,7 @@ def test_the_example_builds_and_computes(steps, tmp_path):
     plan = tw.tune("j2d5pt", shape=(512, 512), steps=steps, effort="none")
     plan.export(tmp_path / "kernel.c")
     for command in (["cmake", "-B", "build", "."], ["cmake", "--build", "build"]):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     said = subprocess.run([tmp_path / "build" / "heat"], cwd=tmp_path, capture_output=True, text=True, check=True)
     u = np.zeros((300, 200), np.float32)
