@@ -37,7 +37,6 @@ STRUCTURE = {
     ("tables/gpu.py", "12"): "digits of a fingerprint in them",
     ("tables/gpu.py", "ABOVE"): "position of an argument",
     ("tables/gpu.py", "BESIDE"): "position of an argument",
-    ("gpu/streaming/plan.py", "VECTOR_BYTES"): "what one instruction of a thread moves at most",
     ("gpu/wrap.py", "_MOST_CELLS"): "what the kernel can count, else refused",
     ("gpu/site.py", "size <= STATIC_SHARED"): "what a text may declare on chip, by the language",
     ("tables/gpu.py", "passed > STATIC_SHARED"): "what a text may declare, else refused",

@@ -18,6 +18,8 @@ ALIGNMENT_LANES = 64
 """Lanes to which the columns of an alignment's tile are dealt: 8-bit scores in the widest vectors of a CPU."""
 MAX_SM_THREADS = 2048
 """Threads that a GPU's multiprocessor holds where its machine does not say."""
+REGISTER_UNIT, WARP_UNIT = 8, 4
+"""Registers of a thread, and warps of a block, in multiples of which a multiprocessor of NVIDIA gives registers out."""
 MOST_REGISTERS = 255
 """32-bit registers that a thread of an NVIDIA GPU has at most."""
 REGISTERS = 2**16

@@ -19,6 +19,7 @@ class GpuSchedule:
         pieces: Of a prism, the most pieces in which a version of a field is loaded; more are loaded as one.
         copy_unroll: Of a prism, the unroll factor of the loops that bring whole tiles on chip and write them back.
         written: Of a streaming tile, whether whole tiles have a kernel of their own, with everything written out.
+        advances: Of such a tile, the advances that are written out: a multiple of the rows in use.
     """
 
     tiling: Tiling
@@ -29,6 +30,7 @@ class GpuSchedule:
     pieces: int = 1
     copy_unroll: int = 1
     written: bool = False
+    advances: int = 1
 
     @property
     def column(self) -> int:

@@ -214,7 +214,7 @@ GPU_FAULTS = {
         loop(independent=True),
         "at For i: iterations are independent on CPUs only",
     ),
-    "an operator of CPUs": (store(at=ir.op(ir.Operator.OPAQUE, N)), "GPU units have no operator opaque"),
+    "an operator of CPUs": (store(at=ir.op(ir.Operator.LANE)), "GPU units have no operator lane"),
     "an index that is cut": (
         (ir.Let(WIDE, ir.wide(N)), ir.Let(I, ir.add(WIDE, 1))),
         "at Let i: a value of type index64 is named i, of type index,",

@@ -2,7 +2,7 @@
    starts as every text of its language does, see prelude/ */
 
 TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_wide slot, int levels, int source, int target, int tiles1) {
-  TW_SHARED float chip[102];
+  TW_SHARED float chip[72];
   /* streaming tiles, streaming:s=8x16,threads=1x32: 1 levels, the steady loop */
   const int i1 = TW_THREAD;
   const int tile1 = (TW_GROUP % tiles1);
@@ -13,219 +13,198 @@ TW_KERNEL(32) tw_jacobi2d_0(TW_GLOBAL float *f0, int n0, int n1, tw_wide s0, tw_
   const int high1 = tw_min((low1 + 16), n1);
   const int origin1 = (low1 - 1);
   if ((levels == 1)) {
-    const int begin = (tw_max((low0 - levels), 0) - 2);
-    const int advances = ((tw_min(high0, n0) + ((levels - 1) * 2)) - begin);
-    const int at1 = (origin1 + i1);
+    const int begin = (tw_max((low0 - levels), 0) - 1);
+    const int advances = ((tw_min(high0, n0) + (levels - 1)) - begin);
+    int at1 = (origin1 + i1);
     const int place = (i1 + 1);
-    float own0_0_0[3];
+    float own0_0_0[2];
     own0_0_0[0] = 0.0f;
     own0_0_0[1] = 0.0f;
-    own0_0_0[2] = 0.0f;
     float ahead0_0[1];
     TW_UNROLL_BY(1)
-    for (int place_on_chip = TW_THREAD; place_on_chip < 102; place_on_chip += 32) {
+    for (int place_on_chip = TW_THREAD; place_on_chip < 72; place_on_chip += 32) {
       chip[place_on_chip] = 0.0f;
     }
     TW_BARRIER();
     if (((((low0 >= 1) & ((low0 + 9) <= n0)) & (low1 >= 1)) & ((low1 + 31) <= n1))) {
-      TW_GLOBAL const float *from0_0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min((begin + 2), (n0 - 1)))) * s0)) + at1);
+      TW_GLOBAL const float *from0_0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0)) + at1);
       TW_GLOBAL float *into0_0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(low0, (n0 - 1)))) * s0)) + at1);
+      {
+        TW_GLOBAL const float *const line = from0_0;
+        ahead0_0[0] = line[0];
+      }
+      from0_0 = (from0_0 + ((((begin + 1) >= 0) & ((begin + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
       TW_UNROLL_BY(1)
-      for (int k = 0; k < advances; k += 3) {
+      for (int k = 0; k < advances; k += 4) {
         {
           const int now = k;
+          float next0_0[1];
           {
             TW_GLOBAL const float *const line = from0_0;
-            ahead0_0[0] = line[0];
+            next0_0[0] = line[0];
           }
+          const float near0_0 = chip[(place - 1)];
+          const float near0_1 = chip[(place + 1)];
+          const float held0_0 = own0_0_0[1];
+          const float part0_0 = ((((0.2f * held0_0) + (0.2f * near0_0)) + (0.2f * own0_0_0[0])) + (0.2f * near0_1));
+          own0_0_0[1] = ahead0_0[0];
+          chip[(place + 36)] = ahead0_0[0];
           {
             const int row = (begin + now);
-            const float near0 = chip[(place - 1)];
-            const float near1 = chip[(place + 1)];
-            const float t0_0_0 = own0_0_0[2];
-            const float t0_0_1 = near0;
-            const float t0_0_2 = (t0_0_0 + t0_0_1);
-            const float t0_0_3 = own0_0_0[0];
-            const float t0_0_4 = (t0_0_2 + t0_0_3);
-            const float t0_0_5 = near1;
-            const float t0_0_6 = (t0_0_4 + t0_0_5);
-            const float t0_0_7 = own0_0_0[1];
-            const float t0_0_8 = (t0_0_6 + t0_0_7);
-            const float t0_0_10 = (t0_0_8 * 0.2f);
-            const float new0_0 = t0_0_10;
+            const float new0_0 = (part0_0 + (0.2f * own0_0_0[1]));
             if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
               TW_GLOBAL float *const out = into0_0;
               out[0] = new0_0;
               into0_0 = (into0_0 + s0);
             }
           }
-          own0_0_0[2] = ahead0_0[0];
-          chip[(place + 68)] = ahead0_0[0];
-          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
         {
           const int now = (k + 1);
+          float next0_0[1];
           {
             TW_GLOBAL const float *const line = from0_0;
-            ahead0_0[0] = line[0];
+            next0_0[0] = line[0];
           }
+          const float near0_0 = chip[(place + 35)];
+          const float near0_1 = chip[(place + 37)];
+          const float held0_0 = own0_0_0[0];
+          const float part0_0 = ((((0.2f * held0_0) + (0.2f * near0_0)) + (0.2f * own0_0_0[1])) + (0.2f * near0_1));
+          own0_0_0[0] = ahead0_0[0];
+          chip[place] = ahead0_0[0];
           {
             const int row = (begin + now);
-            const float near0 = chip[(place + 33)];
-            const float near1 = chip[(place + 35)];
-            const float t0_0_0 = own0_0_0[0];
-            const float t0_0_1 = near0;
-            const float t0_0_2 = (t0_0_0 + t0_0_1);
-            const float t0_0_3 = own0_0_0[1];
-            const float t0_0_4 = (t0_0_2 + t0_0_3);
-            const float t0_0_5 = near1;
-            const float t0_0_6 = (t0_0_4 + t0_0_5);
-            const float t0_0_7 = own0_0_0[2];
-            const float t0_0_8 = (t0_0_6 + t0_0_7);
-            const float t0_0_10 = (t0_0_8 * 0.2f);
-            const float new0_0 = t0_0_10;
+            const float new0_0 = (part0_0 + (0.2f * own0_0_0[0]));
             if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
               TW_GLOBAL float *const out = into0_0;
               out[0] = new0_0;
               into0_0 = (into0_0 + s0);
             }
           }
-          own0_0_0[0] = ahead0_0[0];
-          chip[place] = ahead0_0[0];
-          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
         {
           const int now = (k + 2);
+          float next0_0[1];
           {
             TW_GLOBAL const float *const line = from0_0;
-            ahead0_0[0] = line[0];
+            next0_0[0] = line[0];
           }
+          const float near0_0 = chip[(place - 1)];
+          const float near0_1 = chip[(place + 1)];
+          const float held0_0 = own0_0_0[1];
+          const float part0_0 = ((((0.2f * held0_0) + (0.2f * near0_0)) + (0.2f * own0_0_0[0])) + (0.2f * near0_1));
+          own0_0_0[1] = ahead0_0[0];
+          chip[(place + 36)] = ahead0_0[0];
           {
             const int row = (begin + now);
-            const float near0 = chip[(place + 67)];
-            const float near1 = chip[(place + 69)];
-            const float t0_0_0 = own0_0_0[1];
-            const float t0_0_1 = near0;
-            const float t0_0_2 = (t0_0_0 + t0_0_1);
-            const float t0_0_3 = own0_0_0[2];
-            const float t0_0_4 = (t0_0_2 + t0_0_3);
-            const float t0_0_5 = near1;
-            const float t0_0_6 = (t0_0_4 + t0_0_5);
-            const float t0_0_7 = own0_0_0[0];
-            const float t0_0_8 = (t0_0_6 + t0_0_7);
-            const float t0_0_10 = (t0_0_8 * 0.2f);
-            const float new0_0 = t0_0_10;
+            const float new0_0 = (part0_0 + (0.2f * own0_0_0[1]));
             if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
               TW_GLOBAL float *const out = into0_0;
               out[0] = new0_0;
               into0_0 = (into0_0 + s0);
             }
           }
-          own0_0_0[1] = ahead0_0[0];
-          chip[(place + 34)] = ahead0_0[0];
-          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
+          TW_BARRIER();
+        }
+        {
+          const int now = (k + 3);
+          float next0_0[1];
+          {
+            TW_GLOBAL const float *const line = from0_0;
+            next0_0[0] = line[0];
+          }
+          const float near0_0 = chip[(place + 35)];
+          const float near0_1 = chip[(place + 37)];
+          const float held0_0 = own0_0_0[0];
+          const float part0_0 = ((((0.2f * held0_0) + (0.2f * near0_0)) + (0.2f * own0_0_0[1])) + (0.2f * near0_1));
+          own0_0_0[0] = ahead0_0[0];
+          chip[place] = ahead0_0[0];
+          {
+            const int row = (begin + now);
+            const float new0_0 = (part0_0 + (0.2f * own0_0_0[0]));
+            if (((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 17))) {
+              TW_GLOBAL float *const out = into0_0;
+              out[0] = new0_0;
+              into0_0 = (into0_0 + s0);
+            }
+          }
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
       }
     } else {
+      {
+        at1 = TW_OPAQUE(at1);
+        TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0)) + at1);
+        ahead0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
+      }
       TW_UNROLL_BY(1)
-      for (int k = 0; k < advances; k += 3) {
+      for (int k = 0; k < advances; k += 2) {
         {
           const int now = k;
+          float next0_0[1];
           {
-            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
-            ahead0_0[0] = line[tw_max(0, tw_min(at1, (n1 - 1)))];
+            at1 = TW_OPAQUE(at1);
+            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0)) + at1);
+            next0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
           }
+          const float near0_0 = chip[(place - 1)];
+          const float near0_1 = chip[(place + 1)];
+          const float held0_0 = own0_0_0[1];
+          const float part0_0 = ((((0.2f * held0_0) + (0.2f * near0_0)) + (0.2f * own0_0_0[0])) + (0.2f * near0_1));
+          own0_0_0[1] = ahead0_0[0];
+          chip[(place + 36)] = ahead0_0[0];
           {
+            at1 = TW_OPAQUE(at1);
             const int row = (begin + now);
-            const float near0 = chip[(place - 1)];
-            const float near1 = chip[(place + 1)];
-            const float t0_0_0 = own0_0_0[2];
-            const float t0_0_1 = near0;
-            const float t0_0_2 = (t0_0_0 + t0_0_1);
-            const float t0_0_3 = own0_0_0[0];
-            const float t0_0_4 = (t0_0_2 + t0_0_3);
-            const float t0_0_5 = near1;
-            const float t0_0_6 = (t0_0_4 + t0_0_5);
-            const float t0_0_7 = own0_0_0[1];
-            const float t0_0_8 = (t0_0_6 + t0_0_7);
-            const float t0_0_10 = (t0_0_8 * 0.2f);
-            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[0]);
+            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? (part0_0 + (0.2f * own0_0_0[1])) : own0_0_0[0]);
             if (((row >= low0) & (row < high0))) {
+              at1 = TW_OPAQUE(at1);
               TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
               if (((at1 >= low1) & (at1 < high1))) {
                 out[0] = new0_0;
               }
             }
           }
-          own0_0_0[2] = ahead0_0[0];
-          chip[(place + 68)] = ahead0_0[0];
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
         {
           const int now = (k + 1);
+          float next0_0[1];
           {
-            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
-            ahead0_0[0] = line[tw_max(0, tw_min(at1, (n1 - 1)))];
+            at1 = TW_OPAQUE(at1);
+            TW_GLOBAL const float *const line = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0)) + at1);
+            next0_0[0] = (((at1 >= 0) & (at1 < n1)) ? line[0] : 0.0f);
           }
-          {
-            const int row = (begin + now);
-            const float near0 = chip[(place + 33)];
-            const float near1 = chip[(place + 35)];
-            const float t0_0_0 = own0_0_0[0];
-            const float t0_0_1 = near0;
-            const float t0_0_2 = (t0_0_0 + t0_0_1);
-            const float t0_0_3 = own0_0_0[1];
-            const float t0_0_4 = (t0_0_2 + t0_0_3);
-            const float t0_0_5 = near1;
-            const float t0_0_6 = (t0_0_4 + t0_0_5);
-            const float t0_0_7 = own0_0_0[2];
-            const float t0_0_8 = (t0_0_6 + t0_0_7);
-            const float t0_0_10 = (t0_0_8 * 0.2f);
-            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[1]);
-            if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
-              if (((at1 >= low1) & (at1 < high1))) {
-                out[0] = new0_0;
-              }
-            }
-          }
+          const float near0_0 = chip[(place + 35)];
+          const float near0_1 = chip[(place + 37)];
+          const float held0_0 = own0_0_0[0];
+          const float part0_0 = ((((0.2f * held0_0) + (0.2f * near0_0)) + (0.2f * own0_0_0[1])) + (0.2f * near0_1));
           own0_0_0[0] = ahead0_0[0];
           chip[place] = ahead0_0[0];
-          TW_BARRIER();
-        }
-        {
-          const int now = (k + 2);
           {
-            TW_GLOBAL const float *const line = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0));
-            ahead0_0[0] = line[tw_max(0, tw_min(at1, (n1 - 1)))];
-          }
-          {
+            at1 = TW_OPAQUE(at1);
             const int row = (begin + now);
-            const float near0 = chip[(place + 67)];
-            const float near1 = chip[(place + 69)];
-            const float t0_0_0 = own0_0_0[1];
-            const float t0_0_1 = near0;
-            const float t0_0_2 = (t0_0_0 + t0_0_1);
-            const float t0_0_3 = own0_0_0[2];
-            const float t0_0_4 = (t0_0_2 + t0_0_3);
-            const float t0_0_5 = near1;
-            const float t0_0_6 = (t0_0_4 + t0_0_5);
-            const float t0_0_7 = own0_0_0[0];
-            const float t0_0_8 = (t0_0_6 + t0_0_7);
-            const float t0_0_10 = (t0_0_8 * 0.2f);
-            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? t0_0_10 : own0_0_0[2]);
+            const float new0_0 = (((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) ? (part0_0 + (0.2f * own0_0_0[0])) : own0_0_0[1]);
             if (((row >= low0) & (row < high0))) {
+              at1 = TW_OPAQUE(at1);
               TW_GLOBAL float *const out = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + (((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0)) + at1);
               if (((at1 >= low1) & (at1 < high1))) {
                 out[0] = new0_0;
               }
             }
           }
-          own0_0_0[1] = ahead0_0[0];
-          chip[(place + 34)] = ahead0_0[0];
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
       }

@@ -3,7 +3,7 @@
    not shown: tw_laplacian3d_1() */
 
 TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_wide s0, tw_wide s1, tw_wide slot, int levels, int source, int target, int tiles1, int tiles2) {
-  TW_SHARED float chip[720];
+  TW_SHARED float chip[480];
   /* streaming tiles, streaming:s=4x8x16,threads=1x10x18: 1 levels, the steady loop */
   const int i2 = (TW_THREAD % 18);
   const int i1 = (TW_THREAD / 18);
@@ -19,262 +19,218 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
   const int high2 = tw_min((low2 + 16), n2);
   const int origin2 = (low2 - 1);
   if ((levels == 1)) {
-    const int begin = (tw_max((low0 - levels), 0) - 2);
-    const int advances = ((tw_min(high0, n0) + ((levels - 1) * 2)) - begin);
-    const int at1 = (origin1 + i1);
-    const int at2 = (origin2 + i2);
+    const int begin = (tw_max((low0 - levels), 0) - 1);
+    const int advances = ((tw_min(high0, n0) + (levels - 1)) - begin);
+    int at1 = (origin1 + i1);
+    int at2 = (origin2 + i2);
     const int place = (((i1 + 1) * 20) + (i2 + 1));
-    float own0_0_0_0[3];
+    float own0_0_0_0[2];
     own0_0_0_0[0] = 0.0f;
     own0_0_0_0[1] = 0.0f;
-    own0_0_0_0[2] = 0.0f;
     float ahead0_0[1];
     TW_UNROLL_BY(1)
-    for (int place_on_chip = TW_THREAD; place_on_chip < 720; place_on_chip += 180) {
+    for (int place_on_chip = TW_THREAD; place_on_chip < 480; place_on_chip += 180) {
       chip[place_on_chip] = 0.0f;
     }
     TW_BARRIER();
     if (((((((low0 >= 1) & ((low0 + 5) <= n0)) & (low1 >= 1)) & ((low1 + 9) <= n1)) & (low2 >= 1)) & ((low2 + 17) <= n2))) {
-      TW_GLOBAL const float *from0_0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min((begin + 2), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+      TW_GLOBAL const float *from0_0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
       TW_GLOBAL float *into0_0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(low0, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+      {
+        TW_GLOBAL const float *const line0 = from0_0;
+        ahead0_0[0] = line0[0];
+      }
+      from0_0 = (from0_0 + ((((begin + 1) >= 0) & ((begin + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
       TW_UNROLL_BY(1)
-      for (int k = 0; k < advances; k += 3) {
+      for (int k = 0; k < advances; k += 4) {
         {
           const int now = k;
+          float next0_0[1];
           {
             TW_GLOBAL const float *const line0 = from0_0;
-            ahead0_0[0] = line0[0];
+            next0_0[0] = line0[0];
           }
+          const float near0_0 = chip[(place - 20)];
+          const float near0_1 = chip[(place - 1)];
+          const float near0_2 = chip[(place + 1)];
+          const float near0_3 = chip[(place + 20)];
+          const float held0_0 = own0_0_0_0[1];
+          const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[0])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
+          own0_0_0_0[1] = ahead0_0[0];
+          chip[(place + 240)] = ahead0_0[0];
           {
             const int row = (begin + now);
-            const float near0 = chip[(place - 20)];
-            const float near1 = chip[(place + 20)];
-            const float near2 = chip[(place - 1)];
-            const float near3 = chip[(place + 1)];
-            const float t0_0_0_1 = own0_0_0_0[0];
-            const float t0_0_0_2 = (0.5f * t0_0_0_1);
-            const float t0_0_0_4 = own0_0_0_0[2];
-            const float t0_0_0_5 = own0_0_0_0[1];
-            const float t0_0_0_6 = (t0_0_0_4 + t0_0_0_5);
-            const float t0_0_0_7 = near0;
-            const float t0_0_0_8 = (t0_0_0_6 + t0_0_0_7);
-            const float t0_0_0_9 = near1;
-            const float t0_0_0_10 = (t0_0_0_8 + t0_0_0_9);
-            const float t0_0_0_11 = near2;
-            const float t0_0_0_12 = (t0_0_0_10 + t0_0_0_11);
-            const float t0_0_0_13 = near3;
-            const float t0_0_0_14 = (t0_0_0_12 + t0_0_0_13);
-            const float t0_0_0_15 = (0.083333336f * t0_0_0_14);
-            const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
-            const float new0_0_0 = t0_0_0_16;
+            const float new0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[1]));
             if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
               TW_GLOBAL float *const out0 = into0_0;
               out0[0] = new0_0_0;
               into0_0 = (into0_0 + s0);
             }
           }
-          own0_0_0_0[2] = ahead0_0[0];
-          chip[(place + 480)] = ahead0_0[0];
-          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
         {
           const int now = (k + 1);
+          float next0_0[1];
           {
             TW_GLOBAL const float *const line0 = from0_0;
-            ahead0_0[0] = line0[0];
+            next0_0[0] = line0[0];
           }
+          const float near0_0 = chip[(place + 220)];
+          const float near0_1 = chip[(place + 239)];
+          const float near0_2 = chip[(place + 241)];
+          const float near0_3 = chip[(place + 260)];
+          const float held0_0 = own0_0_0_0[0];
+          const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[1])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
+          own0_0_0_0[0] = ahead0_0[0];
+          chip[place] = ahead0_0[0];
           {
             const int row = (begin + now);
-            const float near0 = chip[(place + 220)];
-            const float near1 = chip[(place + 260)];
-            const float near2 = chip[(place + 239)];
-            const float near3 = chip[(place + 241)];
-            const float t0_0_0_1 = own0_0_0_0[1];
-            const float t0_0_0_2 = (0.5f * t0_0_0_1);
-            const float t0_0_0_4 = own0_0_0_0[0];
-            const float t0_0_0_5 = own0_0_0_0[2];
-            const float t0_0_0_6 = (t0_0_0_4 + t0_0_0_5);
-            const float t0_0_0_7 = near0;
-            const float t0_0_0_8 = (t0_0_0_6 + t0_0_0_7);
-            const float t0_0_0_9 = near1;
-            const float t0_0_0_10 = (t0_0_0_8 + t0_0_0_9);
-            const float t0_0_0_11 = near2;
-            const float t0_0_0_12 = (t0_0_0_10 + t0_0_0_11);
-            const float t0_0_0_13 = near3;
-            const float t0_0_0_14 = (t0_0_0_12 + t0_0_0_13);
-            const float t0_0_0_15 = (0.083333336f * t0_0_0_14);
-            const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
-            const float new0_0_0 = t0_0_0_16;
+            const float new0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[0]));
             if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
               TW_GLOBAL float *const out0 = into0_0;
               out0[0] = new0_0_0;
               into0_0 = (into0_0 + s0);
             }
           }
-          own0_0_0_0[0] = ahead0_0[0];
-          chip[place] = ahead0_0[0];
-          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
         {
           const int now = (k + 2);
+          float next0_0[1];
           {
             TW_GLOBAL const float *const line0 = from0_0;
-            ahead0_0[0] = line0[0];
+            next0_0[0] = line0[0];
           }
+          const float near0_0 = chip[(place - 20)];
+          const float near0_1 = chip[(place - 1)];
+          const float near0_2 = chip[(place + 1)];
+          const float near0_3 = chip[(place + 20)];
+          const float held0_0 = own0_0_0_0[1];
+          const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[0])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
+          own0_0_0_0[1] = ahead0_0[0];
+          chip[(place + 240)] = ahead0_0[0];
           {
             const int row = (begin + now);
-            const float near0 = chip[(place + 460)];
-            const float near1 = chip[(place + 500)];
-            const float near2 = chip[(place + 479)];
-            const float near3 = chip[(place + 481)];
-            const float t0_0_0_1 = own0_0_0_0[2];
-            const float t0_0_0_2 = (0.5f * t0_0_0_1);
-            const float t0_0_0_4 = own0_0_0_0[1];
-            const float t0_0_0_5 = own0_0_0_0[0];
-            const float t0_0_0_6 = (t0_0_0_4 + t0_0_0_5);
-            const float t0_0_0_7 = near0;
-            const float t0_0_0_8 = (t0_0_0_6 + t0_0_0_7);
-            const float t0_0_0_9 = near1;
-            const float t0_0_0_10 = (t0_0_0_8 + t0_0_0_9);
-            const float t0_0_0_11 = near2;
-            const float t0_0_0_12 = (t0_0_0_10 + t0_0_0_11);
-            const float t0_0_0_13 = near3;
-            const float t0_0_0_14 = (t0_0_0_12 + t0_0_0_13);
-            const float t0_0_0_15 = (0.083333336f * t0_0_0_14);
-            const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
-            const float new0_0_0 = t0_0_0_16;
+            const float new0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[1]));
             if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
               TW_GLOBAL float *const out0 = into0_0;
               out0[0] = new0_0_0;
               into0_0 = (into0_0 + s0);
             }
           }
-          own0_0_0_0[1] = ahead0_0[0];
-          chip[(place + 240)] = ahead0_0[0];
-          from0_0 = (from0_0 + (((((begin + now) + 2) >= 0) & (((begin + now) + 2) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
+          TW_BARRIER();
+        }
+        {
+          const int now = (k + 3);
+          float next0_0[1];
+          {
+            TW_GLOBAL const float *const line0 = from0_0;
+            next0_0[0] = line0[0];
+          }
+          const float near0_0 = chip[(place + 220)];
+          const float near0_1 = chip[(place + 239)];
+          const float near0_2 = chip[(place + 241)];
+          const float near0_3 = chip[(place + 260)];
+          const float held0_0 = own0_0_0_0[0];
+          const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[1])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
+          own0_0_0_0[0] = ahead0_0[0];
+          chip[place] = ahead0_0[0];
+          {
+            const int row = (begin + now);
+            const float new0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[0]));
+            if (((((((row >= low0) & (row < high0)) & (i1 >= 1)) & (i1 < 9)) & (i2 >= 1)) & (i2 < 17))) {
+              TW_GLOBAL float *const out0 = into0_0;
+              out0[0] = new0_0_0;
+              into0_0 = (into0_0 + s0);
+            }
+          }
+          from0_0 = (from0_0 + (((((begin + (now + 1)) + 1) >= 0) & (((begin + (now + 1)) + 1) < (n0 - 1))) ? s0 : ((tw_wide)0)));
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
       }
     } else {
+      {
+        at1 = TW_OPAQUE(at1);
+        at2 = TW_OPAQUE(at2);
+        TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min((begin + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+        ahead0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
+      }
       TW_UNROLL_BY(1)
-      for (int k = 0; k < advances; k += 3) {
+      for (int k = 0; k < advances; k += 2) {
         {
           const int now = k;
+          float next0_0[1];
           {
-            TW_GLOBAL const float *const line0 = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0) + (((tw_wide)tw_max(0, tw_min(at1, (n1 - 1)))) * s1)));
-            ahead0_0[0] = line0[tw_max(0, tw_min(at2, (n2 - 1)))];
+            at1 = TW_OPAQUE(at1);
+            at2 = TW_OPAQUE(at2);
+            TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+            next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
           }
+          const float near0_0 = chip[(place - 20)];
+          const float near0_1 = chip[(place - 1)];
+          const float near0_2 = chip[(place + 1)];
+          const float near0_3 = chip[(place + 20)];
+          const float held0_0 = own0_0_0_0[1];
+          const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[0])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
+          own0_0_0_0[1] = ahead0_0[0];
+          chip[(place + 240)] = ahead0_0[0];
           {
+            at1 = TW_OPAQUE(at1);
+            at2 = TW_OPAQUE(at2);
             const int row = (begin + now);
-            const float near0 = chip[(place - 20)];
-            const float near1 = chip[(place + 20)];
-            const float near2 = chip[(place - 1)];
-            const float near3 = chip[(place + 1)];
-            const float t0_0_0_1 = own0_0_0_0[0];
-            const float t0_0_0_2 = (0.5f * t0_0_0_1);
-            const float t0_0_0_4 = own0_0_0_0[2];
-            const float t0_0_0_5 = own0_0_0_0[1];
-            const float t0_0_0_6 = (t0_0_0_4 + t0_0_0_5);
-            const float t0_0_0_7 = near0;
-            const float t0_0_0_8 = (t0_0_0_6 + t0_0_0_7);
-            const float t0_0_0_9 = near1;
-            const float t0_0_0_10 = (t0_0_0_8 + t0_0_0_9);
-            const float t0_0_0_11 = near2;
-            const float t0_0_0_12 = (t0_0_0_10 + t0_0_0_11);
-            const float t0_0_0_13 = near3;
-            const float t0_0_0_14 = (t0_0_0_12 + t0_0_0_13);
-            const float t0_0_0_15 = (0.083333336f * t0_0_0_14);
-            const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
-            const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? t0_0_0_16 : own0_0_0_0[0]);
+            const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? (part0_0_0 + (0.083333336f * own0_0_0_0[1])) : own0_0_0_0[0]);
             if (((row >= low0) & (row < high0))) {
+              at1 = TW_OPAQUE(at1);
+              at2 = TW_OPAQUE(at2);
               TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
               if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
                 out0[0] = new0_0_0;
               }
             }
           }
-          own0_0_0_0[2] = ahead0_0[0];
-          chip[(place + 480)] = ahead0_0[0];
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
         {
           const int now = (k + 1);
+          float next0_0[1];
           {
-            TW_GLOBAL const float *const line0 = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0) + (((tw_wide)tw_max(0, tw_min(at1, (n1 - 1)))) * s1)));
-            ahead0_0[0] = line0[tw_max(0, tw_min(at2, (n2 - 1)))];
+            at1 = TW_OPAQUE(at1);
+            at2 = TW_OPAQUE(at2);
+            TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
+            next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
           }
-          {
-            const int row = (begin + now);
-            const float near0 = chip[(place + 220)];
-            const float near1 = chip[(place + 260)];
-            const float near2 = chip[(place + 239)];
-            const float near3 = chip[(place + 241)];
-            const float t0_0_0_1 = own0_0_0_0[1];
-            const float t0_0_0_2 = (0.5f * t0_0_0_1);
-            const float t0_0_0_4 = own0_0_0_0[0];
-            const float t0_0_0_5 = own0_0_0_0[2];
-            const float t0_0_0_6 = (t0_0_0_4 + t0_0_0_5);
-            const float t0_0_0_7 = near0;
-            const float t0_0_0_8 = (t0_0_0_6 + t0_0_0_7);
-            const float t0_0_0_9 = near1;
-            const float t0_0_0_10 = (t0_0_0_8 + t0_0_0_9);
-            const float t0_0_0_11 = near2;
-            const float t0_0_0_12 = (t0_0_0_10 + t0_0_0_11);
-            const float t0_0_0_13 = near3;
-            const float t0_0_0_14 = (t0_0_0_12 + t0_0_0_13);
-            const float t0_0_0_15 = (0.083333336f * t0_0_0_14);
-            const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
-            const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? t0_0_0_16 : own0_0_0_0[1]);
-            if (((row >= low0) & (row < high0))) {
-              TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
-              if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
-                out0[0] = new0_0_0;
-              }
-            }
-          }
+          const float near0_0 = chip[(place + 220)];
+          const float near0_1 = chip[(place + 239)];
+          const float near0_2 = chip[(place + 241)];
+          const float near0_3 = chip[(place + 260)];
+          const float held0_0 = own0_0_0_0[0];
+          const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[1])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[0] = ahead0_0[0];
           chip[place] = ahead0_0[0];
-          TW_BARRIER();
-        }
-        {
-          const int now = (k + 2);
           {
-            TW_GLOBAL const float *const line0 = ((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + now) + 2), (n0 - 1)))) * s0) + (((tw_wide)tw_max(0, tw_min(at1, (n1 - 1)))) * s1)));
-            ahead0_0[0] = line0[tw_max(0, tw_min(at2, (n2 - 1)))];
-          }
-          {
+            at1 = TW_OPAQUE(at1);
+            at2 = TW_OPAQUE(at2);
             const int row = (begin + now);
-            const float near0 = chip[(place + 460)];
-            const float near1 = chip[(place + 500)];
-            const float near2 = chip[(place + 479)];
-            const float near3 = chip[(place + 481)];
-            const float t0_0_0_1 = own0_0_0_0[2];
-            const float t0_0_0_2 = (0.5f * t0_0_0_1);
-            const float t0_0_0_4 = own0_0_0_0[1];
-            const float t0_0_0_5 = own0_0_0_0[0];
-            const float t0_0_0_6 = (t0_0_0_4 + t0_0_0_5);
-            const float t0_0_0_7 = near0;
-            const float t0_0_0_8 = (t0_0_0_6 + t0_0_0_7);
-            const float t0_0_0_9 = near1;
-            const float t0_0_0_10 = (t0_0_0_8 + t0_0_0_9);
-            const float t0_0_0_11 = near2;
-            const float t0_0_0_12 = (t0_0_0_10 + t0_0_0_11);
-            const float t0_0_0_13 = near3;
-            const float t0_0_0_14 = (t0_0_0_12 + t0_0_0_13);
-            const float t0_0_0_15 = (0.083333336f * t0_0_0_14);
-            const float t0_0_0_16 = (t0_0_0_2 + t0_0_0_15);
-            const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? t0_0_0_16 : own0_0_0_0[2]);
+            const float new0_0_0 = (((((((row >= 1) & (row < (n0 - 1))) & (at1 >= 1)) & (at1 < (n1 - 1))) & (at2 >= 1)) & (at2 < (n2 - 1))) ? (part0_0_0 + (0.083333336f * own0_0_0_0[0])) : own0_0_0_0[1]);
             if (((row >= low0) & (row < high0))) {
+              at1 = TW_OPAQUE(at1);
+              at2 = TW_OPAQUE(at2);
               TW_GLOBAL float *const out0 = (((f0 + (((tw_wide)((target + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(row, (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
               if (((((at1 >= low1) & (at1 < high1)) & (at2 >= low2)) & (at2 < high2))) {
                 out0[0] = new0_0_0;
               }
             }
           }
-          own0_0_0_0[1] = ahead0_0[0];
-          chip[(place + 240)] = ahead0_0[0];
+          ahead0_0[0] = next0_0[0];
           TW_BARRIER();
         }
       }

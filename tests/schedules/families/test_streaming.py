@@ -132,9 +132,11 @@ def test_thread_blocks_read_only_what_earlier_advances_have_brought(random_case,
     assert walk.stream.pipeline.lag.period >= plain.period
 
 
-def test_thread_blocks_run_every_level_a_row_later():
-    problem = make_problem(program("j2d5pt"), (40, 90), 6)
-    assert (streaming.of_problem(problem).lag.period, stream_block.of_block(problem).lag.period) == (1, 2)
+@pytest.mark.parametrize(("name", "period"), [("j2d5pt", 1), ("star2d2r", 2), ("box2d1r", 2)])
+def test_thread_blocks_wait_a_row_for_other_threads_alone(name, period):
+    problem = make_problem(program(name), (40, 90), 6)
+    assert stream_block.of_block(problem).lag.period == period
+    assert stream_block.of_general(problem).lag.period == streaming.of_problem(problem).lag.period + 1
 
 
 @pytest.mark.parametrize("steps", range(23))

@@ -15,7 +15,7 @@ _MACROS = f"""#define TW_KERNEL(threads) {_WORDS["kernel"]} __launch_bounds__(th
 #define TW_FUNCTION static __device__ __forceinline__
 #define TW_GLOBAL
 #define TW_LOCAL
-#define TW_SHARED {_WORDS["shared"]}
+#define TW_SHARED {_WORDS["shared"]} __align__(16)
 #define TW_ROOM_PARAM(type, name)
 #define TW_ROOM(type, name) extern __shared__ __align__(16) unsigned char tw_room[]; type *const name = (type *)tw_room;
 #define TW_GROUP ({_WORDS["group"]})
@@ -33,7 +33,8 @@ _MACROS = f"""#define TW_KERNEL(threads) {_WORDS["kernel"]} __launch_bounds__(th
 #define TW_INF_f64 __longlong_as_double(0x7ff0000000000000L)
 #define TW_NAN_f64 __longlong_as_double(0x7ff8000000000000L)
 typedef long long tw_wide;
-typedef unsigned long long tw_unsigned;"""
+typedef unsigned long long tw_unsigned;
+TW_FUNCTION int TW_OPAQUE(int a) {{ asm volatile("" : "+r"(a)); return a; }}"""
 
 CUDA = Macros(
     **_WORDS,

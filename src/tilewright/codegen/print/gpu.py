@@ -77,6 +77,7 @@ class GpuPrinter(Printer):
         super().__init__()
         self.helpers: dict[tuple[str, str], None] = {}
         self._operators[Operator.ALIGNED] = self._aligned
+        self._operators[Operator.OPAQUE] = self._opaque
 
     def head(self, function: ir.Function) -> list[str]:
         """Return the first lines of a function or kernel, and what a launch gives it memory for."""
@@ -99,6 +100,9 @@ class GpuPrinter(Printer):
 
     def _aligned(self, node: Op) -> str:
         return f"TW_ALIGNED({gpu_type(node.type)}, {self.operands(node)})"
+
+    def _opaque(self, node: Op) -> str:
+        return f"TW_OPAQUE({self.operands(node)})"
 
     def barrier(self, node: ir.Barrier, pad: str) -> None:
         """Print where the threads of a group meet."""

@@ -8,6 +8,7 @@ Every GPU text of this package starts with it and uses nothing of either languag
 - ``TW_GROUP`` and ``TW_THREAD`` number groups and threads, ``TW_GROUPS`` counts groups,
 - ``TW_BARRIER()`` lets the threads of a group meet, ``TW_COUNT`` adds one for all threads that come,
 - ``TW_ALIGNED`` says of a pointer that its address is a multiple of some bytes,
+- ``TW_OPAQUE`` is an index whose value the compiler cannot see through,
 - ``TW_UNROLL`` and ``TW_UNROLL_BY(n)`` ask for unrolling where the compiler is one that gains by it.
 """
 

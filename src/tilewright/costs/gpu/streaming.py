@@ -15,11 +15,11 @@ the arithmetic of a cell from below, as in every model here. This is our own; no
 leaves out: clock changes, the code's way through the instruction cache, and bands shorter than a tiling's levels.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
+from tilewright.base.constants import MOST_REGISTERS, REGISTER_UNIT, WARP, WARP_UNIT, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
@@ -50,10 +50,10 @@ class StreamTiles:
         own: A tile's own cells.
         loaded: Cells that it loads per version.
         chip_bytes: Shared memory.
-        words: Registers that a thread's rows take.
+        held: Registers that a thread's rows take.
         reads: Reads of a kernel that is written out.
-        near: Words that a thread reads on chip per advance and level.
-        published: Words that it stores there.
+        words: Values that a thread reads and stores on chip per advance.
+        moves: Instructions for that.
         points: Cells that a tile computes over its levels.
     """
 
@@ -67,10 +67,10 @@ class StreamTiles:
     own: Floats
     loaded: Floats
     chip_bytes: Ints
-    words: Ints
+    held: Ints
     reads: Ints
-    near: Ints
-    published: Ints
+    words: Ints
+    moves: Ints
     points: Floats
 
 
@@ -185,10 +185,10 @@ def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTi
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
         chip_bytes=held.chip * setting.itemsize,
-        words=(held.registers + turns * foot.versions) * setting.itemsize // WORD,
+        held=(held.registers + turns * foot.versions) * setting.itemsize // WORD,
         reads=foot.written(levels, held.rows, turns),
-        near=held.near,
-        published=held.published,
+        words=held.words,
+        moves=held.moves,
         points=points,
     )
 
@@ -197,43 +197,60 @@ def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTi
 class _Held:
     """What blocks keep, each of shape (n,).
 
-    Rows in use, values in a thread's registers and on chip, values that a thread reads and publishes per advance.
+    Rows in use, values in a thread's registers and on chip, and per advance: values that a thread reads and publishes
+    there, and the instructions for it.
     """
 
     rows: Ints
     registers: Ints
     chip: Ints
-    near: Ints
-    published: Ints
+    words: Ints
+    moves: Ints
 
 
 def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
-    table = np.stack([levels, *cells, *threads])
-    unique, places = np.unique(table, axis=1, return_inverse=True)
-    found = []
-    for time, *rest in unique.T.tolist():
-        own, counts = tuple(rest[: len(cells)]), tuple(rest[len(cells) :])
-        rims, kept = foot.rims(own), foot.kept(time)
-        registers = sum(n * each for n, each in zip(kept, rims.held, strict=True)) + rims.passing
-        near = sum(n * len(field) for n, field in zip(kept, rims.ages, strict=True))
-        published = sum(n * len(field) for n, field in zip(kept, rims.published, strict=True))
-        found.append((rims.rows, registers, rims.values(kept, counts), near, published))
-    columns = np.array(found, dtype=np.int64).reshape(len(found), len(fields(_Held)))[places.ravel()].T
-    return _Held(*columns)
+    unique, places = np.unique(np.stack([levels, *cells]), axis=1, return_inverse=True)
+    found, rims = [], []
+    for time, *own in unique.T.tolist():
+        each, kept = foot.rims(tuple(own)), foot.kept(time)
+        rims.append(each)
+        registers = sum(n * held for n, held in zip(kept, each.held, strict=True)) + each.passing
+        counts = [(n, field) for field, n in enumerate(kept) if n]
+        words = sum(n * (len(each.ages[field]) + each.values_published(field)) for n, field in counts)
+        moves = sum(n * (each.loads(field) + len(each.published[field])) for n, field in counts)
+        rows = [n * each.chip_rows * bool(each.near[field]) for field, n in enumerate(kept)]
+        groups = [each.values_published(field) for field in range(len(kept))]
+        found.append((each.rows, registers, words, moves, *each.reach, *rows, *groups))
+    rank = len(cells)
+    table = np.array(found, dtype=np.int64).reshape(len(found), 4 + rank + 2 * len(foot.program.fields))
+    columns = table[places.ravel()].T
+    pitch, chip = np.ones_like(levels), np.zeros_like(levels)
+    for count, reach in zip(threads, columns[4 : 4 + rank], strict=True):
+        pitch = pitch * (count + 2 * reach)
+    fields = len(foot.program.fields)
+    each_rows, each_groups = columns[4 + rank : 4 + rank + fields], columns[4 + rank + fields :]
+    for rows, groups in zip(each_rows, each_groups, strict=True):
+        chip = chip + rows * (ceil_div(groups * pitch, foot.lanes) * foot.lanes)
+    return _Held(columns[0], columns[1], chip, columns[2], columns[3])
 
 
 def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
-    asked: Ints = stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS * block.turns + block.words
+    asked: Ints = (
+        stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS[len(setting.shape)] * block.turns + block.held
+    )
     used: Ints = np.minimum(MOST_REGISTERS, -(-asked // 8) * 8)
     chip = block.chip_bytes
-    spills = asked > np.minimum(stream_block.MOST_REGISTERS, gpu.registers // np.maximum(block.threads, 1))
+    warps = ceil_div(ceil_div(block.threads, WARP), WARP_UNIT) * WARP_UNIT
+    most: Ints = gpu.registers // np.maximum(warps * WARP, 1) // REGISTER_UNIT * REGISTER_UNIT
+    spills = asked > np.minimum(stream_block.MOST_REGISTERS, most)
     if compiled is not None:
         used, chip, spills = -(-compiled.registers // 8) * 8, compiled.shared_bytes, np.zeros_like(spills)
     # The compiler keeps to what one block may have.
-    used = np.maximum(8, np.minimum(used, gpu.registers // np.maximum(block.threads, 1)))
-    found = np.minimum(gpu.max_blocks, gpu.max_threads // np.maximum(block.threads, 1))
-    found = np.minimum(found, gpu.registers // (used * ceil_div(block.threads, WARP) * WARP))
+    used = np.maximum(REGISTER_UNIT, np.minimum(used, most))
+    found = np.minimum(gpu.max_blocks, gpu.max_threads // (ceil_div(block.threads, WARP) * WARP))
+    held: Ints = gpu.registers // (used * WARP) // WARP_UNIT * WARP_UNIT
+    found = np.minimum(found, held // np.maximum(ceil_div(block.threads, WARP), 1))
     found = np.minimum(found, gpu.shared_bytes // (chip + gpu.block_reserve))
     return np.where((chip <= setting.block_bytes) & ~spills, found, 0).astype(np.int64)
 
@@ -259,7 +276,7 @@ class _Cycles:
         foot, block = self.foot, self.block
         cells = block.levels * block.turns * _cell_slots(self.setting, foot, self.gpu)
         ends = block.turns * LOAD_SLOTS * foot.versions
-        return np.asarray(cells + block.near + block.published + ends + ADVANCE_SLOTS)
+        return np.asarray(cells + block.moves + ends + ADVANCE_SLOTS)
 
     def issue(self, together: Ints | Floats) -> Floats:
         """Of the schedulers, and of the lanes, which the arithmetic alone occupies."""
@@ -270,7 +287,7 @@ class _Cycles:
 
     def access(self, together: Ints | Floats) -> Floats:
         """Of shared memory."""
-        each = (self.block.near + self.block.published) * (self.setting.itemsize / WORD)
+        each = self.block.words * (self.setting.itemsize / WORD)
         return np.asarray(together * self.block.rows * ceil_div(self.block.threads, WARP) * each)
 
     def latency(self) -> Floats:

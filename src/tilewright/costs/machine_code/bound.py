@@ -9,15 +9,14 @@ they run in whole waves of the resident blocks. DRAM bounds the result from anot
 import math
 from dataclasses import dataclass
 
-from tilewright.base.constants import REGISTERS, WARP
+from tilewright.base.constants import REGISTER_UNIT, REGISTERS, WARP, WARP_UNIT
+from tilewright.base.intmath import round_up
 from tilewright.costs.hardware import hardware
 from tilewright.costs.machine_code.listing import MEMORY, PIPES, Code
 from tilewright.costs.machine_code.paths import WarpPath, steady
 from tilewright.costs.machine_code.simulation import Timing, cycles
 from tilewright.machines.machine import Machine
 
-_REGISTER_UNIT = 8
-"""Registers of a thread are given out in so many."""
 _MAX_WARP_BLOCKS = 32
 
 
@@ -118,7 +117,7 @@ def resident_blocks(needs: Needs, machine: Machine) -> int:
         UsageError: If the machine is no GPU.
     """
     gpu = hardware(machine)
-    unit = -(-max(needs.registers, 1) // _REGISTER_UNIT) * _REGISTER_UNIT
+    unit = round_up(max(needs.registers, 1), REGISTER_UNIT)
     registers = int(machine.registers.value) if machine.registers else REGISTERS
     chip = needs.shared_bytes + machine.block_reserve_bytes.value
     limit = machine.block_shared_bytes or machine.shared_bytes
@@ -128,7 +127,7 @@ def resident_blocks(needs: Needs, machine: Machine) -> int:
         min(
             gpu.max_blocks,
             gpu.max_threads // (needs.warps * WARP),
-            registers // (unit * needs.warps * WARP),
+            registers // (unit * WARP) // WARP_UNIT * WARP_UNIT // needs.warps,
             gpu.shared_bytes // chip if chip else _MAX_WARP_BLOCKS,
         )
     )

@@ -26,8 +26,7 @@ def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
         return float(schedule.column)
     if traits(tiling.family).streams and schedule.written:
         levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-        rows = stream_block.rims_of(problem, stream_block.own_cells(problem, tiling)).rows
-        return float(levels * rows * stream_block.thread_cells(problem, tiling))
+        return float(levels * schedule.advances * stream_block.thread_cells(problem, tiling))
     return None
 
 

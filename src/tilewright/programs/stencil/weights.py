@@ -194,6 +194,17 @@ def box_sum(statement: Statement) -> Terms | None:
     return found.sums[0] if many == sum(math.prod(map(len, box)) for box in boxes(statement).values()) else None
 
 
+def linear_sum(tape: Tape) -> Terms | None:
+    """Return the weights of a tape's reads, or None where its value is more than a weighted sum of them.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> len(linear_sum(program("heat3d").statements[0].tape) or ())
+    7
+    """
+    found = _values(tape)[-1]
+    return found.reads if found.reads and not found.others else None
+
+
 def weighted_sum(tape: Tape) -> Terms | None:
     """Return the weights of a tape's reads, or None if it is no weighted sum worth writing input by input.
 

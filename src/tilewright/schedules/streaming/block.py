@@ -3,8 +3,8 @@
 A tiling of the streaming family that names its ``threads`` is one for a block. It differs from a processor's in three
 ways:
 
-- all units of an advance run at the same time, between two barriers, so that a unit runs one cell further behind
-  (``pause``) than its reads need;
+- an advance ends with a barrier, so that a unit runs one cell further behind (``pause``) than its reads of other
+  threads' cells need; what a column reads of itself, straight ahead, the same advance has computed;
 - an advance is one cell of axis 0, along which no two threads lie;
 - tiles start at multiples of their sizes, and bands are as long as the tiling says, the last ones aside.
 
@@ -12,13 +12,14 @@ The kernels keep ``2 * history`` versions of a field that is updated, slots 0, 1
 version ``b`` must not write a slot that it reads.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.constants import MAX_BLOCK_THREADS, REGISTERS, STATIC_SHARED, WARP, WORD
+from tilewright.base.constants import MAX_BLOCK_THREADS, REGISTER_UNIT, REGISTERS, STATIC_SHARED, WARP, WARP_UNIT, WORD
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
@@ -30,7 +31,9 @@ from tilewright.schedules.tiling import Tiling
 
 Ints = NDArray[np.int64]
 PAUSE = 1
-"""Cells by which a unit runs behind what its reads need: those of an advance."""
+"""Cells by which a unit runs behind what its reads of other threads' cells need: those of an advance."""
+VECTOR_BYTES = 16
+"""Bytes that an instruction of a thread moves at most."""
 MOST_READS = 2000
 """Reads up to which a kernel of a tile is written out; beyond, it is slow to compile and to run."""
 _HEIGHTS = {2: (7, 5, 3, 1), 3: (2, 1)}
@@ -42,7 +45,7 @@ _GENERAL_BYTES = 12 * 1024
 """Bytes on chip that the general kernel should need at most: where it cannot do with less, it takes what it needs."""
 _CELLS = {2: ((4,), (2,), (1,)), 3: ((2, 2), (1, 2), (1, 1))}
 """Cells of a thread per axis that threads share, where the tiling does not say: the first that fit into registers."""
-OTHER_REGISTERS, CELL_REGISTERS = 52, 2
+OTHER_REGISTERS, CELL_REGISTERS = 52, {2: 2, 3: 3}
 """Registers of a thread besides the values that it keeps, and besides those per cell, by NVRTC's code."""
 MOST_REGISTERS = 240
 """Registers of a thread beyond which another compiler might spill."""
@@ -83,6 +86,7 @@ class BlockGrowth:
         stores: Statements.
         stages: Stages of a step.
         most_reads: Reads up to which a kernel is written out.
+        lanes: Values that one instruction of a thread moves at most.
     """
 
     program: Program
@@ -100,6 +104,7 @@ class BlockGrowth:
     stores: int
     stages: int
     most_reads: int
+    lanes: int
 
     def whole(self, time: Ints) -> Ints:
         """Return :func:`whole_levels` of arrays."""
@@ -111,7 +116,7 @@ class BlockGrowth:
 
     def rims(self, cells: tuple[int, ...]) -> Rims:
         """Return what threads hand to each other that own so many cells per shared axis."""
-        return rims(self.program, self.pipeline, cells)
+        return rims(self.program, self.pipeline, cells, self.lanes)
 
     def kept(self, levels: int) -> tuple[int, ...]:
         """Return the versions of every field that are kept on the way in bands of so many levels."""
@@ -151,11 +156,17 @@ def block_growth(problem: Problem) -> BlockGrowth:
         stores=len(program.statements),
         stages=len(pipeline.stages),
         most_reads=MOST_READS,
+        lanes=lanes(problem),
     )
 
 
 def of_block(problem: Problem) -> LevelPipeline:
-    """Return the pipeline of a problem in a thread block."""
+    """Return the pipeline of a problem in a thread block, in the kernel of whole tiles."""
+    return of_problem(problem, PAUSE, columns=True)
+
+
+def of_general(problem: Problem) -> LevelPipeline:
+    """Return the pipeline of a problem in a thread block, in the kernel of everything else."""
     return of_problem(problem, PAUSE)
 
 
@@ -345,7 +356,8 @@ def own_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
 def padding(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
     """Return by how many cells a block loads earlier than it must, per axis that threads share.
 
-    As many as let a tile's own cells begin with a thread's first one, where its threads have cells to spare for that.
+    As many as let a tile's own cells begin with a thread's first one, or with the first of those that an instruction
+    moves, where its threads have cells to spare for that.
     """
     low, _ = halo(of_block(problem), whole_levels(tiling.time, history(problem)))
     row = loaded(problem, tiling.time, tiling.space)
@@ -353,14 +365,19 @@ def padding(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
     for below, extent, cells, count in zip(
         low[1:], row[1:], own_cells(problem, tiling), tiling.threads[1:], strict=True
     ):
-        spare = -below % cells
-        found.append(spare if extent + spare <= cells * count else 0)
+        spares = (-below % cells, -below % math.gcd(cells, lanes(problem)))
+        found.append(next((spare for spare in spares if extent + spare <= cells * count), 0))
     return tuple(found)
 
 
 def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
     """Return what threads hand to each other that own so many cells."""
-    return rims(problem.program, of_block(problem), cells)
+    return rims(problem.program, of_block(problem), cells, lanes(problem))
+
+
+def lanes(problem: Problem) -> int:
+    """Return the values that one instruction of a thread moves at most."""
+    return max(1, VECTOR_BYTES // problem.itemsize)
 
 
 def thread_cells(problem: Problem, tiling: Tiling) -> int:
@@ -383,11 +400,12 @@ def held_values(problem: Problem, tiling: Tiling) -> int:
 def in_registers(problem: Problem, tiling: Tiling) -> bool:
     """Say whether what a thread keeps should fit into its registers."""
     words = held_values(problem, tiling) * problem.itemsize // WORD
-    asked = words + OTHER_REGISTERS + CELL_REGISTERS * thread_cells(problem, tiling)
+    asked = words + OTHER_REGISTERS + CELL_REGISTERS[problem.program.rank] * thread_cells(problem, tiling)
     count = 1
     for each in tiling.threads:
         count *= each
-    return asked <= min(MOST_REGISTERS, REGISTERS // count)
+    warps = round_up(ceil_div(count, WARP), WARP_UNIT)
+    return asked <= min(MOST_REGISTERS, REGISTERS // (warps * WARP) // REGISTER_UNIT * REGISTER_UNIT)
 
 
 def written_reads(problem: Problem, tiling: Tiling) -> int:
@@ -428,7 +446,7 @@ def extra_rows(problem: Problem, levels: int) -> int:
 
 def ring_rows(problem: Problem) -> int:
     """Return the rows of a ring of the general kernel."""
-    program, pipeline = problem.program, of_block(problem)
+    program, pipeline = problem.program, of_general(problem)
     return max(pipeline.keep[program.fields.index(field)] for field in program.updated) + 1
 
 

@@ -77,7 +77,11 @@ class _Edge:
 
 @functools.lru_cache(maxsize=256)
 def of_program(
-    program: Program, boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...], pause: int = 0
+    program: Program,
+    boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...],
+    pause: int = 0,
+    *,
+    columns: bool = False,
 ) -> LevelPipeline:
     """Return the pipeline of a program under boundaries (``Problem.boundaries``).
 
@@ -86,6 +90,8 @@ def of_program(
         boundaries: Its boundaries.
         pause: Cells by which a unit runs behind beyond what its reads need. With the rows of an advance, whatever a
             unit reads was computed in an earlier advance, so that all units of one run at the same time.
+        columns: Whether the pause is only for what cells beside a cell's own column along axis 0 compute: the units of
+            a column run one after the other, in the order of their steps.
     """
     stages = analyse(program).stages
     stage_of = tuple(
@@ -95,7 +101,8 @@ def of_program(
     edges = list(_edges(program, stages, stage_of))
     rank = program.rank + (program.rank == 1)
     reach = {edge: _reach(edge, boundaries, rank) for edge in edges}
-    lag = _solve(len(stages), [(e.producer, e.consumer, e.steps, reach[e][0][1] + pause) for e in edges])
+    waits = {edge: 0 if columns and not any(edge.offset[1:]) else pause for edge in edges}
+    lag = _solve(len(stages), [(e.producer, e.consumer, e.steps, reach[e][0][1] + waits[e]) for e in edges])
     keep = [0] * len(program.fields)
     for e in edges:
         behind = lag.at(e.steps, e.consumer) - lag.offsets[e.producer]
@@ -121,9 +128,9 @@ def of_program(
     )
 
 
-def of_problem(problem: Problem, pause: int = 0) -> LevelPipeline:
+def of_problem(problem: Problem, pause: int = 0, *, columns: bool = False) -> LevelPipeline:
     """Return the pipeline of a problem; see :func:`of_program`."""
-    return of_program(problem.program, problem.boundaries, pause)
+    return of_program(problem.program, problem.boundaries, pause, columns=columns)
 
 
 def line_cells(problem: Problem) -> int:

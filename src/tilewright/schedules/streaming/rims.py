@@ -1,9 +1,15 @@
 """Streaming tiles of threads that own contiguous cells: what threads hand to each other, and how long rows live.
 
 A thread owns a box of neighbouring cells of the row or plane that its block loads. It keeps them in registers; only
-the cells that another thread reads, the *rim*, go to shared memory, of every version and for as many rows as advances
-are written out. The *age* of a read is the number of advances since its row was computed. A thread reads a neighbour's
-cell from shared memory at the youngest age at which any of its own needs it, and keeps it where it needs it again.
+the cells that another thread reads, the *rim*, go to shared memory, of every version and for a few rows. The *age* of a
+read is the number of advances since its row was computed. A thread reads a neighbour's cell from shared memory at the
+youngest age at which any of its own needs it, and keeps it where it needs it again. A row is published an advance
+before it is first read. Cells of a line that a thread reads of the same other one lie side by side there, as many as
+one instruction moves.
+
+Where a row reads its own column of a row that the same advance computes, age 0, the units of an advance run first to
+last. With one statement and one version, a unit takes what it reads of the oldest row before a new one comes into its
+place, so that a row more is not kept.
 
 In 3D, where a value is a weighted sum over a box and a thread would keep as many cells of others as it has, it keeps
 none: a plane adds its share to every result that reads it while it is at hand, at the youngest age (partial sums along
@@ -15,6 +21,7 @@ import itertools
 import math
 from dataclasses import dataclass
 
+from tilewright.base.intmath import round_up
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.weights import box_sum
@@ -22,6 +29,8 @@ from tilewright.schedules.streaming.levels import LevelPipeline
 
 Cell = tuple[int, ...]
 """Indices along the axes that threads share."""
+Group = tuple[Cell, ...]
+"""Cells of a thread that lie side by side on chip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +39,30 @@ class Rims:
 
     Attributes:
         cells: Cells of a thread per shared axis.
-        rows: Rows of a version that are in use at a time: as many advances are written out.
-        published: Per field, the cells of a thread that others read.
+        rows: Rows of a version that are in use at a time: multiples of them are written out.
+        published: Per field, the cells of a thread that others read, in groups; larger groups first.
+        near: Per field, where a thread reads a cell of another one: the group, and the place in it.
         ages: Per field, the ages at which a thread reads a cell of another one: the distance in threads, and the cell.
         reach: Threads, per shared axis, up to which others read a thread's cells.
+        delay: Advances between a row's and its publication.
+        chip_rows: Rows of a version on chip, a divisor of ``rows``.
+        lanes: Values that one instruction moves at most.
+        forward: Whether the units of an advance run first to last, since some read what it computes.
+        taken: Whether a unit takes what it reads of the oldest row before a new one comes into its place.
         sums: Weights of the reads where a row adds its share to several results at once; else empty.
     """
 
     cells: Cell
     rows: int
-    published: tuple[tuple[Cell, ...], ...]
+    published: tuple[tuple[Group, ...], ...]
+    near: tuple[dict[tuple[Cell, Cell], tuple[int, int]], ...]
     ages: tuple[dict[tuple[Cell, Cell], tuple[int, ...]], ...]
     reach: Cell
+    delay: int
+    chip_rows: int
+    lanes: int
+    forward: bool
+    taken: bool
     sums: tuple[tuple[Read, float], ...] = ()
 
     @property
@@ -69,8 +90,23 @@ class Rims:
 
     def values(self, versions: tuple[int, ...], threads: Cell) -> int:
         """Values on chip: of so many versions per field, for so many threads per shared axis."""
-        each = self.pitch(threads)
-        return sum(count * self.rows * len(rim) * each for count, rim in zip(versions, self.published, strict=True))
+        return sum(
+            count * self.chip_rows * self.row(field, threads)
+            for field, count in enumerate(versions)
+            if self.near[field]
+        )
+
+    def row(self, field: int, threads: Cell) -> int:
+        """Places on chip of a row of a field, a multiple of what one instruction moves."""
+        return round_up(self.values_published(field) * self.pitch(threads), self.lanes)
+
+    def values_published(self, field: int) -> int:
+        """Values of a row of a field that a thread publishes: a cell counts once per group that it is in."""
+        return sum(map(len, self.published[field]))
+
+    def loads(self, field: int) -> int:
+        """Instructions by which a thread reads others' cells of a version, per advance."""
+        return len({(thread, self.near[field][thread, cell][0]) for thread, cell in self.near[field]})
 
     def pitch(self, threads: Cell) -> int:
         """Places on chip of one cell of every thread, those of threads beyond the ends included."""
@@ -96,23 +132,30 @@ def age_of(pipeline: LevelPipeline, consumer: int, producer: int, level: int, of
 
 
 @functools.lru_cache(maxsize=1024)
-def rims(program: Program, pipeline: LevelPipeline, cells: Cell) -> Rims:
-    """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline."""
+def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> Rims:
+    """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline.
+
+    Args:
+        program: The program.
+        pipeline: Its pipeline in a thread block.
+        cells: Cells of a thread per shared axis.
+        lanes: Values that one instruction moves at most, a power of two.
+    """
     fields = program.fields
     boxes = tuple(itertools.product(*map(range, cells)))
     own = (0,) * len(cells)
     found: list[dict[tuple[Cell, Cell], set[int]]] = [{} for _ in fields]
-    oldest = 1
+    youngest = oldest = kept_age = 1
     for stage, numbers in enumerate(pipeline.stages):
         for statement in (program.statements[number] for number in numbers):
             kept = fields.index(statement.field)
-            oldest = max(oldest, age_of(pipeline, stage, pipeline.stage_of[kept], 0, 0))
+            kept_age = max(kept_age, age_of(pipeline, stage, pipeline.stage_of[kept], 0, 0))
             for read in statement.reads:
                 if read.field not in program.updated:
                     continue
                 field = fields.index(read.field)
                 age = age_of(pipeline, stage, pipeline.stage_of[field], read.level, read.offset[0])
-                oldest = max(oldest, age)
+                youngest, oldest = min(youngest, age), max(oldest, age)
                 for cell in boxes:
                     thread, place = split(tuple(a + b for a, b in zip(cell, read.offset[1:], strict=True)), cells)
                     if thread != own:
@@ -120,14 +163,46 @@ def rims(program: Program, pipeline: LevelPipeline, cells: Cell) -> Rims:
     first = [min(ages) for field in found for ages in field.values()]
     threads = [thread for field in found for thread, _ in field]
     again = sum(len(ages) > 1 for field in found for ages in field.values())
+    forward = youngest < 1
+    single = len(program.statements) == 1 and all(read.level == 0 for read in program.statements[0].reads)
+    taken = forward and single and oldest > 1
+    rows = max([oldest + (forward and not taken), kept_age + forward, *(age + 1 for age in first)])
+    delay = max(0, min(first, default=1) - 1)
+    needed = max(first, default=0) - delay + 1
+    groups = [_groups(field, cells, lanes) for field in found]
     return Rims(
         sums=_sums(program) if len(cells) > 1 and again >= len(boxes) else (),
         cells=cells,
-        rows=max([oldest, *(age + 1 for age in first)]),
-        published=tuple(tuple(sorted({place for _, place in field})) for field in found),
+        rows=rows,
+        published=tuple(published for published, _ in groups),
+        near=tuple(near for _, near in groups),
         ages=tuple({key: tuple(sorted(field[key])) for key in sorted(field)} for field in found),
         reach=tuple(max((abs(thread[axis]) for thread in threads), default=0) for axis in range(len(cells))),
+        delay=delay,
+        chip_rows=next(count for count in range(needed, rows + 1) if rows % count == 0),
+        lanes=lanes,
+        forward=forward,
+        taken=taken,
     )
+
+
+def _groups(
+    field: dict[tuple[Cell, Cell], set[int]], cells: Cell, lanes: int
+) -> tuple[tuple[Group, ...], dict[tuple[Cell, Cell], tuple[int, int]]]:
+    """Cells that lie side by side on chip: of a line, all of which a thread reads of the same other one at once."""
+    chosen: dict[tuple[Cell, Cell], Group] = {}
+    for thread, cell in sorted(field):
+        size = math.gcd(lanes, cells[-1])
+        while (thread, cell) not in chosen:
+            start = cell[-1] // size * size
+            block = tuple((*cell[:-1], start + lane) for lane in range(size))
+            ages = {min(field.get((thread, each), {-1})) for each in block}
+            if len(ages) == 1 and ages != {-1}:
+                chosen |= dict.fromkeys(((thread, each) for each in block), block)
+            size //= 2
+    published = tuple(sorted(set(chosen.values()), key=lambda group: (-len(group), group)))
+    near = {key: (published.index(group), group.index(key[1])) for key, group in chosen.items()}
+    return published, near
 
 
 def _sums(program: Program) -> tuple[tuple[Read, float], ...]:

@@ -4,6 +4,8 @@ A schedule depends on the program, its element type and the tiling; on neither t
 its steps, as the text does.
 """
 
+import math
+
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete, traits
@@ -16,6 +18,8 @@ _PLANE_THREADS, _COPY_THREADS = 128, 256
 _ROWS, _BLOCK_READS = 4, 30
 """Cells of a column that a thread computes together, and the reads of a cell up to which it does."""
 _PIECES, _COPY_UNROLL = 3, 4
+_FEW_LEVELS = 4
+"""Levels of a streaming tile up to which it pays to write out so many advances that what is fetched needs no moves."""
 
 
 def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
@@ -70,4 +74,21 @@ def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
         plane_threads=_PLANE_THREADS,
         copy_threads=_COPY_THREADS,
         written=stream_block.written_reads(problem, tiling) <= stream_block.MOST_READS,
+        advances=_advances(problem, tiling),
     )
+
+
+def _advances(problem: Problem, tiling: Tiling) -> int:
+    """Advances of a streaming tile that are written out: as many as rows are in use, or more.
+
+    What a thread fetches passes through one more set of registers than rows are in use, and one while it is fetched.
+    All are back in their places after a common multiple; after fewer advances a value is moved once per advance, a
+    share of a level's work that few levels feel.
+    """
+    found = stream_block.rims_of(problem, stream_block.own_cells(problem, tiling))
+    levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
+    turn = math.lcm(found.rows, found.rows + 2)
+    if not found.taken or levels > _FEW_LEVELS:
+        return found.rows
+    reads = stream_block.written_reads(problem, tiling) // found.rows * turn
+    return turn if reads <= stream_block.MOST_READS else found.rows

@@ -1,26 +1,32 @@
-"""The streaming tilings worth a look on a GPU: levels, threads and their cells, rows in whole waves."""
+"""The streaming tilings worth a look on a GPU: levels, a thread's cells, equal parts of a grid, whole waves."""
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-from tilewright.base.constants import WARP
+from tilewright.base.constants import WARP, WARP_UNIT
 from tilewright.base.errors import UsageError
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import Setting
+from tilewright.schedules.streaming.block import BlockGrowth
 
 _LEVELS = {2: (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24), 3: (1, 2, 3, 4, 5, 6, 8)}
-_CELLS = {2: ((1,), (2,), (3,), (4,), (6,), (8,), (12,), (16,)), 3: ((1, 1), (1, 2), (2, 2), (1, 4), (2, 4), (4, 4))}
-"""Cells of a thread, which lie side by side, per axis that threads share."""
-_THREADS = {
-    2: ((32,), (64,), (96,), (128,), (192,), (256,), (384,), (512,)),
-    3: tuple(itertools.product((4, 8, 12, 16, 24, 32), (8, 16, 24, 32))),
+_CELLS: dict[int, tuple[tuple[int, ...], ...]] = {
+    2: ((1,), (2,), (3,), (4,), (6,), (8,), (12,), (16,)),
+    3: ((1, 1), (1, 2), (2, 2), (1, 4), (2, 4), (3, 4), (4, 4), (5, 4), (6, 4), (1, 8), (2, 8), (3, 8)),
 }
-_MOST_THREADS = 512
-_WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4, 5, 6, 7, 8)
+"""Cells of a thread, which lie side by side, per axis that threads share."""
+_THREADS, _MOST_THREADS = 64, 512
+"""The fewest and the most threads of a block, where the grid has so many cells."""
+_WASTE = {2: 1.05, 3: 1.2}
+"""By how much the places of a block's warps, which are given in fours, may exceed its threads."""
+_MOST_PARTS = {2: 300, 3: 64}
+"""Parts into which an axis is cut at most."""
+_WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4)
 """Waves of blocks into which a band may be cut, and resident blocks of a multiprocessor for which it is."""
 _LEAST_ROWS = 16
 
@@ -42,16 +48,17 @@ def points(setting: Setting) -> TileSizes:
         raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")
     times = sorted({int(t) for t in foot.whole(np.array(_LEVELS[rank])) if t <= max(1, setting.steps)})
     rows = []
-    for time, cells, threads in itertools.product(times, _CELLS[rank], _THREADS[rank]):
-        if math.prod(threads) < WARP or math.prod(threads) > _MOST_THREADS:
+    for time, cells in itertools.product(times, _CELLS[rank]):
+        reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))
+        if int(reads) > foot.most_reads:
             continue
-        grown = [base + rate * time for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)][1:]
-        own = [_own(count, each, more) for count, each, more in zip(threads, cells, grown, strict=True)]
-        if min(own) < 1:
-            continue
-        own = [min(size, extent) for size, extent in zip(own, setting.shape[1:], strict=True)]
-        across = math.prod(ceil_div(extent, size) for size, extent in zip(own, setting.shape[1:], strict=True))
-        rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
+        axes = [list(_axis(setting, foot, time, axis, count)) for axis, count in enumerate(cells, start=1)]
+        most = math.prod(max(count for _, count in axis) for axis in axes)
+        for choice in itertools.product(*axes):
+            own, threads = [size for size, _ in choice], [count for _, count in choice]
+            if _counts(math.prod(threads), rank, most):
+                across = math.prod(ceil_div(n, size) for n, size in zip(setting.shape[1:], own, strict=True))
+                rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
     table = np.unique(np.array(rows, dtype=np.int64).reshape(len(rows), 2 * rank + 1), axis=0)
     columns = [table[:, column].copy() for column in range(table.shape[1])]
     sizes = TileSizes(
@@ -65,9 +72,30 @@ def points(setting: Setting) -> TileSizes:
     return sizes.take(fits)
 
 
-def _own(threads: int, cells: int, grown: int) -> int:
-    """Own cells of a tile along an axis, such that they and the halo on either side are those of whole threads."""
-    return cells * (threads - 2 * ceil_div(ceil_div(grown, 2), cells))
+def _axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> Iterator[tuple[int, int]]:
+    """Own cells along an axis and the threads for them: of tiles that cut the grid into equal parts, the fewest each.
+
+    Own cells and those that are loaded below them are multiples of what an instruction moves.
+    """
+    extent, rank = setting.shape[axis], len(setting.shape)
+    unit = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
+    grown = foot.halo_base[axis] + foot.halo_rate[axis] * time
+    low = round_up(ceil_div(grown, 2), unit)
+    found: dict[int, int] = {}
+    for parts in range(1, _MOST_PARTS[rank] + 1):
+        own = min(round_up(ceil_div(extent, parts), unit), extent)
+        threads = ceil_div(low + own + grown // 2, cells)
+        if threads <= _MOST_THREADS:
+            found.setdefault(threads, own)
+    return ((own, threads) for threads, own in found.items())
+
+
+def _counts(threads: int, rank: int, most: int) -> bool:
+    """Whether a block is worth a look with so many threads: enough, or the most there are, and few places empty."""
+    if threads > _MOST_THREADS:
+        return False
+    filled = threads >= _THREADS and round_up(threads, WARP * WARP_UNIT) <= _WASTE[rank] * threads
+    return filled or threads == most
 
 
 def _heights(setting: Setting, across: int) -> list[int]:

@@ -2,8 +2,8 @@
 
 A group owns a tile that overlaps its neighbours on every axis but the first. It advances along axis 0 by a row (2D) or
 a plane (3D) at a time: brings the next one of the band's first versions, computes one of every level, and writes one of
-the last. Whatever a level reads was computed in an earlier advance, so that all levels of an advance are independent
-and one barrier after it is enough. Fields that are never updated are read from memory.
+the last. Whatever a level reads of other threads was computed in an earlier advance, so that one barrier after an
+advance is enough. Fields that are never updated are read from memory.
 
 Two kernels. The steady one (:mod:`tilewright.codegen.gpu.streaming.steady`) computes whole bands, in tiles where no
 read leaves the grid but at ``fixed`` edges. The general one (:mod:`tilewright.codegen.gpu.streaming.general`) computes
@@ -41,8 +41,10 @@ def kept(problem: Problem) -> tuple[int, ...]:
 def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
     space, padding = schedule.tiling.space, stream_block.padding(site.problem, schedule.tiling)
-    tile = make_plan(site, schedule, space, padding)
-    small = make_plan(site, schedule, stream_block.general_space(site.problem, schedule.tiling))
+    problem = site.problem
+    tile = make_plan(site, schedule, stream_block.of_block(problem), space, padding)
+    small_space = stream_block.general_space(problem, schedule.tiling)
+    small = make_plan(site, schedule, stream_block.of_general(problem), small_space)
     bodies = [(_general(tile, small), general_values(small))]
     if schedule.written:
         bodies.insert(0, (_steady(tile), tile.values))

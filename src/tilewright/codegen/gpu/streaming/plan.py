@@ -8,13 +8,12 @@ from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import GpuSite
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
+from tilewright.programs.stencil.weights import linear_sum
 from tilewright.schedules.gpu_schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
 from tilewright.schedules.streaming.rims import Rims
 
-VECTOR_BYTES = 16
-"""Bytes that a thread loads or stores at once at most."""
 BASE = ir.Var("base")
 """The step with which a band starts: a number of launches of programs whose scalars vary."""
 LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
@@ -57,21 +56,29 @@ class GpuStreamingContext:
         """Cells that the threads own together, per inner axis: those of the extent, and more."""
         return tuple(count * cells for count, cells in zip(self.threads[1:], self.rims.cells, strict=True))
 
-    def even(self, axis: int) -> bool:
-        """Whether all cells of a thread along an inner axis are a tile's own, or none."""
-        cells = self.rims.cells[axis - 1]
-        return self.low[axis] % cells == 0 and self.space[axis] % cells == 0
-
     @property
     def vector(self) -> int:
         """Values along the last axis that threads load and store together, always from a multiple of them on."""
-        cells, most = self.rims.cells[-1], max(1, VECTOR_BYTES // self.site.problem.itemsize)
-        return math.gcd(cells, most) if self.even(self.site.rank - 1) else 1
+        return math.gcd(self.rims.lanes, self.rims.cells[-1], self.low[-1], self.space[-1])
+
+    def together(self, axis: int) -> int:
+        """Cells of a thread along an inner axis all of which are a tile's own, or none."""
+        cells = self.rims.cells[axis - 1]
+        if self.low[axis] % cells == 0 and self.space[axis] % cells == 0:
+            return cells
+        return self.vector if axis == self.site.rank - 1 else 1
 
     @property
     def sums(self) -> tuple[tuple[Read, float], ...]:
         """Weights of what rows add to several results each; nothing where the order of operations is kept."""
         return () if self.site.strict else self.rims.sums
+
+    @property
+    def weights(self) -> dict[Read, float] | None:
+        """Weights of a program's only value, where its newest row is added to a sum of all others; else None."""
+        if not self.rims.taken or self.site.strict or self.site.dtype.is_integer:
+            return None
+        return linear_sum(self.site.problem.program.statements[0].tape)
 
     @property
     def values(self) -> int:
@@ -143,19 +150,23 @@ def grown(growth: LevelGrowth, steps: ir.Expr, stage: int) -> ir.Expr:
 
 
 def make_plan(
-    site: GpuSite, schedule: GpuSchedule, space: tuple[int, ...], padding: tuple[int, ...] = ()
+    site: GpuSite,
+    schedule: GpuSchedule,
+    pipeline: LevelPipeline,
+    space: tuple[int, ...],
+    padding: tuple[int, ...] = (),
 ) -> GpuStreamingContext:
     """Lay a streaming kernel out.
 
     Args:
         site: Its surroundings.
         schedule: The tiling, and what it leaves open.
+        pipeline: Lags and growth.
         space: Own cells of a block per axis.
         padding: Cells that it loads below what it needs, per inner axis.
     """
     problem, tiling = site.problem, schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
-    pipeline = stream_block.of_block(problem)
     extent = stream_block.loaded(problem, tiling.time, space)
     cells = tuple(ceil_div(size, count) for size, count in zip(extent[1:], schedule.threads[1:], strict=True))
     halo, _ = stream_block.halo(pipeline, levels)

@@ -1,15 +1,19 @@
 """The steady loop of a streaming kernel for GPUs: threads own contiguous cells, and only their rims go to the chip.
 
-Every advance computes a row of every level, the last level first: what a level reads was computed in an earlier
-advance, and a row's place in registers is free when the level that reads it last is done. Levels, a thread's cells and
-as many advances as rows are in use are written out, so that registers rotate by their names and every place on chip is
-a number next to the thread's own. There is one barrier per advance and no test but at stores: before a level has rows
-it computes on zeros, and nothing of it is stored. Inside the grid pointers to the rows that are fetched and stored move
-on with them.
+Every advance computes a row of every level. Where all that a level reads was computed in an earlier advance, the last
+level is first: a row's place in registers is free when the level that reads it last is done. Where a level reads its
+own column of the row that the level before computes in the same advance, as stars do, the first level is first, and
+each takes what it needs of the oldest row before the newest comes into its place: as the weighted sum of all that is
+known by then, to which the newest row is added (:class:`_Parts`).
+
+Levels, a thread's cells and a multiple of the rows in use are written out, so that registers rotate by their names and
+every place on chip is a number next to the thread's own. There is one barrier per advance and no test but at stores:
+before a level has rows it computes on zeros, and nothing of it is stored. Inside the grid pointers to the rows that are
+fetched and stored move on with them.
 
 Two forms: *inside* the grid every cell that counts is updated; at its ``fixed`` edges a cell that is not keeps its
-value by a select. The next rows of the band's first versions are fetched at the start of an advance and published at
-its end.
+value by a select. The next rows of the band's first versions are fetched at the start of an advance; they come into
+their places at its end, or in the next one where that reads them at once.
 """
 
 import itertools
@@ -64,12 +68,16 @@ def steady_body(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
 
 
 def _loop(plan: GpuStreamingContext, *, edge: bool) -> tuple[ir.Stmt, ...]:
-    rows = plan.rims.rows
-    body = tuple(ir.Scope(_advance(plan, number, edge=edge)) for number in range(rows))
-    starts = () if edge else tuple(_starts(plan))
+    count = plan.rims.rows if edge else plan.schedule.advances  # tests and addresses need registers, too
+    body = tuple(ir.Scope(_advance(plan, number, edge=edge)) for number in range(count))
+    starts = [] if edge else list(_starts(plan))
+    if plan.rims.forward:
+        for field, age in _firsts(plan):
+            starts += _fetch(plan, field, age, ir.Int(0), edge=edge)
+            starts += [] if edge else [_go_on(plan, field, age, ir.Int(0))]
     return (
         *starts,
-        ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(rows), body=body, unroll=1),
+        ir.For(var=ADVANCE, low=ir.Int(0), high=ir.Var("advances"), step=ir.Int(count), body=body, unroll=1),
     )
 
 
@@ -80,13 +88,18 @@ def _places(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     for axis, reach, count, cells in zip(plan.inner, plan.rims.reach, plan.threads[1:], plan.rims.cells, strict=True):
         thread = ir.Var(f"i{axis}")
         place = ir.add(ir.mul(place, count + 2 * reach), ir.add(thread, reach))
-        lets.append(ir.Let(_at(axis), ir.add(ir.Var(f"origin{axis}"), ir.mul(thread, cells))))
+        lets.append(ir.Mutable(_at(axis), ir.add(ir.Var(f"origin{axis}"), ir.mul(thread, cells))))
     return (*lets, ir.Let(PLACE, place))
 
 
 def _at(axis: int) -> ir.Var:
     """Index in the grid of a thread's first cell."""
     return ir.Var(f"at{axis}")
+
+
+def _afresh(plan: GpuStreamingContext, *, edge: bool) -> list[ir.Stmt]:
+    """Hide from the compiler where a thread's cells lie: at edges it would keep every test and address in registers."""
+    return [ir.Assign(_at(axis), ir.op(ir.Operator.OPAQUE, _at(axis))) for axis in plan.inner] if edge else []
 
 
 def _cells(plan: GpuStreamingContext) -> Iterator[Cell]:
@@ -119,8 +132,8 @@ def _total(plan: GpuStreamingContext, step: int, cell: Cell) -> ir.Var:
     return ir.Var(_name("sum", step, cell), ir.private_pointer(plan.site.dtype))
 
 
-def _ahead(plan: GpuStreamingContext, field: str, age: int) -> ir.Var:
-    return ir.Var(f"ahead{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
+def _ahead(plan: GpuStreamingContext, field: str, age: int, start: str = "ahead") -> ir.Var:
+    return ir.Var(f"{start}{plan.site.number(field)}_{age}", ir.private_pointer(plan.site.dtype))
 
 
 def _rooms(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
@@ -162,28 +175,38 @@ def _cleared(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
 
 
 def _on_chip(
-    plan: GpuStreamingContext, field: str, version: int, slot: int, cell: Cell, thread: Cell
+    plan: GpuStreamingContext, field: str, version: int, slot: int, place: tuple[int, int], thread: Cell
 ) -> tuple[ir.Expr, ir.Expr]:
-    """Where a cell of a thread lies, so many threads away."""
+    """Where a cell of a thread lies, so many threads away: by its group and its place in it."""
+    group, lane = place
     number, rims = plan.site.number(field), plan.rims
     pitch = rims.pitch(plan.threads[1:])
-    kept = (version + plan.history(field) - 1) * rims.rows + slot
-    first = plan.starts[number] + (kept * len(rims.published[number]) + rims.published[number].index(cell)) * pitch
-    step = 0
+    kept = (version + plan.history(field) - 1) * rims.chip_rows + slot % rims.chip_rows
+    groups = rims.published[number]
+    first = plan.starts[number] + kept * rims.row(number, plan.threads[1:])
+    first += pitch * sum(map(len, groups[:group]))
+    size, step = len(groups[group]), 0
     for distance, count, reach in zip(thread, plan.threads[1:], rims.reach, strict=True):
         step = step * (count + 2 * reach) + distance
-    return plan.site.shared, ir.add(PLACE, first + step)
+    if size == 1:
+        return plan.site.shared, ir.add(PLACE, first + step)
+    start = ir.add(plan.site.shared, ir.add(ir.mul(PLACE, size), first + step * size))
+    return ir.aligned(start, size * plan.site.problem.itemsize), ir.Int(lane)
 
 
-def _put(
-    plan: GpuStreamingContext, field: str, version: int, slot: int, cell: Cell, value: ir.Expr
-) -> tuple[ir.Stmt, ...]:
-    """Keep the value of a thread's cell, and publish it where others read it."""
-    dtype = plan.site.dtype
-    stores = [ir.Store(_own(plan, field, version, cell), ir.Int(slot), value, dtype)]
-    if cell in plan.rims.published[plan.site.number(field)]:
-        stores.append(ir.Store(*_on_chip(plan, field, version, slot, cell, (0,) * len(cell)), value, dtype))
-    return tuple(stores)
+def _put(plan: GpuStreamingContext, field: str, version: int, slot: int, values: dict[Cell, ir.Expr]) -> list[ir.Stmt]:
+    """Keep the values of a thread's cells, and publish a row that others read from the next advance on."""
+    dtype, rims = plan.site.dtype, plan.rims
+    stores: list[ir.Stmt] = [
+        ir.Store(_own(plan, field, version, cell), ir.Int(slot), value, dtype) for cell, value in values.items()
+    ]
+    row = (slot - rims.delay) % rims.rows
+    for number, group in enumerate(rims.published[plan.site.number(field)]):
+        for lane, cell in enumerate(group):
+            value = values[cell] if not rims.delay else ir.Load(_own(plan, field, version, cell), ir.Int(row), dtype)
+            place = _on_chip(plan, field, version, row, (number, lane), (0,) * len(cell))
+            stores.append(ir.Store(*place, value, dtype))
+    return stores
 
 
 # One advance.
@@ -191,13 +214,38 @@ def _put(
 
 def _advance(plan: GpuStreamingContext, number: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """The ``number``-th advance of those that are written out."""
-    firsts = _firsts(plan)
-    fetches = [part for field, age in firsts for part in _fetch(plan, field, age, edge=edge)]
-    units = itertools.product(range(plan.levels), range(len(plan.pipeline.stages)))
-    work = [ir.Scope(_unit(plan, number, step, stage, edge=edge)) for step, stage in reversed(list(units))]
+    firsts, forward = _firsts(plan), plan.rims.forward
+    after = ir.add(NOW, 1) if forward else NOW
+    fetches: list[ir.Stmt] = []
+    for field, age in firsts:
+        fetches += [ir.Array(_ahead(plan, field, age, "next"), len(list(_cells(plan))))] if forward else []
+        fetches += _fetch(plan, field, age, after, edge=edge, start="next" if forward else "ahead")
     keeps = [part for field, age in firsts for part in _keep(plan, number, field, age)]
-    moves = [] if edge else [_go_on(plan, field, age) for field, age in firsts]
-    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *work, *keeps, *moves, ir.Barrier(memory=False))
+    units = list(itertools.product(range(plan.levels), range(len(plan.pipeline.stages))))
+    if plan.rims.taken:
+        work = _taken(plan, number, keeps, edge=edge)
+    elif forward:
+        work = [*keeps, *(ir.Scope(_unit(plan, number, *unit, edge=edge)) for unit in units)]
+    else:
+        work = [*(ir.Scope(_unit(plan, number, *unit, edge=edge)) for unit in reversed(units)), *keeps]
+    moves = [] if edge else [_go_on(plan, field, age, after) for field, age in firsts]
+    if forward:
+        for field, age in firsts:
+            for place in map(ir.Int, range(len(list(_cells(plan))))):
+                value = ir.Load(_ahead(plan, field, age, "next"), place, plan.site.dtype)
+                moves.append(ir.Store(_ahead(plan, field, age), place, value, plan.site.dtype))
+    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *work, *moves, ir.Barrier(memory=False))
+
+
+def _taken(plan: GpuStreamingContext, number: int, keeps: list[ir.Stmt], *, edge: bool) -> list[ir.Stmt]:
+    """All levels of one statement, first to last: each takes what it needs of the oldest row before that goes."""
+    work: list[ir.Stmt] = []
+    before: tuple[ir.Stmt, ...] = tuple(keeps)
+    for step in range(plan.levels):
+        parts = _Parts(plan, number, step, edge=edge)
+        work += [*parts.take(), *before]
+        before = (ir.Scope(parts.finish()),)
+    return [*work, *before]
 
 
 def _clamped(place: ir.Expr, axis: int) -> ir.Expr:
@@ -254,28 +302,39 @@ def _beside(plan: GpuStreamingContext, start: str, field: str, age: int, cell: C
     return ir.aligned(line, plan.vector * plan.site.problem.itemsize) if plan.vector > 1 else line
 
 
-def _fetch(plan: GpuStreamingContext, field: str, age: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
-    """Begin to bring the next row of a version that the band starts from; rows beyond the grid are its last ones."""
+def _fetch(
+    plan: GpuStreamingContext, field: str, age: int, now: ir.Expr, *, edge: bool, start: str = "ahead"
+) -> tuple[ir.Stmt, ...]:
+    """Begin to bring the row of a version that the band starts from; rows beyond the grid are its last ones."""
     site = plan.site
-    row = _fetched(plan, field, age, NOW)
+    row = _fetched(plan, field, age, now)
     lets: dict[str, ir.Stmt] = {}
     loads: list[ir.Stmt] = []
     for number, cell in enumerate(_cells(plan)):
         line = ir.Var(_name("line", cell[:-1]) if cell[:-1] else "line", ir.const_pointer(site.dtype))
         base = _beside(plan, "from", field, age, cell)
-        column: ir.Expr = ir.Int(cell[-1])
+        value: ir.Expr = ir.Load(line, ir.Int(cell[-1]), site.dtype)
         if edge:
-            base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=True))
-            column = _clamped(ir.add(_at(site.rank - 1), cell[-1]), site.rank - 1)
+            base = ir.add(plan.memory(field, SOURCE, ir.Int(age)), _line(plan, row, cell, edge=False))
+            base = ir.add(base, _at(site.rank - 1))
+            value = ir.select(_in_grid(plan, cell), value, literal(0.0, site.dtype))
         lets.setdefault(line.name, ir.Let(line, base))
-        value = ir.Load(line, column, site.dtype)
-        loads.append(ir.Store(_ahead(plan, field, age), ir.Int(number), value, site.dtype))
-    return (ir.Scope((*lets.values(), *loads)),)
+        loads.append(ir.Store(_ahead(plan, field, age, start), ir.Int(number), value, site.dtype))
+    return (ir.Scope((*_afresh(plan, edge=edge), *lets.values(), *loads)),)
 
 
-def _go_on(plan: GpuStreamingContext, field: str, age: int) -> ir.Stmt:
+def _in_grid(plan: GpuStreamingContext, cell: Cell) -> ir.Expr:
+    """Whether a thread's cell lies in the grid along the axes that threads share."""
+    tests: list[ir.Expr] = []
+    for axis in plan.inner:
+        at = ir.add(_at(axis), cell[axis - 1])
+        tests += [ir.ge(at, 0), ir.lt(at, extent(axis))]
+    return conjunction(tests)
+
+
+def _go_on(plan: GpuStreamingContext, field: str, age: int, now: ir.Expr) -> ir.Stmt:
     """Move on to the next row to fetch; of rows beyond the grid it is the last one again."""
-    pointer, row = _moving(plan, "from", field, age), _fetched(plan, field, age, NOW)
+    pointer, row = _moving(plan, "from", field, age), _fetched(plan, field, age, now)
     more = ir.and_(ir.ge(row, 0), ir.lt(row, ir.sub(extent(0), 1)))
     return ir.Assign(pointer, ir.add(pointer, ir.select(more, stride(0), ir.wide(ir.Int(0)))))
 
@@ -283,14 +342,16 @@ def _go_on(plan: GpuStreamingContext, field: str, age: int) -> ir.Stmt:
 def _keep(plan: GpuStreamingContext, number: int, field: str, age: int) -> Iterator[ir.Stmt]:
     """Put what was fetched in its place."""
     slot = (number - plan.pipeline.lag.at(-1 - age, plan.stage_of(field))) % plan.rims.rows
-    for place, cell in enumerate(_cells(plan)):
-        value = ir.Load(_ahead(plan, field, age), ir.Int(place), plan.site.dtype)
-        yield from _put(plan, field, -age, slot, cell, value)
+    ahead = _ahead(plan, field, age)
+    values: dict[Cell, ir.Expr] = {
+        cell: ir.Load(ahead, ir.Int(place), plan.site.dtype) for place, cell in enumerate(_cells(plan))
+    }
+    yield from _put(plan, field, -age, slot, values)
 
 
 def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge: bool) -> tuple[ir.Stmt, ...]:
     """One row of one stage of a level: all cells are computed, then put in their places."""
-    site, lag = plan.site, plan.pipeline.lag.at(step, stage)
+    lag = plan.pipeline.lag.at(step, stage)
     slot = (number - lag) % plan.rims.rows
     body: list[ir.Stmt] = [ir.Let(ROW, ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag)))]
     others: dict[tuple[str, int, int, tuple[Cell, Cell]], ir.Var] = {}
@@ -298,24 +359,132 @@ def _unit(plan: GpuStreamingContext, number: int, step: int, stage: int, *, edge
     puts: list[ir.Stmt] = []
     for statement in plan.statements(stage):
         field = statement.field
-        free = _free(plan, statement) if edge else None
+        kept = _kept(plan, statement, step, slot, edge=edge)
         for cell in _cells(plan):
-            name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
-            prefix = _name(f"t{site.number(field)}_", cell) + "_"
             read = _reader(plan, (slot, step, stage), cell, others, edge=edge)
-            at = [_clamped(ROW, 0), *(_clamped(ir.add(_at(axis), cell[axis - 1]), axis) for axis in plan.inner)]
             if plan.sums:
                 lowered, value = _shares(plan, slot, step, cell, read)
             else:
-                lowered, value = site.lower(statement, read, prefix, at=at, step=ir.add(BASE, step))
-            if free is not None:
-                before = ir.Load(_own(plan, field, step, cell), ir.Int(slot), site.dtype)
-                value = ir.select(free(cell), value, before)
-            work += [*lowered, ir.Let(name, value)]
-            if plan.kept(field, step + 1):
-                puts += _put(plan, field, step + 1, slot, cell, name)
-        puts += _write_back(plan, step, statement, edge=edge)
-    return (*body, *_others(plan, others), *work, *puts)
+                lowered, value = _lowered(plan, statement, step, cell, read)
+            work += [*lowered, _new(plan, field, cell, value, kept(cell))]
+        puts += _finished(plan, statement, step, slot, edge=edge)
+    return (*_afresh(plan, edge=edge), *body, *_others(plan, others), *work, *puts)
+
+
+def _lowered(
+    plan: GpuStreamingContext, statement: Statement, step: int, cell: Cell, read: Callable[[Read], ir.Expr]
+) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
+    """A statement's value at a thread's cell, its operations in their order."""
+    prefix = _name(f"t{plan.site.number(statement.field)}_", cell) + "_"
+    at = [_clamped(ROW, 0), *(_clamped(ir.add(_at(axis), cell[axis - 1]), axis) for axis in plan.inner)]
+    return plan.site.lower(statement, read, prefix, at=at, step=ir.add(BASE, step))
+
+
+def _named(plan: GpuStreamingContext, field: str, cell: Cell) -> ir.Var:
+    """The new value of a thread's cell."""
+    return ir.Var(_name(f"new{plan.site.number(field)}_", cell), plan.site.dtype)
+
+
+def _new(
+    plan: GpuStreamingContext, field: str, cell: Cell, value: ir.Expr, kept: tuple[ir.Expr, ir.Expr] | None
+) -> ir.Stmt:
+    """Name the new value of a thread's cell; where it is not updated, of a test and the value before, that one."""
+    return ir.Let(_named(plan, field, cell), value if kept is None else ir.select(kept[0], value, kept[1]))
+
+
+def _kept(
+    plan: GpuStreamingContext, statement: Statement, step: int, slot: int, *, edge: bool
+) -> Callable[[Cell], tuple[ir.Expr, ir.Expr] | None]:
+    """Of a cell, whether it is updated and its value before; None where all are that count."""
+    free = _free(plan, statement) if edge else None
+
+    def kept(cell: Cell) -> tuple[ir.Expr, ir.Expr] | None:
+        before = ir.Load(_own(plan, statement.field, step, cell), ir.Int(slot), plan.site.dtype)
+        return None if free is None else (free(cell), before)
+
+    return kept
+
+
+def _finished(
+    plan: GpuStreamingContext, statement: Statement, step: int, slot: int, *, edge: bool
+) -> Iterator[ir.Stmt]:
+    """Put a row of new values in its place, and write what the next band starts from."""
+    field = statement.field
+    if plan.kept(field, step + 1):
+        values: dict[Cell, ir.Expr] = {cell: _named(plan, field, cell) for cell in _cells(plan)}
+        yield from _put(plan, field, step + 1, slot, values)
+    yield from _write_back(plan, step, statement, edge=edge)
+
+
+class _Parts:
+    """One row of one level of a program of one statement, in two parts.
+
+    Before: ``new = a * own[oldest] + b * own[middle] + … + c * own[newest]``. After::
+
+        part = a * own[oldest] + b * own[middle] + …
+        own[oldest] = …                                  the newest row of the level before, in the oldest's place
+        new = part + c * own[oldest]
+
+    What is no weighted sum, or keeps its operations in their order, takes values of the oldest row by name.
+    """
+
+    def __init__(self, plan: GpuStreamingContext, number: int, step: int, *, edge: bool) -> None:
+        lag = plan.pipeline.lag.at(step, 0)
+        self.plan, self.step, self.edge = plan, step, edge
+        self.slot = (number - lag) % plan.rims.rows
+        self.row = ir.Let(ROW, ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(lag)))
+        self.statement = plan.statements(0)[0]
+        self.others: Others = {}
+        self.held: Held = {}
+
+    def take(self) -> Iterator[ir.Stmt]:
+        """What is known before the newest row: of every cell, the sum of it, or values by name."""
+        plan, site, field = self.plan, self.plan.site, self.statement.field
+        parts: list[ir.Stmt] = []
+        for cell in _cells(plan):
+            read = self._read(cell)
+            if plan.weights is None:
+                for each in self.statement.reads:
+                    if each.field in plan.updated and not self._newest(each):
+                        read(each)
+                continue
+            share: ir.Expr | None = None
+            for each, weight in sorted(plan.weights.items(), key=lambda item: item[0].offset):
+                if not self._newest(each):
+                    term = ir.mul(literal(weight, site.dtype), read(each))
+                    share = term if share is None else ir.add(share, term)
+            name = ir.Var(_name(f"part{self.step}_", cell), site.dtype)
+            parts.append(ir.Let(name, literal(0.0, site.dtype) if share is None else share))
+        yield from _others(plan, self.others)
+        for (cell, row), kept in self.held.items():
+            yield ir.Let(kept, ir.Load(_own(plan, field, self.step, cell), ir.Int(row), site.dtype))
+        yield from parts
+
+    def _read(self, cell: Cell) -> Callable[[Read], ir.Expr]:
+        return _reader(self.plan, (self.slot, self.step, 0), cell, self.others, edge=self.edge, held=self.held)
+
+    def _newest(self, read: Read) -> bool:
+        """Whether a read is of the row that the level before computes in the same advance."""
+        plan = self.plan
+        return read.field in plan.updated and age_of(plan.pipeline, 0, 0, read.level, read.offset[0]) == 0
+
+    def finish(self) -> tuple[ir.Stmt, ...]:
+        """Complete the values and put them in their places."""
+        plan, site, statement = self.plan, self.plan.site, self.statement
+        kept = _kept(plan, statement, self.step, self.slot, edge=self.edge)
+        work: list[ir.Stmt] = [*_afresh(plan, edge=self.edge), self.row]
+        for cell in _cells(plan):
+            read = self._read(cell)
+            if plan.weights is None:
+                lowered, value = _lowered(plan, statement, self.step, cell, read)
+                work += lowered
+            else:
+                value = ir.Var(_name(f"part{self.step}_", cell), site.dtype)
+                for each, weight in plan.weights.items():
+                    if self._newest(each):
+                        value = ir.add(value, ir.mul(literal(weight, site.dtype), read(each)))
+            work.append(_new(plan, statement.field, cell, value, kept(cell)))
+        return (*work, *_finished(plan, statement, self.step, self.slot, edge=self.edge))
 
 
 def _shares(
@@ -369,26 +538,36 @@ def _free(plan: GpuStreamingContext, statement: Statement) -> Callable[[Cell], i
 
 Others = dict[tuple[str, int, int, tuple[Cell, Cell]], ir.Var]
 """Values of other threads that a unit reads, by field, version, slot, and thread and cell; with their names."""
+Held = dict[tuple[Cell, int], ir.Var]
+"""A thread's own values that a unit takes before others come into their places, by cell and slot; with their names."""
 
 
 def _reader(
-    plan: GpuStreamingContext, unit: tuple[int, int, int], cell: Cell, others: Others, *, edge: bool
+    plan: GpuStreamingContext,
+    unit: tuple[int, int, int],
+    cell: Cell,
+    others: Others,
+    *,
+    edge: bool,
+    held: Held | None = None,
 ) -> Callable[[Read], ir.Expr]:
     site = plan.site
     slot, step, stage = unit
 
     def read(node: Read) -> ir.Expr:
         if node.field not in plan.updated:
-            return _constant(plan, node, cell, edge=edge)
+            return _constant(plan, node, (step, stage), cell, edge=edge)
         version, row = step + node.level, (slot + node.offset[0]) % plan.rims.rows
         place = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
         key = split(place, plan.rims.cells)
-        if not any(key[0]):
-            return ir.Load(_own(plan, node.field, version, key[1]), ir.Int(row), site.dtype)
         age = age_of(plan.pipeline, stage, plan.stage_of(node.field), node.level, node.offset[0])
+        if not any(key[0]):
+            if held is not None and age == plan.rims.rows:
+                return held.setdefault((key[1], row), ir.Var(f"held{step}_{len(held)}", site.dtype))
+            return ir.Load(_own(plan, node.field, version, key[1]), ir.Int(row), site.dtype)
         if age > plan.rims.ages[site.number(node.field)][key][0]:
             return ir.Load(_other(plan, node.field, version, key), ir.Int(row), site.dtype)
-        return others.setdefault((node.field, version, row, key), ir.Var(f"near{len(others)}", site.dtype))
+        return others.setdefault((node.field, version, row, key), ir.Var(f"near{step}_{len(others)}", site.dtype))
 
     return read
 
@@ -396,17 +575,18 @@ def _reader(
 def _others(plan: GpuStreamingContext, others: Others) -> Iterator[ir.Stmt]:
     """Bring the values of other threads that a unit is the first to read, and keep those that are needed again."""
     for (field, version, row, key), name in others.items():
-        thread, cell = key
-        yield ir.Let(name, ir.Load(*_on_chip(plan, field, version, row, cell, thread), plan.site.dtype))
+        place = plan.rims.near[plan.site.number(field)][key]
+        yield ir.Let(name, ir.Load(*_on_chip(plan, field, version, row, place, key[0]), plan.site.dtype))
         if len(plan.rims.ages[plan.site.number(field)][key]) > 1 and not plan.sums:
             yield ir.Store(_other(plan, field, version, key), ir.Int(row), name, plan.site.dtype)
 
 
-def _constant(plan: GpuStreamingContext, node: Read, cell: Cell, *, edge: bool) -> ir.Expr:
+def _constant(plan: GpuStreamingContext, node: Read, unit: tuple[int, int], cell: Cell, *, edge: bool) -> ir.Expr:
     """A value of a field that is never updated, from memory; what lies beyond the grid counts for no cell."""
     site = plan.site
+    row = ir.sub(ir.add(ir.Var("begin"), NOW), ir.Int(plan.pipeline.lag.at(*unit)))
     moved = tuple(a + b for a, b in zip(cell, node.offset[1:], strict=True))
-    line = _line(plan, ir.add(ROW, node.offset[0]), moved, edge=edge or any(node.offset[1:-1]))
+    line = _line(plan, ir.add(row, node.offset[0]), moved, edge=edge or any(node.offset[1:-1]))
     column = _column(plan, moved[-1], edge=edge or node.offset[-1] != 0)
     return ir.Load(ir.add(site.version(node.field, ir.Int(0)), line), column, site.dtype)
 
@@ -417,12 +597,13 @@ def _write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, e
     if age >= plan.history(field):
         return
     tests: list[ir.Expr] = [ir.ge(ROW, ir.Var("low0")), ir.lt(ROW, ir.Var("high0"))]
-    even = [axis for axis in plan.inner if plan.even(axis) and not edge]
+    cells_of = plan.rims.cells
+    even = [axis for axis in plan.inner if plan.together(axis) == cells_of[axis - 1] and not edge]
     for axis in even:  # a thread's cells along it are all the tile's own, or none
-        first, cells = plan.low[axis] // plan.rims.cells[axis - 1], plan.rims.cells[axis - 1]
+        first, cells = plan.low[axis] // cells_of[axis - 1], cells_of[axis - 1]
         thread = ir.Var(f"i{axis}")
         tests += [ir.ge(thread, first), ir.lt(thread, ir.Int(first + plan.space[axis] // cells))]
-    stores: list[ir.Stmt] = []
+    stores: dict[Cell, list[ir.Stmt]] = {}
     lets: dict[str, ir.Stmt] = {}
     for cell in _cells(plan):
         line = ir.Var(_name("out", cell[:-1]) if cell[:-1] else "out", ir.pointer(site.dtype))
@@ -433,13 +614,18 @@ def _write_back(plan: GpuStreamingContext, step: int, statement: Statement, *, e
         lets.setdefault(line.name, ir.Let(line, base))
         name = ir.Var(_name(f"new{site.number(field)}_", cell), site.dtype)
         store: ir.Stmt = ir.Store(line, ir.Int(cell[-1]), name, site.dtype)
+        together = [1 if edge else plan.together(axis) for axis in plan.inner]
+        part = tuple(place // count * count for place, count in zip(cell, together, strict=True))
+        stores.setdefault(part, []).append(store)
+    whole: list[ir.Stmt] = []
+    for part, each in stores.items():
         own: list[ir.Expr] = []
         for axis in plan.inner:
             if axis not in even:
-                at = ir.add(_at(axis), cell[axis - 1])
+                at = ir.add(_at(axis), part[axis - 1])
                 own += [ir.ge(at, ir.Var(f"low{axis}")), ir.lt(at, ir.Var(f"high{axis}"))]
-        stores.append(ir.If(conjunction(own), (store,)) if own else store)
+        whole += [ir.If(conjunction(own), tuple(each))] if own else each
     if not edge:
         pointer = _moving(plan, "into", field, age)
-        stores.append(ir.Assign(pointer, ir.add(pointer, stride(0))))
-    yield ir.If(conjunction(tests), (*lets.values(), *stores))
+        whole.append(ir.Assign(pointer, ir.add(pointer, stride(0))))
+    yield ir.If(conjunction(tests), (*_afresh(plan, edge=edge), *lets.values(), *whole))
