@@ -119,3 +119,11 @@ def test_slopes_are_unused_where_a_family_lacks_them():
     mixed = (world.space, replace(world.untiled, slopes=None))
     found = [trial.measurement.median for trial in search(mixed, EFFORT, world).trials]
     assert found == measured(world, slopes=None)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_no_tiling_is_tried_however_few_candidates_there_are(count):
+    world = World(0)
+    trials = search((world.space, world.untiled), replace(EFFORT, candidates=count), world).trials
+    assert len(trials) == count
+    assert (NONE in {trial.candidate.tiling for trial in trials}) == (count > 1)

@@ -24,6 +24,8 @@ UNSTABLE = 0.10
 """Spread of a candidate's samples, as a share of their median, from which its result is flagged."""
 _FINAL_BAND = 1.5
 """Candidates slower than this times the second best first sample (the best may have been luck) are no finalists."""
+_OPENING = 2
+"""The model's choice and no tiling in time, which are tried before anything is learnt, however few there are."""
 
 
 class Meter(Protocol):
@@ -198,11 +200,11 @@ def search(  # noqa: PLR0913
         at_once=at_once,
     )
     keep = 0 if by_prediction else int(effort.candidates * effort.refine)
-    first = shortlist(family_spaces, max(1, effort.candidates - keep))
+    first = shortlist(family_spaces, max(min(_OPENING, effort.candidates), effort.candidates - keep))
     interrupted = confirmed = False
     try:
         if keep:
-            opening = [each for each in first[:2] if each is first[0] or traits(each.tiling.family).untiled]
+            opening = [each for each in first[:_OPENING] if each is first[0] or traits(each.tiling.family).untiled]
             _try_all(state, opening)
             _learn(state, family_spaces, len(state.trials) + keep)
         _try_all(state, first)
