@@ -4,6 +4,7 @@
 
 #define __global__
 #define __shared__ static __attribute__((section("tw_shared")))
+#define __align__(n) __attribute__((aligned(n)))
 #define __syncthreads device::barrier
 using device::blockDim, device::blockIdx, device::gridDim, device::threadIdx;
 

@@ -4,7 +4,7 @@
 #define TW_FUNCTION static __device__ __forceinline__
 #define TW_GLOBAL
 #define TW_LOCAL
-#define TW_SHARED __shared__
+#define TW_SHARED __shared__ __align__(16)
 #define TW_ROOM_PARAM(type, name)
 #define TW_ROOM(type, name) extern __shared__ __align__(16) unsigned char tw_room[]; type *const name = (type *)tw_room;
 #define TW_GROUP ((int)blockIdx.x)
@@ -23,6 +23,7 @@
 #define TW_NAN_f64 __longlong_as_double(0x7ff8000000000000L)
 typedef long long tw_wide;
 typedef unsigned long long tw_unsigned;
+TW_FUNCTION int TW_OPAQUE(int a) { asm volatile("" : "+r"(a)); return a; }
 TW_FUNCTION int tw_min(int a, int b) { return a < b ? a : b; }
 TW_FUNCTION int tw_max(int a, int b) { return a > b ? a : b; }
 TW_FUNCTION int tw_floordiv(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
