@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.verbs.codesign.area import area
     from tilewright.verbs.codesign.codesign import codesign
     from tilewright.verbs.energy.energy import compare, energy
+    from tilewright.verbs.gradients.predict import predict_gradient
     from tilewright.verbs.gradients.vjp import adjoint, value_and_grad, vjp
     from tilewright.verbs.operators import (
         abs,  # noqa: A004  (tw.abs stands beside tw.sqrt)
@@ -88,6 +89,7 @@ _HOMES = {
     "tilewright.verbs.energy.energy": ("compare", "energy"),
     "tilewright.verbs.tuning.supertune": ("supertune",),
     "tilewright.verbs.whatif": ("reuse", "whatif"),
+    "tilewright.verbs.gradients.predict": ("predict_gradient",),
     "tilewright.verbs.gradients.vjp": ("adjoint", "value_and_grad", "vjp"),
     "tilewright.verbs.operators": (
         "abs",
@@ -158,6 +160,7 @@ __all__ = [  # noqa: RUF022  (grouped by purpose)
     "adjoint",
     "tune",
     "predict",
+    "predict_gradient",
     "select",
     "choose_tiling",
     "calibrate",

@@ -334,9 +334,9 @@ class _Maker:
         if any(self._node(each) is not None for each in program.statements):
             return None
         split = self._split(values, remembers=True)
-        if split is None or any(
-            self.states[name][0] in program.updated for name in self.states if name in split.program.fields
-        ):
+        if split is None or any(split.program.history(_worth(field)) != 2 for field in program.updated):
+            return None
+        if any(self.states[name][0] in program.updated for name in self.states if name in split.program.fields):
             return None
         older = {
             name: self._as_state(name, self._gathered(field, -1, program.statements))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tilewright.programs.stencil.adjoint import Adjoint, Split
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.session import SHARED, Inputs, Session
 from tilewright.verbs.arrays import Array
@@ -33,6 +33,12 @@ def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int)
     most = max(problem.program.history(field) for field in problem.program.updated)
     forward = replace(problem, steps=steps, kept=steps + most)
     return forward, replace(back, steps=steps, series=adjoint.changing)
+
+
+def split_problem(whole: Problem, split: Split) -> Problem:
+    """Return an adjoint's problem by regions of cells."""
+    problem = make_problem(split.program, whole.shape, whole.steps, whole.dtype, split.boundary)
+    return replace(problem, regions=tuple(split.regions.items()))
 
 
 def joined(split: Split, newest: Callable[[str], Array], worth: Mapping[str, Array], threads: int) -> dict[str, Array]:

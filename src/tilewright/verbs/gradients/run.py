@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,7 +23,8 @@ from tilewright.runtime.memory import frame
 from tilewright.runtime.points import PointData, Sources
 from tilewright.runtime.session import SHARED, Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
-from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined
+from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined, split_problem
+from tilewright.verbs.gradients.checkpoints import fits, longest, segments
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
@@ -125,7 +125,7 @@ class DifferentiatedRun:
         traces = points.traces(self.problem) if points is not None and points.receivers else None
         if not self.needs_states or steps == 0:
             return self.advance(start, steps, traces=traces, newest=True), [], traces
-        lengths = _segments(steps, slots)
+        lengths = segments(steps, slots)
         at = list(itertools.accumulate(lengths, initial=0))
         if points is None:
             states = [start, *self._looked_at(start, at)]
@@ -153,7 +153,7 @@ class DifferentiatedRun:
                     back.step({}, number)
             end = steps
             for number, (begin, state) in reversed(list(enumerate(kept))):
-                self._segment(back, state, begin, end - begin, max(2, slots - number))
+                self._segment(back, state, begin, end - begin, max(1, slots - number))
                 end = begin
             return back.results()
         finally:
@@ -192,12 +192,12 @@ class DifferentiatedRun:
         if not self.needs_states or self._target.on_device:
             return None
         ends = [*[begin for begin, _ in kept[1:]], self.problem.steps]
-        longest = max(
-            _longest(end - begin, max(2, slots - number))
+        most = max(
+            longest(end - begin, max(1, slots - number))
             for number, ((begin, _), end) in enumerate(zip(kept, ends, strict=True))
         )
-        whole = self._whole if self.adjoint.split is None else _split(self._whole, self.adjoint.split)
-        problems = band_problems(self.problem, whole, self.adjoint, longest)
+        whole = self._whole if self.adjoint.split is None else split_problem(self._whole, self.adjoint.split)
+        problems = band_problems(self.problem, whole, self.adjoint, most)
         if problems is None:
             return None
         forward, back = (self._kernel(self._same(each)) for each in problems)
@@ -208,7 +208,7 @@ class DifferentiatedRun:
 
     def _by_regions(self, worth: Mapping[str, Array], steps: int, split: Split) -> dict[str, Array]:
         """Take back steps that depend on no state, what edges are worth summed in slabs."""
-        problem = self._same(_split(replace(self._whole, steps=steps), split))
+        problem = self._same(split_problem(replace(self._whole, steps=steps), split))
         inputs, recurrent = self.inputs_back(worth, {}, split.program), self.adjoint.recurrent
         if recurrent is not None:
             bars = [self.adjoint.worth(field) for field in self.program.updated]
@@ -235,10 +235,10 @@ class DifferentiatedRun:
 
     def _segment(self, back: "_StepsBack | BandsBack", state: State, begin: int, length: int, slots: int) -> None:
         """Take back some steps that begin with a state, with so many states in memory."""
-        if length <= slots and isinstance(back, BandsBack):
+        if fits(length, slots) and isinstance(back, BandsBack):
             back.take_back(self._inputs(state, begin), length)
             return
-        lengths = [1] * length if length <= slots else _segments(length, slots)
+        lengths = [1] * length if fits(length, slots) else segments(length, slots)
         at = [begin + sum(lengths[:number]) for number in range(len(lengths))]
         starts = [state, *self._looked_at(state, at)]
         for number in reversed(range(len(lengths))):
@@ -246,7 +246,7 @@ class DifferentiatedRun:
             if lengths[number] == 1 and isinstance(back, _StepsBack):
                 back.step(first, at[number])
             else:
-                self._segment(back, first, at[number], lengths[number], max(2, slots - number))
+                self._segment(back, first, at[number], lengths[number], max(1, slots - number))
 
     def _looked_at(self, state: State, at: Sequence[int]) -> Iterator[State]:
         """Advance a state from the first of some steps to each of the others."""
@@ -449,35 +449,6 @@ class _StepsBack:
         """Hand the memory back."""
         if self._session is not None:
             self._session.close()
-
-
-def _segments(steps: int, slots: int) -> list[int]:
-    """Cut steps into segments whose starts are kept, so that the states of one more fit.
-
-    >>> _segments(9, 6), _segments(5, 8), _segments(100, 4)
-    ([3, 3, 3], [5], [34, 33, 33])
-    """
-    if steps <= slots:
-        return [steps]
-    count = next((n for n in range(2, slots) if n + math.ceil(steps / n) <= slots), max(2, slots - 1))
-    return [steps // count + (number < steps % count) for number in range(count)]
-
-
-def _split(whole: Problem, split: Split) -> Problem:
-    """Return an adjoint's problem by regions of cells."""
-    problem = make_problem(split.program, whole.shape, whole.steps, whole.dtype, split.boundary)
-    return replace(problem, regions=tuple(split.regions.items()))
-
-
-def _longest(length: int, slots: int) -> int:
-    """Return the most steps that are taken back with all their states in memory.
-
-    >>> _longest(5, 8), _longest(100, 4)
-    (5, 4)
-    """
-    if length <= slots:
-        return length
-    return max(_longest(each, max(2, slots - number)) for number, each in enumerate(_segments(length, slots)))
 
 
 def _key(problem: Problem) -> tuple[Program, int, int, bool]:

@@ -1,0 +1,199 @@
+"""``tw.predict_gradient``: what a gradient costs on a machine, by the models of the runs that it is made of."""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.base.errors import UsageError
+from tilewright.base.units import format_seconds, format_shape, parse_bytes
+from tilewright.costs.run import copy_seconds
+from tilewright.costs.setting import make_setting
+from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.adjoint import Adjoint, adjoint_of
+from tilewright.programs.stencil.problem import BoundarySpec, Problem, make_problem
+from tilewright.schedules import catalogue
+from tilewright.tuning.choice import choose_tiling, whole_run_seconds
+from tilewright.verbs.dispatch import AnyProgram, workload_of
+from tilewright.verbs.gradients.bands import band_problems, split_problem
+from tilewright.verbs.gradients.checkpoints import longest, recomputed, segments
+from tilewright.verbs.predict import MachineLike, as_machine
+from tilewright.workload import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientPrediction:
+    """What a gradient is expected to cost.
+
+    Attributes:
+        problem: The forward problem.
+        machine: Where.
+        states: Forward states in memory at a time; 0 where none are needed.
+        run_seconds: A run alone.
+        forward_seconds: The run with what it keeps.
+        again_seconds: States computed again, from checkpoint to checkpoint and in bands that keep every state.
+        back_seconds: The steps of the adjoint.
+    """
+
+    problem: Problem
+    machine: Machine
+    states: int
+    run_seconds: float
+    forward_seconds: float
+    again_seconds: float
+    back_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole gradient, the run included."""
+        return self.forward_seconds + self.again_seconds + self.back_seconds
+
+    @property
+    def ratio(self) -> float:
+        """The gradient over a run."""
+        return self.seconds / self.run_seconds if self.run_seconds else math.inf
+
+    def __str__(self) -> str:
+        """Say it in a few lines."""
+        parts = {
+            "forward": self.forward_seconds,
+            "states again": self.again_seconds,
+            "steps back": self.back_seconds,
+        }
+        head = f"gradient of {self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
+        kept = f", {self.states} states" if self.states else ""
+        lines = [f"{head} on {self.machine.name}{kept}: {format_seconds(self.seconds)}, {self.ratio:.1f} runs"]
+        return "\n".join([*lines, *(f"  {name}: {format_seconds(value)}" for name, value in parts.items() if value)])
+
+
+def predict_gradient(
+    program: AnyProgram,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike = "host",
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+    wrt: Sequence[str] | None = None,
+    memory: int | str | None = None,
+    checkpoints: int | None = None,
+    **scalars: Any,  # noqa: ANN401
+) -> GradientPrediction:
+    """Predict what :func:`tilewright.vjp` and its pullback cost on a CPU. Nothing is compiled or measured.
+
+    Args:
+        program: A stencil, a program, or the name of a built-in one.
+        shape: Extents of the grid.
+        steps: Time steps.
+        machine: A CPU, its name in the catalogue, ``host``, or the path of a machine file.
+        dtype: Element type.
+        boundary: Boundaries.
+        wrt: As for ``vjp``.
+        memory: As for ``vjp``; all states by default.
+        checkpoints: As for ``vjp``.
+        **scalars: Scalars of the program, as for :func:`tilewright.predict`.
+
+    Returns:
+        The prediction.
+
+    Raises:
+        UsageError: If anything is unknown or does not fit, or the program has no adjoint.
+
+    Examples:
+        >>> found = predict_gradient("jacobi2d", shape=(1024, 1024), steps=100, machine="zen3")
+        >>> 1.5 < found.ratio < 3.5
+        True
+    """
+    where = as_machine(machine)
+    asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
+    problem = workload_of(program, scalars, asked, where).problem
+    if not isinstance(problem, Problem) or where.kind != "cpu":
+        raise UsageError("the cost of a gradient is predicted for stencils on CPUs", "such as machine='host'")
+    sides = dict(zip(problem.program.fields, problem.boundaries, strict=True))
+    adjoint = adjoint_of(problem.program, sides, wrt, problem.varying)
+    whole = make_problem(adjoint.program, shape, steps, dtype, adjoint.boundary, problem.varying)
+    run = _run_seconds(problem, where)
+    if not adjoint.changing:
+        back = _run_seconds(_at_once(whole, adjoint), where)
+        return _found(problem, where, 0, run, (run, 0.0, back))
+    slots = _slots(problem, memory, checkpoints)
+    return _found(problem, where, slots, run, _with_states(problem, whole, adjoint, where, slots))
+
+
+def _found(
+    problem: Problem, machine: Machine, states: int, run: float, parts: tuple[float, float, float]
+) -> GradientPrediction:
+    forward, again, back = parts
+    return GradientPrediction(
+        problem=problem,
+        machine=machine,
+        states=states,
+        run_seconds=run,
+        forward_seconds=forward,
+        again_seconds=again,
+        back_seconds=back,
+    )
+
+
+def _slots(problem: Problem, memory: int | str | None, checkpoints: int | None) -> int:
+    if checkpoints is not None:
+        return checkpoints
+    room = parse_bytes(memory) if isinstance(memory, str) else memory
+    levels = sum(problem.program.history(field) for field in problem.program.updated)
+    return problem.steps if room is None else max(2, int(room) // (levels * problem.cells * problem.itemsize))
+
+
+def _at_once(whole: Problem, adjoint: Adjoint) -> Problem:
+    """What takes back steps that depend on no state, as ``vjp`` chooses it."""
+    split = adjoint.split if adjoint.recurrent is None else adjoint.recurrent.split
+    if split is not None and not adjoint.sums:
+        return split_problem(whole, split)
+    if adjoint.steady is None:
+        return whole
+    steady = adjoint.steady
+    return make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)
+
+
+def _run_seconds(problem: Problem, machine: Machine) -> float:
+    """A whole run under the models' tiling, copies included."""
+    return whole_run_seconds(problem, choose_tiling(problem, machine), machine)
+
+
+def _with_states(
+    problem: Problem, whole: Problem, adjoint: Adjoint, machine: Machine, slots: int
+) -> tuple[float, float, float]:
+    """Seconds forward, of states computed again, and back, for a program whose derivative depends on its states."""
+    lengths = segments(problem.steps, slots)
+    most = max(longest(each, max(1, slots - number)) for number, each in enumerate(lengths))
+    back = whole if adjoint.split is None else split_problem(whole, adjoint.split)
+    bands = band_problems(problem, back, adjoint, most)
+    kept, taken = bands or (replace(problem, steps=1), replace(back, steps=1))
+    step = problem.cells * problem.itemsize
+    setting = make_setting(problem, machine)
+    # What is copied is read, fetched and written.
+    copy = 3.0 * step * setting.word_seconds / 4 / setting.sm_count * setting.levels
+
+    @functools.cache
+    def kernel(form: Problem, steps: int) -> float:
+        """Seconds of some steps of a problem under the tiling of its own number of steps."""
+        tiling = choose_tiling(form, machine, copies=False)
+        each = replace(form, steps=steps)
+        seconds = whole_run_seconds(each, tiling, machine)
+        streams = catalogue.traits(tiling.family).streams
+        return seconds - (0.0 if streams else copy_seconds(make_setting(each, machine)))
+
+    start = copy_seconds(setting)
+
+    def advanced(steps: Sequence[int]) -> float:
+        form = replace(problem, steps=max(steps))
+        return start + sum(kernel(form, each) + copy for each in steps)
+
+    parts = [recomputed(each, max(1, slots - number)) for number, each in enumerate(lengths)]
+    lists = [each for _, some in parts for each in some]
+    # Without bands every step goes back by itself.
+    each = lists if bands else [1] * problem.steps
+    again = start + sum(advanced(run) for runs, _ in parts for run in runs)
+    again += sum(copy + kernel(kept, steps) for steps in each)
+    last = copy_seconds(make_setting(taken, machine))
+    return advanced(lengths), again, last + sum(kernel(taken, steps) for steps in each)
