@@ -12,7 +12,8 @@ from tilewright.costs.run import copy_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.adjoint import Adjoint, adjoint_of
-from tilewright.programs.stencil.boundaries import BoundarySpec, Problem, make_problem
+from tilewright.programs.stencil.boundaries import BoundarySpec
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue
 from tilewright.tuning.choice import choose_tiling, whole_run_seconds
 from tilewright.verbs.dispatch import AnyProgram, workload_of
