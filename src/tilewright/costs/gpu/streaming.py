@@ -32,7 +32,9 @@ from tilewright.schedules.streaming.block import BlockGrowth
 
 LOAD_SLOTS, ADVANCE_SLOTS = 5.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, and per advance, by NVRTC's code."""
-BARRIER_CYCLES, SHARED_CYCLES = 30.0, 25.0
+BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
+"""Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
+is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
