@@ -10,7 +10,7 @@ FOLDER = ROOT / "docs" / "decisions"
 RECORDS = sorted(FOLDER.glob("[0-9]*.md"))
 DATE = r"\d{4}-\d\d-\d\d"
 SUPERSEDED = r"superseded by \[\d{4}\]\((\d{4}-[a-z-]+\.md)\)"
-STATUS = rf"Date: ({DATE})(?:, revised ({DATE}))?\. Status: (?:accepted|{SUPERSEDED})\."
+STATUS = rf"Date: ({DATE})(?:, revised ({DATE}))?\. Status: (?:accepted|{SUPERSEDED})(?:[;.] .+)?\."
 HEADINGS = ["Decision", "Why", "Weighed against it", "Consequences"]
 
 

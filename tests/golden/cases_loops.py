@@ -13,8 +13,10 @@ from tilewright.codegen.loops.host_calls import cuda_body, cuda_prelude, opencl_
 from tilewright.codegen.loops.kernels import kernels_text
 from tilewright.codegen.loops.lowering import text as expression_text
 from tilewright.codegen.loops.openmp import on_cpu
+from tilewright.codegen.loops.products import block_products
 from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
 from tilewright.codegen.loops.transforms import NestContext
+from tilewright.codegen.matrices.product import product_text
 from tilewright.codegen.print.source import CUDA, OPENCL
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated.c import parse_code
@@ -24,6 +26,7 @@ from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
+from tilewright.schedules.bodies.unrolling import Blocking
 from tilewright.schedules.tiling import parse
 
 from .shown import SHAPES, STEPS, Case
@@ -45,6 +48,8 @@ BORDERS = (
     " else A[j][i] = B[j][i-1] + B[j][i+1] + B[j-1][i] + B[j+1][i];"
 )
 SEIDEL = "for (i=1;i<N-1;i++) for (j=1;j<N-1;j++) A[i][j] = A[i-1][j-1] + A[i-1][j+1] + A[i][j-1];"
+SYRK = "for (i=0;i<N;i++) for (j=0;j<=i;j++) for (k=0;k<M;k++) C[i][j] += 2.0*A[i][k]*A[j][k];"
+_BLOCKING = Blocking(rows=2, vectors=2, depth=64)
 _EXTENTS = {
     **dict.fromkeys("ABC", (Name("N"), Name("N"))),
     **dict.fromkeys("xy", (Name("n"),)),
@@ -144,6 +149,10 @@ def _call(tiles: str) -> str:
     )  # fmt: skip
 
 
+def _blocked(text: str) -> Stmt:
+    return block_products(_transformed(text), NestContext(types=_TYPES), _BLOCKING)[0]
+
+
 CASES = (
     _nest("plain", "", PRODUCT),
     _nest("polysyn", "transform PolySyn(tiles=[8,8,1], unroll_factors=[1,2], parallel=True, vectorize=True)", MATVEC),
@@ -186,6 +195,16 @@ CASES = (
     Case(file="loops/openmp_product.c", about="a CUDA transform on a CPU", write=lambda: _openmp("CUDA", PRODUCT)),
     Case(file="loops/openmp_sum.c", about="a CUDA transform on a CPU", write=lambda: _openmp("CUDA", DOT)),
     Case(file="loops/stencil_call.c", about="a stencil's kernel in the place of loops", write=lambda: _call(_HYBRID)),
+    Case(
+        file="loops/openmp_vector_sums.c",
+        about="loops on threads that nobody asked to unroll: sums of inner ones in the lanes of vectors",
+        write=lambda: region_text(on_cpu(_transformed(BICG), {}, NestContext(types=_TYPES, known={"N": 100}))[0]),
+    ),
+    Case(
+        file="loops/products.c",
+        about="products of matrices, columns up to the row, by a blocked kernel",
+        write=lambda: product_text("float64", _BLOCKING) + region_text(_blocked(SYRK)),
+    ),
     Case(
         file="loops/stencil_call_streaming.c",
         about="a stencil's kernel that reads and writes the loops' own arrays",

@@ -29,7 +29,7 @@ def test_jax_arrays_come_back_as_jax_arrays(expected):
 def test_jax_arrays_are_read_without_a_copy(backend, monkeypatch):
     given, seen = jax.numpy.asarray(VALUES), []
     gather = running.gather
-    monkeypatch.setattr(running, "gather", lambda *a: seen.append(gather(*a)) or seen[-1])
+    monkeypatch.setattr(running, "gather", lambda *a, **k: seen.append(gather(*a, **k)) or seen[-1])
     tw.run("j2d5pt", given, steps=1, backend=backend)
     assert seen[0].versions["u"][0].ctypes.data == given.unsafe_buffer_pointer()
 

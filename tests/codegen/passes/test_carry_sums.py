@@ -7,8 +7,9 @@ import pytest
 
 import tilewright as tw
 from tilewright.driver import emit_tiling
+from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.problem import make_problem, parse_boundary
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.weights import equal_box, equal_boxes
 from tilewright.schedules import catalogue

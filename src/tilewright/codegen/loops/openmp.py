@@ -39,8 +39,8 @@ def on_cpu(
         return stmt, [*plan.notes, f"{reason}; it stays sequential"]
     notes = plan.notes + [f"the loop over {loop.index!r} stays sequential: {bad}" for loop, bad in plan.sequential]
     for loop, found in plan.loops:
-        new = vector_sums(loop, setting)
         factor = asked_of(loop, device).get("unrollInner")
+        new = loop if isinstance(factor, int) and factor > 1 else vector_sums(loop, setting)
         if isinstance(factor, int) and factor > 1:
             for inner in innermost(loop):
                 if inner is not loop:

@@ -69,8 +69,10 @@ def parse_boundary(text: str) -> BoundarySpec:
         UsageError: If a part is no boundary.
 
     Examples:
-        >>> parse_boundary("wrap,nearest/fixed")
-        (Boundary(kind='wrap', value=0.0), (Boundary(kind='nearest', value=0.0), Boundary(kind='fixed', value=0.0)))
+        >>> parse_boundary("wrap")
+        Boundary(kind='wrap', value=0.0, factor=0.0)
+        >>> [str(each) for each in parse_boundary("nearest/fixed")]
+        ['nearest', 'fixed']
     """
     if "=" in text:
         pairs = [part.partition("=") for part in text.split(";") if part.strip()]

@@ -199,7 +199,7 @@ def linear_sum(tape: Tape) -> Terms | None:
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> len(linear_sum(program("heat3d").statements[0].tape) or ())
-    7
+    27
     """
     found = _values(tape)[-1]
     return found.reads if found.reads and not found.others else None
