@@ -124,9 +124,9 @@ def there() -> farm.Node:
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_of_dask_costs_what_it_had():
     pytest.importorskip("distributed.deploy", reason="Dask's distributed is not installed")
-    import distributed
-
     import dask
+
+    import distributed
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),

@@ -260,13 +260,21 @@ class CpuMeter:
         built = self._built(made)
         return built if isinstance(built, Measurement) else self._timed(built)
 
-    def beside(self, variant: LoopVariant, rounds: int = 3) -> Beside:
-        """Time a variant and the original body in turn, built with the same flags and at least the third level."""
+    def beside(self, variant: LoopVariant, rounds: int = 3, until: Deadline | None = None) -> Beside:
+        """Time a variant and the original body in turn, built with the same flags and at least the third level.
+
+        Args:
+            variant: The variant.
+            rounds: Times that both are timed; fewer where a deadline passes, but one.
+            until: The deadline.
+        """
         bodies = tuple(loop.old for loop in self.case.site.loops)
         plain = LoopVariant(bodies=bodies, unit=self.case.original(), command=full_level(variant.command))
         built = [self._built(each) for each in (variant, plain)]
         taken: list[tuple[float, float]] = []
         for _ in range(rounds):
+            if taken and until is not None and until.left <= 0:
+                break
             both = [each if isinstance(each, Measurement) else self._timed(each) for each in built]
             if not all(each.seconds for each in both):
                 break

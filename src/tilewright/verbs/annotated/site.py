@@ -20,8 +20,10 @@ from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
 from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 from tilewright.verbs.annotated.types import region_types
 
-_SEARCH = 0.7
-"""Share of the time for the search; the rest is for the winner beside the original body and the stencil compiler."""
+_SEARCH = 0.6
+"""Share of the time for the search."""
+_BESIDE = 0.4
+"""Share of what is left then for the winner beside the original body; the rest is for other kernels."""
 _KEEP = 0.95
 """The original body stays if it takes less than this share of the winner's time."""
 
@@ -102,7 +104,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Size
         if choice.winner is None:
             raise UsageError(*nothing(choice))
         variant = meter.variant(choice.winner.values)
-        both = meter.beside(variant)
+        both = meter.beside(variant, until=deadline.part(_BESIDE))
         if not both.rounds:
             both = Beside(rounds=((choice.winner.seconds, meter.baseline.median),), command=meter.original_command)
         ours, theirs = both.ours, both.theirs
