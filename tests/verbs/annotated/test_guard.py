@@ -91,7 +91,7 @@ int main(void) {
 @pytest.fixture
 def always(monkeypatch):
     """The variant is written however fast the original body is."""
-    monkeypatch.setattr(CpuMeter, "beside", lambda *_: Beside(rounds=((1.0, 2.0),), command=("cc",)))
+    monkeypatch.setattr(CpuMeter, "beside", lambda *_, **__: Beside(rounds=((1.0, 2.0),), command=("cc",)))
 
 
 def tuned(tmp_path, text: str) -> str:
