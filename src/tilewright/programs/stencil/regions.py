@@ -139,11 +139,15 @@ def _is_zero(value: Value) -> bool:
 def is_packable(problem: Problem) -> bool:
     """Whether kernels can keep the fields in subdomains of a program there alone.
 
-    None is computed cell by cell or read at earlier steps, no axis with a subdomain wraps, and what lives at the ends
-    of an outer axis reads nothing that lives at those of the innermost one: its rows are not cut.
+    None is computed cell by cell, read at earlier steps, or has another value than 0 beyond the grid; no axis with a
+    subdomain wraps; what lives at the ends of an outer axis reads nothing that lives at those of the innermost one,
+    whose rows are cut; and there are no other regions, whose ends would cut rows elsewhere.
     """
     program = problem.program
     parts = dict(program.subdomains)
+    ends = {(part.axis, *end) for part in parts.values() for end in ((0, part.low), (-part.high, None))}
+    if any((node.axis, node.low, node.high) not in ends for node in conditions(program)):
+        return False
     last = program.rank - 1
     crossed = any(
         parts[each.field].axis != last
@@ -151,6 +155,8 @@ def is_packable(problem: Problem) -> bool:
         for each in program.statements
         if each.field in parts
     )
+    own = [sides for field, sides in zip(program.fields, problem.boundaries, strict=True) if field in parts]
+    valued = any(side.kind == "constant" and side.value != 0 for sides in own for pair in sides for side in pair)
     wraps = any(sides[part.axis][0].kind == "wrap" for part in parts.values() for sides in problem.boundaries)
     older = any(program.history(field) > 1 for field in parts)
-    return not crossed and not wraps and not older and not analyse(program).sweep
+    return not crossed and not wraps and not valued and not older and not analyse(program).sweep

@@ -193,9 +193,10 @@ def run(
             checkpoint=checkpoint, every=every,
         )  # fmt: skip
         return kind.run(chosen, arrays, scalars, asked)
+    packed = not (target.on_device or strict)
     case = make_case(
         chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where,
-        sources=sources, receivers=receivers, every=every, stops=target.on_device, packed=not target.on_device,
+        sources=sources, receivers=receivers, every=every, stops=target.on_device, packed=packed,
     )  # fmt: skip
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 
