@@ -75,7 +75,11 @@ def run(case: LawCase) -> str:
 
 
 def check(seed: int, count: int, capfd: pytest.CaptureFixture[str]) -> None:
-    for case in cases_of(seed, count):
+    check_all(seed, cases_of(seed, count), capfd)
+
+
+def check_all(seed: int, cases: list[LawCase], capfd: pytest.CaptureFixture[str]) -> None:
+    for case in cases:
         capfd.readouterr()
         about = f"seed {seed}, case {case.index}, {case.tiling}, {case.problem}"
         wrong = run(case)
@@ -87,6 +91,13 @@ def check(seed: int, count: int, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("seed", seeds())
 def test_random_programs_in_streaming_tiles_of_thread_blocks(seed, capfd):
     check(seed, CASES, capfd)
+
+
+@pytest.mark.parametrize("index", [36, 104, 150])
+def test_older_versions_that_no_step_of_a_band_reads_when_they_are_youngest(index, capfd):
+    case = law_case(5, index)
+    assert case is not None
+    check_all(5, [case], capfd)
 
 
 @pytest.mark.stress

@@ -234,7 +234,37 @@ def _advance(plan: GpuStreamingContext, number: int, *, edge: bool) -> tuple[ir.
             for place in map(ir.Int, range(len(list(_cells(plan))))):
                 value = ir.Load(_ahead(plan, field, age, "next"), place, plan.site.dtype)
                 moves.append(ir.Store(_ahead(plan, field, age), place, value, plan.site.dtype))
-    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *work, *moves, ir.Barrier(memory=False))
+    unread = () if plan.sums else _unread(plan, number)
+    return (ir.Let(NOW, ir.add(ADVANCE, number)), *fetches, *unread, *work, *moves, ir.Barrier(memory=False))
+
+
+def _unread(plan: GpuStreamingContext, number: int) -> Iterator[ir.Stmt]:
+    """Keep other threads' values that are read later, where no level of the band reads them when they are youngest.
+
+    A value comes off the chip at the youngest age at which any step reads it; of the versions that a band starts from,
+    the step that would do so may lie before the band, and of those that it ends with behind it.
+    """
+    dtype = plan.site.dtype
+    for (field, version, key), ages in sorted(_read_at(plan).items()):
+        youngest = plan.rims.ages[plan.site.number(field)][key][0]
+        if youngest in ages:
+            continue
+        slot = (number - plan.pipeline.lag.at(version - 1, plan.stage_of(field)) - youngest) % plan.rims.rows
+        place = _on_chip(plan, field, version, slot, plan.rims.near[plan.site.number(field)][key], key[0])
+        yield ir.Store(_other(plan, field, version, key), ir.Int(slot), ir.Load(*place, dtype), dtype)
+
+
+def _read_at(plan: GpuStreamingContext) -> dict[tuple[str, int, tuple[Cell, Cell]], set[int]]:
+    """The ages at which a band reads other threads' cells, by field, version, and thread and cell."""
+    found: dict[tuple[str, int, tuple[Cell, Cell]], set[int]] = {}
+    for step, stage in itertools.product(range(plan.levels), range(len(plan.pipeline.stages))):
+        for statement, cell in itertools.product(plan.statements(stage), _cells(plan)):
+            for read in statement.reads:
+                key = split(tuple(a + b for a, b in zip(cell, read.offset[1:], strict=True)), plan.rims.cells)
+                if read.field in plan.updated and any(key[0]):
+                    age = age_of(plan.pipeline, stage, plan.stage_of(read.field), read.level, read.offset[0])
+                    found.setdefault((read.field, step + read.level, key), set()).add(age)
+    return found
 
 
 def _taken(plan: GpuStreamingContext, number: int, keeps: list[ir.Stmt], *, edge: bool) -> list[ir.Stmt]:
