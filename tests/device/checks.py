@@ -6,6 +6,7 @@ import itertools
 import threading
 
 import numpy as np
+import pytest
 
 import tilewright as tw
 from tilewright.programs.stencil import rounding
@@ -207,3 +208,37 @@ def windows_agree(shape, steps=6, side=40, name="j2d5pt", dtype="float32"):
         inner = tuple(slice(at - w.start, at - w.start + side) for at, w in zip(low, wide, strict=True))
         found = out[tuple(slice(at, at + side) for at in low)]
         np.testing.assert_allclose(found, expected[inner], rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+def looks_and_points_of_device_arrays_agree():
+    """Masks, sources and receivers, and runs that end early or blow up: as from the host."""
+    rng = np.random.default_rng(1)
+    values, k = smooth((20, 40)), rng.uniform(0.5, 1.0, (20, 40)).astype("float32")
+    wavelet = np.sin(np.arange(9.0))
+    sources = tw.Points([(8.5, 3.25), (11.0, 30.0)], values=np.stack([wavelet, 0.5 * wavelet], axis=1))
+    receivers = tw.Points([(4.5, 6.25), (0.0, 0.0), (19.0, 39.0), (12.25, 30.5)])
+    for boundary in ("fixed", "mirror", "wrap"):
+        options = {"steps": 9, "boundary": boundary, "sources": sources, "receivers": receivers}
+        expected, traces = tw.run("j2d5pt", values, backend="numpy", **options)
+        for backend in ("auto", "cuda"):
+            state, recorded = tw.run("j2d5pt", on_card(values), backend=backend, **options)
+            assert isinstance(state, DeviceArray)
+            np.testing.assert_allclose(np.asarray(state), expected, rtol=1e-5, atol=1e-6)
+            assert recorded.keys() == traces.keys()
+            for field, rows in traces.items():
+                np.testing.assert_allclose(recorded[field], rows, rtol=1e-5, atol=1e-6)
+        for where in (k > 0.7, on_card((k > 0.7).astype("int32"))):
+            state = tw.run("j2d5pt", on_card(values), steps=9, boundary=boundary, where=where)
+            expected = tw.run("j2d5pt", values, steps=9, boundary=boundary, where=k > 0.7, backend="numpy")
+            assert isinstance(state, DeviceArray)
+            np.testing.assert_allclose(np.asarray(state), expected, rtol=1e-5, atol=1e-6)
+    scaled = tw.Points([(8.5, 3.25)], values=wavelet, scale="k")
+    program = tw.stencil(lambda u, k: u[0, 0] + k[0, 0] * (u[0, 1] - u[0, 0]))
+    expected = tw.run(program, values, k, steps=9, sources=scaled, backend="numpy")
+    state = tw.run(program, on_card(values), on_card(k), steps=9, sources=scaled)
+    np.testing.assert_allclose(np.asarray(state), expected, rtol=1e-5, atol=1e-6)
+    growing = tw.stencil(lambda u: u[0, 0] * u[0, 0] * 1e4)
+    for given in (values + 2, on_card(values + 2)):
+        with pytest.warns(match="not finite from step 4 on"):
+            done = tw.run(growing, given, steps=40, every=8, boundary="wrap", record=True, backend="cuda")
+        assert done.steps_done == 8

@@ -78,6 +78,10 @@ def test_options_of_device_arrays(card):
     checks.options_of_device_arrays_agree()
 
 
+def test_looks_and_points_of_device_arrays(card):
+    checks.looks_and_points_of_device_arrays_agree()
+
+
 def test_arrays_stay_on_the_device(card):
     checks.arrays_stay_on_the_device()
 

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+import tilewright as tw
 from tilewright.runtime.devices import nvrtc
 
 from . import checks, emulated
@@ -62,6 +63,32 @@ def test_repeated_launches(driver):
 
 def test_options_of_device_arrays():
     checks.options_of_device_arrays_agree()
+
+
+def test_looks_and_points_of_device_arrays(driver):
+    checks.looks_and_points_of_device_arrays_agree()
+
+
+def test_looks_leave_fields_on_the_device(driver, monkeypatch):
+    """What passes the host of a run that is looked at is a value per thread block and per cell that is recorded."""
+    values, moved = checks.smooth((300, 200)), []
+    given = checks.on_card(values)
+
+    def counted(original):
+        def copy(target, source, size, stream):
+            moved.append(size)
+            return original(target, source, size, stream)
+
+        return copy
+
+    for name in ("do_cuMemcpyDtoHAsync", "do_cuMemcpyHtoDAsync"):
+        monkeypatch.setattr(driver, name, counted(getattr(driver, name)))
+    points = tw.Points([(4.5, 6.25), (200.0, 150.0)])
+    for boundary in ("mirror", "wrap"):
+        with pytest.warns(match="still changes by"):
+            tw.run("j2d5pt", given, steps=8, every=4, until=0.0, receivers=points, boundary=boundary)
+    assert moved
+    assert max(moved) <= 1024 * values.itemsize < values.nbytes // 50
 
 
 def test_windows_of_a_large_grid():

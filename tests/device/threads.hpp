@@ -32,7 +32,7 @@ static unsigned atomicAdd(unsigned *at, unsigned more) {
 }
 static struct {
   int x;
-} threadIdx, blockIdx;
+} threadIdx, blockIdx, gridDim;
 alignas(16) static unsigned char tw_room[1 << 18];
 
 namespace device {
@@ -56,7 +56,7 @@ static void start() {
   threads[running].ended = true;
 }
 static void launch(void (*kernel)(void **), int blocks, int count, void **arguments) {
-  body = kernel, given = arguments;
+  body = kernel, given = arguments, gridDim.x = blocks;
   if ((int)threads.size() < count) threads.resize((size_t)count);
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
     for (int t = 0; t < count; ++t) {

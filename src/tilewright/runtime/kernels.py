@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.base.records import Resources
 from tilewright.plan import RunPlan
 from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
 from tilewright.runtime.memory import Array, Workspace, check_memory
@@ -34,6 +35,9 @@ class State(Protocol):
 
     def newest(self, field: str, age: int = 0) -> Array:
         """See a field's newest version, or an older one."""
+
+    def at(self, field: str, cells: Index) -> Array:
+        """Copy the newest version of some cells, by their numbers in the grid."""
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates."""
@@ -218,12 +222,16 @@ class NumpySession:
                 added = {} if self._points is None else self._points.added(done)
                 self._state = reference.step(self._problem, self._state, self._scalars, added=added, number=done)
                 if self._points is not None:
-                    self._points.record({field: versions[0] for field, versions in self._state.items()}, done)
+                    self._points.record(self.at, done)
                 self.steps += 1
 
     def newest(self, field: str, age: int = 0) -> Array:
         """See a field's newest version, or an older one."""
         return self._state[field][age]
+
+    def at(self, field: str, cells: Index) -> Array:
+        """Copy the newest version of some cells, by their numbers in the grid."""
+        return self._state[field][0][np.unravel_index(cells, self._problem.shape)]
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates."""

@@ -1,7 +1,7 @@
 """Sources and receivers of a run: what kernels add to cells and what they record, as tables of some steps each."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,7 +199,7 @@ class PointTables:
         self,
         data: PointData,
         problem: Problem,
-        arrays: Mapping[str, Sequence[Array]],
+        look: Look,
         traces: Mapping[str, Array] | None,
         memory: Workspace,
         halo: Extended | None = None,
@@ -211,7 +211,7 @@ class PointTables:
         Args:
             data: Sources and receivers.
             problem: The problem proper.
-            arrays: What the run starts from.
+            look: What fields are at some cells when the run begins.
             traces: Arrays that take what is recorded, or None where nothing wants it.
             memory: Where what is recorded lies.
             halo: Periodic copies around the grid, or None.
@@ -220,9 +220,6 @@ class PointTables:
         self._traces, self._problem, self._begin = traces, problem, begin
         grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
         fields = problem.points
-
-        def look(field: str, cells: Index) -> Array:
-            return np.asarray(arrays[field][0])[np.unravel_index(cells, problem.shape)]
 
         self.adding = [
             Adding(next(each for each in data.sources if each.field == field), problem.dtype)
@@ -259,11 +256,6 @@ class PointTables:
         self._numbers: list[Array] = []
         self._memory, self._room = memory, 0
         self._kept: list[Array] = []
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the fields that are recorded."""
-        return tuple(each.field for each in (*self.recording, *self._still))
 
     def before(self, first: int, steps: int) -> Addresses | None:
         """Make the tables of numbers for a call; None where the kernel knows of none.
@@ -311,11 +303,10 @@ class PointTables:
             found[each.field] = (tuple(places), each.numbers(first, 1)[moves, 0])
         return found
 
-    def record(self, newest: Mapping[str, Array], first: int) -> None:
-        """Write what receivers record in one step, from the newest versions, which are any arrays of the grid."""
+    def record(self, look: Look, first: int) -> None:
+        """Write what receivers record in one step, from what the newest versions are at some cells."""
         for each in (*self.recording, *self._still):
-            values = newest[each.field][np.unravel_index(each.cells, self._problem.shape)]
-            self._write(each, values[:, np.newaxis], first)
+            self._write(each, look(each.field, each.cells)[:, np.newaxis], first)
 
     def _write(self, recording: Recording, gathered: Array, first: int) -> None:
         if self._traces is not None:

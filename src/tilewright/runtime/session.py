@@ -18,6 +18,7 @@ from tilewright.base.constants import PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import (
     Array,
@@ -31,7 +32,7 @@ from tilewright.runtime.memory import (
     view,
 )
 from tilewright.runtime.places import PlaceTables, scalar_table
-from tilewright.runtime.points import PointData, PointTables
+from tilewright.runtime.points import Look, PointData, PointTables
 
 Ranges = tuple[tuple[int, int], ...]
 _SMALL = 2**20
@@ -174,6 +175,10 @@ class Session:
         whole = self._grid(self._slot(field, age))
         part = self._tables.parts.get(field)
         return whole if part is None else part.cut(whole, self.problem.shape)
+
+    def at(self, field: str, cells: Index) -> Array:
+        """Copy the newest version of some cells, by their numbers in the grid."""
+        return self.newest(field)[np.unravel_index(cells, self.newest(field).shape)]
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates, its periodic copies included."""
@@ -384,13 +389,29 @@ class Session:
 
 
 def point_tables(
-    problem: Problem, inputs: Inputs, halo: Extended | None = None, memory: Workspace | None = None
+    problem: Problem,
+    inputs: Inputs,
+    halo: Extended | None = None,
+    memory: Workspace | None = None,
+    look: Look | None = None,
 ) -> PointTables | None:
-    """Return the tables of a run's sources and receivers for a kernel; None where there are none."""
+    """Return the tables of a run's sources and receivers for a kernel; None where there are none.
+
+    Args:
+        problem: The problem proper.
+        inputs: What the run starts from.
+        halo: Periodic copies around the grid, or None.
+        memory: Where what is recorded lies.
+        look: What fields are at some cells when the run begins; by default what the arrays hold, in memory.
+    """
     if inputs.points is None:
         return None
+
+    def values(field: str, cells: Index) -> Array:
+        return np.asarray(inputs.arrays[field][0])[np.unravel_index(cells, problem.shape)]
+
     return PointTables(
-        inputs.points, problem, inputs.arrays, inputs.traces, memory or SHARED, halo, begin=inputs.traced_from
+        inputs.points, problem, look or values, inputs.traces, memory or SHARED, halo, begin=inputs.traced_from
     )
 
 

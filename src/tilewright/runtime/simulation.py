@@ -6,10 +6,11 @@ Values that stop being finite are traced to the step at which they did.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from tilewright.base.errors import ArrayError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel, State
 from tilewright.runtime.memory import Array, check_memory
@@ -196,8 +197,9 @@ class Simulation:
         """Versions that the next step reads, per updated field."""
         inputs, data = calculation.inputs, calculation.forcing.receivers
         wanted = data is not None and inputs.traces is not None
-        self._records = point_tables(self.problem, replace(inputs, points=data)) if wanted else None
         self.state: State = calculation.kernel.start(self.problem, calculation.inputs, calculation.threads)
+        recorded = replace(inputs, points=data if wanted else None)
+        self._records = point_tables(self.problem, recorded, look=self.state.at)
 
     def __enter__(self) -> Self:
         return self
@@ -217,8 +219,7 @@ class Simulation:
         for stop in _stops(first, steps, forcing, every):
             self.state.advance(stop - self.done)
             if self._records is not None:
-                newest = {field: self.state.newest(field) for field in self._records.fields}
-                self._records.record(newest, self.done)
+                self._records.record(self.state.at, self.done)
             self.done = stop
             for source in forcing.sources if stop < steps else ():
                 if source.values[stop] != source.values[stop - 1]:
@@ -237,14 +238,9 @@ class Simulation:
         inputs = replace(calculation.inputs, arrays=arrays, traces=None, first=first)
         return Simulation(replace(calculation, inputs=inputs), first)
 
-    def versions(self) -> dict[str, tuple[Array, ...]]:
-        """Copy every version of the updated fields that the next step reads, newest first."""
-        newest = self.state.newest
-        return {f: tuple(newest(f, age).copy() for age in range(ages)) for f, ages in self.histories.items()}
-
-    def finite(self) -> bool:
-        """Whether every value of the updated fields is finite."""
-        return all(bool(np.isfinite(self.state.newest(field)).all()) for field in self.histories)
+    def eyes(self) -> "Eyes":
+        """Return what compares states of this run where they are: on its device, or in memory."""
+        return self.state if isinstance(self.state, Eyes) else _HostEyes(self)
 
     def levels(self, targets: Sequence[Mapping[str, Array]] = (), *, deep: bool) -> dict[str, tuple[Array, ...]]:
         """Copy the updated fields.
@@ -266,6 +262,48 @@ def _stops(first: int, steps: int, forcing: Forcing, every: int) -> Iterator[int
     yield from sorted({*looks, *(step for step in forcing.steps if first < step < steps), steps} - {first})
 
 
+@runtime_checkable
+class Eyes(Protocol):
+    """What keeps a state of a run and compares it with a later one."""
+
+    def finite(self) -> bool:
+        """Whether every value of the updated fields is finite."""
+
+    def keep(self) -> None:
+        """Keep every version of the updated fields that the next step reads."""
+
+    def kept(self) -> dict[str, tuple[Array, ...]]:
+        """Return what was kept, newest first."""
+
+    def change(self) -> float:
+        """Return the largest change of any value since a state was kept."""
+
+
+class _HostEyes:
+    """Eyes for states in memory."""
+
+    def __init__(self, run: Simulation) -> None:
+        self._run, self._before = run, dict[str, tuple[Array, ...]]()
+
+    def finite(self) -> bool:
+        return all(bool(np.isfinite(self._run.state.newest(field)).all()) for field in self._run.histories)
+
+    def keep(self) -> None:
+        newest, histories = self._run.state.newest, self._run.histories
+        self._before = {f: tuple(newest(f, age).copy() for age in range(ages)) for f, ages in histories.items()}
+
+    def kept(self) -> dict[str, tuple[Array, ...]]:
+        return self._before
+
+    def change(self) -> float:
+        largest = 0.0
+        for field, (old, *_) in self._before.items():
+            newest = self._run.state.newest(field)
+            wide = np.complex128 if newest.dtype.kind == "c" else np.float64
+            largest = max(largest, float(np.max(np.abs(np.subtract(newest, old, dtype=wide)), initial=0.0)))
+        return largest
+
+
 class Lookback:
     """What became of a run since it was last looked at."""
 
@@ -277,27 +315,30 @@ class Lookback:
             changes: Whether :meth:`change` will be asked for.
         """
         self._run, self._changes = run, changes
-        self._finite = run.problem.rounds and run.finite()
+        self._eyes: Eyes = run.eyes()
+        self._finite = run.problem.rounds and self._eyes.finite()
         self.keep()
 
     def keep(self) -> None:
         """Keep the state, to compare with and to find a step again."""
         self._done = self._run.done
-        self._before = self._run.versions() if self._finite or self._changes else {}
+        if not (self._finite or self._changes):
+            return
+        try:
+            self._eyes.keep()
+        except ArrayError:  # there is no room for it where the run is
+            self._eyes = _HostEyes(self._run)
+            self._eyes.keep()
 
     def change(self) -> float:
         """Return the largest change of any value, per step."""
-        largest = 0.0
-        for field, (old, *_) in self._before.items():
-            newest = self._run.state.newest(field)
-            wide = np.complex128 if newest.dtype.kind == "c" else np.float64
-            largest = max(largest, float(np.max(np.abs(np.subtract(newest, old, dtype=wide)), initial=0.0)))
-        return largest / (self._run.done - self._done)
+        return self._eyes.change() / (self._run.done - self._done)
 
     def nonfinite_step(self) -> int | None:
         """Return the first step after which a value is not finite, if all were at first: the steps are repeated."""
-        if not self._finite or self._run.finite():
+        if not self._finite or self._eyes.finite():
             return None
-        with self._run.again(self._before, self._done) as again:
-            again.advance(self._run.done, 1, lambda: not again.finite())
+        with self._run.again(self._eyes.kept(), self._done) as again:
+            eyes = again.eyes()
+            again.advance(self._run.done, 1, lambda: not eyes.finite())
             return again.done

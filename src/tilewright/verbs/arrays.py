@@ -285,20 +285,22 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
     return array
 
 
-def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
+def on_device(given: Given, target: Target, added: frozenset[str] = frozenset()) -> Target | None:
     """Return the CUDA device on which a run's arrays lie, or None if they lie on the host.
 
     Args:
         given: The arrays.
         target: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
-        plain: Whether the run has neither a mask nor sources nor receivers.
+        added: Fields that came with a mask or with sources, which lie on the host and are sent there once.
 
     Raises:
         ArrayError: If the run cannot have them.
         ToolchainError: If there is no CUDA device.
         UsageError: If the backend names a device that is not there.
     """
-    every: list[tuple[str, Any]] = [(field, array) for field, versions in given.versions.items() for array in versions]
+    every: list[tuple[str, Any]] = [
+        (field, array) for field, versions in given.versions.items() if field not in added for array in versions
+    ]
     places = {array.device: field for field, array in reversed(every) if isinstance(array, DeviceView)}
     if not places:
         return None
@@ -306,11 +308,6 @@ def on_device(given: Given, target: Target, *, plain: bool) -> Target | None:
         raise ArrayError(
             f"an array lies on a GPU, where the backend {target.name!r} cannot read it",
             "use backend='cuda', or copy it to the host first",
-        )
-    if not plain:
-        raise ArrayError(
-            "a run on a GPU's own arrays takes no where, sources and receivers",
-            "copy the arrays to the host first",
         )
     if not all(isinstance(array, DeviceView) for _, array in every):
         raise ArrayError("the arrays of a run all lie on the GPU or all on the host, got some of each")

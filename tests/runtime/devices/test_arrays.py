@@ -495,8 +495,6 @@ def test_arrays_to_write_into_lie_where_the_run_is(driver):
         tw.run("j2d5pt", given, steps=1, out=Interface(VALUES.astype(float)))
     with pytest.raises(ArrayError, match="'out' lies on GPU 0, and the arrays of the run on GPU 1"):
         tw.run("j2d5pt", placed(driver, 1), steps=1, out=placed(driver, 0))
-    with pytest.raises(ArrayError, match=r"takes no where, sources and receivers"):
-        tw.run("j2d5pt", given, steps=1, where=np.ones(VALUES.shape))
 
 
 def test_callbacks_get_copies_on_the_device(driver, monkeypatch):

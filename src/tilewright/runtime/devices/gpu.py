@@ -20,8 +20,10 @@ from tilewright.codegen.gpu.wrap import wrap_launch
 from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
 from tilewright.programs.stencil.periodic import Extended
+from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray
+from tilewright.runtime.devices.looks import Cells, Looks
 from tilewright.runtime.devices.views import Box, DeviceView, Memory
 from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
@@ -214,6 +216,9 @@ class GpuSession:
         self._tables: list[Any] = []
         self._first = self._begun = inputs.first
         self._graphs: dict[int, Callable[[], None] | None] = {}
+        self._looks: Looks | None = None
+        self._before: dict[str, tuple[Any, ...]] = {}
+        self._moved: dict[int, tuple[Index, Index]] = {}
         self._device = program.device
         every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
         views = [each for each in every if isinstance(each, DeviceView)]
@@ -310,6 +315,74 @@ class GpuSession:
     def timed(self, steps: int) -> float:
         """Compute further steps and return the device's seconds for them."""
         return self._device.timed(lambda: self.advance(steps))
+
+    def at(self, field: str, cells: Index) -> Array:
+        """Copy the newest version of some cells, by their numbers in the grid, from the device."""
+        if self._halo is not None:
+            low = [each for each, _ in self._halo.around]
+            places = np.unravel_index(cells, self.problem.shape)
+            moved = tuple(place + more for place, more in zip(places, low, strict=True))
+            cells = self._moved.setdefault(id(cells), (cells, np.ravel_multi_index(moved, self._whole.shape)))[1]
+        offset = self._offset(field, self._version) // self._dtype.itemsize
+        return self._eyes.at(Cells(self._buffers[self._number(field)], offset, self._whole.cells), cells)
+
+    def finite(self) -> bool:
+        """Whether every value of the updated fields' newest versions is finite; found on the device."""
+        return all(self._seen(field, self._eyes.largest) < math.inf for field in self.problem.program.updated)
+
+    def keep(self) -> None:
+        """Copy every version that the next step reads, on the device, to compare with and to start anew from."""
+        self._drop()
+        program = self.problem.program
+        for field in program.updated:
+            taken: list[Any] = []
+            self._before[field] = ()
+            for age in range(program.history(field)):
+                taken.append(self._copy_of(field, age))
+                self._before[field] = tuple(taken)
+
+    def kept(self) -> dict[str, tuple[Array, ...]]:
+        """Copy from the device what :meth:`keep` kept, newest first."""
+        found = {}
+        for field, buffers in self._before.items():
+            grids = tuple(np.empty(self.problem.shape, self._dtype) for _ in buffers)
+            for buffer, grid in zip(buffers, grids, strict=True):
+                self._device.read(buffer, 0, grid)
+            found[field] = grids
+        return found
+
+    def change(self) -> float:
+        """Return the largest change of any value since :meth:`keep`; found on the device, in the element type."""
+
+        def changed(field: str) -> float:
+            return self._seen(field, lambda cells: self._eyes.change(cells, self._before[field][0]))
+
+        return max(changed(field) for field in self.problem.program.updated)
+
+    @property
+    def _eyes(self) -> Looks:
+        if self._looks is None:
+            self._looks = Looks(self._program.device, self._device, self.problem.dtype)
+        return self._looks
+
+    def _seen(self, field: str, look: Callable[[Cells], float]) -> float:
+        """Look at a field's newest version, without the periodic copies around it."""
+        count = self.problem.cells
+        if self._halo is None:
+            offset = self._offset(field, self._version) // self._dtype.itemsize
+            return look(Cells(self._buffers[self._number(field)], offset, count))
+        buffer = self._copy_of(field, 0)
+        try:
+            return look(Cells(buffer, 0, count))
+        finally:
+            self._device.release(buffer)
+
+    def _drop(self) -> None:
+        """Hand back what was kept."""
+        for buffers in self._before.values():
+            for buffer in buffers:
+                self._device.release(buffer)
+        self._before.clear()
 
     def newest(self, field: str, age: int = 0) -> Array:
         """Copy a field's newest version, or an older one, from the device; read-only."""
@@ -424,6 +497,10 @@ class GpuSession:
     def close(self) -> None:
         """Hand the memory back."""
         self._graphs.clear()
+        self._drop()
+        if self._looks is not None:
+            self._looks.close()
+            self._looks = None
         for buffer in (*self._buffers, *self._tables):
             if buffer is not None:
                 self._device.release(buffer)

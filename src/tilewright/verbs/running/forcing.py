@@ -13,10 +13,12 @@ from tilewright.programs.stencil.forcing import forced, masked
 from tilewright.programs.stencil.points import Index, Points, Weights, joined, of_cells, weights
 from tilewright.programs.stencil.problem import PointFields, Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.runtime.devices.looks import cells_of, fetched
+from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.points import Adding, Look, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.simulation import Forcing, PointSource
 from tilewright.runtime.warn import warn
-from tilewright.verbs.arrays import Array, Given, as_array
+from tilewright.verbs.arrays import Array, Given, as_array, read_array
 
 Cell = tuple[int, ...]
 SourceList = Points | Sequence[Points | tuple[Any, Any]]
@@ -27,9 +29,12 @@ def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
     """Add a mask to checked inputs: cells where it is false keep their first value.
 
     Raises:
-        ArrayError: If it does not fit.
+        ArrayError: If it does not fit, or lies on a GPU where the fields do not.
     """
-    mask = as_array(where, "where")
+    there = any(isinstance(each, DeviceView) for versions in given.versions.values() for each in versions)
+    mask = read_array(where, "where") if there else as_array(where, "where")
+    if isinstance(mask, DeviceView):  # a mask is a field of the kernels' element type, made here once
+        mask = fetched(mask)
     if mask.shape != given.shape:
         got = format_shape(mask.shape) or "()"
         raise ArrayError(f"the mask 'where' must have the shape {format_shape(given.shape)}, got {got}")
@@ -67,7 +72,10 @@ def gather_points(
     """
 
     def values(field: str, cells: Index) -> Array:
-        return given.versions[field][0][np.unravel_index(cells, problem.shape)]
+        array: Any = given.versions[field][0]
+        return (
+            cells_of(array, cells) if isinstance(array, DeviceView) else array[np.unravel_index(cells, problem.shape)]
+        )
 
     added = tuple(
         _sources(given, problem, field, entries, look or values)

@@ -211,7 +211,7 @@ class CheckedProblem:
         stops: Whether the run stops at them: on GPUs.
         forcing: Where it stops.
         problem: The problem.
-        plain: Whether there are neither a mask nor sources nor receivers.
+        added: Fields that came with the mask and the sources.
     """
 
     given: Given
@@ -219,7 +219,7 @@ class CheckedProblem:
     stops: bool
     forcing: Forcing
     problem: Problem
-    plain: bool
+    added: frozenset[str] = frozenset()
 
     def inputs(self, threads: int) -> Inputs:
         """Return what a kernel starts from, for a run on so many threads."""
@@ -264,7 +264,7 @@ def make_case(
     """
     program, boundary, scalars = with_edges(program, boundary, scalars)
     given, forcing = gather(program, arrays, scalars, dtype, steps, packed=packed), UNFORCED
-    plain = where is None and sources is None and receivers is None
+    own = set(given.versions)
     if where is not None:
         given = with_mask(given, where)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
@@ -279,7 +279,8 @@ def make_case(
     elif points is not None:
         problem = replace(problem, points=points.fields(problem))
     warn_if_unstable(problem, given.scalars)
-    return CheckedProblem(given=given, points=points, stops=stops, forcing=forcing, problem=problem, plain=plain)
+    added = frozenset(set(given.versions) - own)
+    return CheckedProblem(given=given, points=points, stops=stops, forcing=forcing, problem=problem, added=added)
 
 
 def whole(given: Given) -> Given:
@@ -398,7 +399,10 @@ def execute(
     problem = case.problem
     warn_if_at_rest(case.given)
     targets = () if out is None else targets_of(problem, out, problem.shape, levels=levels)
-    there = on_device(case.given, target, plain=case.plain)
+    there = on_device(case.given, target, case.added)
+    if there is not None:
+        case = without_points(case)
+        problem = case.problem
     check_targets(targets, None if there is None else there.device)
     if there is not None and monitor is not None:
         monitor = replace(monitor, shown=lambda run, field, age: _shown(run, field, age, arrays))
@@ -410,6 +414,8 @@ def execute(
     begin = time.perf_counter()
     with while_running(calculation.kernel, problem, watched):
         if there is not None:
+            inputs = replace(calculation.inputs, traces=recorded)
+            calculation = replace(calculation, inputs=inputs)
             found, done = _compute_there(calculation, watched, targets, deep=levels or record)
         else:
             found, done = calculation.compute(watched, targets=targets, deep=levels or record, traces=recorded)

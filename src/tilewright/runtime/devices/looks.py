@@ -1,0 +1,158 @@
+"""Looks at a run in a GPU's memory: what changed, whether all is finite, single cells; fields stay where they are."""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.base.intmath import ceil_div
+from tilewright.codegen.gpu.looks import GROUPS, THREADS, look_source
+from tilewright.codegen.source import KernelSource
+from tilewright.programs.stencil.points import Index
+from tilewright.runtime.devices.views import DeviceView
+from tilewright.runtime.memory import Array
+
+
+class Device(Protocol):
+    """What looks need of a :class:`tilewright.runtime.devices.gpu.Device`."""
+
+    def __hash__(self) -> int:
+        """Devices are told apart by identity."""
+
+    @property
+    def dialect(self) -> str:
+        """The language of its kernels."""
+
+    def build(self, source: KernelSource[Any]) -> Sequence[Any]:
+        """Compile a text."""
+
+    def allocate(self, size: int) -> Any:  # noqa: ANN401
+        """Take memory."""
+
+    def release(self, buffer: Any) -> None:  # noqa: ANN401
+        """Hand memory back."""
+
+    def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
+        """Copy an array in."""
+
+    def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
+        """Copy into an array."""
+
+    def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
+        """Start a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells of a field's version in a device's memory, one after the other.
+
+    Attributes:
+        buffer: The memory.
+        offset: Values before the first one.
+        count: Their number.
+    """
+
+    buffer: Any
+    offset: int
+    count: int
+
+
+def cells_of(view: DeviceView, cells: Index) -> Array:
+    """Return the values of some cells of a caller's array, by their numbers.
+
+    Raises:
+        ToolchainError: If the device fails.
+        UsageError: If its element type is none that GPU code computes in.
+    """
+    from tilewright.runtime.devices import cuda
+
+    device = cuda.numbered(view.device or 0)
+    looks = Looks(device, device.following([view]), view.dtype.name)
+    try:
+        return looks.at(Cells(view.pointer, 0, view.size), cells)
+    finally:
+        looks.close()
+
+
+def fetched(view: DeviceView) -> Array:
+    """Return a caller's array in memory."""
+    from tilewright.runtime.devices import cuda
+
+    values: Array = np.empty(view.shape, view.dtype)
+    cuda.numbered(view.device or 0).following([view]).read(view.pointer, 0, values)
+    return values
+
+
+@functools.lru_cache(maxsize=16)
+def _kernels(device: Device, dtype: str) -> tuple[Any, ...]:
+    return tuple(device.build(look_source(dtype, device.dialect)))
+
+
+class Looks:
+    """The kernels that look, on a device and in the stream of a run."""
+
+    def __init__(self, device: Device, stream: Device, dtype: str) -> None:
+        """Build the kernels, once per device and element type.
+
+        Args:
+            device: The device.
+            stream: The same, with its work in the run's stream.
+            dtype: Element type of the fields.
+
+        Raises:
+            ToolchainError: If they do not compile.
+        """
+        self._device, self._dtype = stream, np.dtype(dtype)
+        self._largest, self._change, self._gather = _kernels(device, dtype)
+        self._tables: dict[int, tuple[Index, Any]] = {}
+
+    def largest(self, cells: Cells) -> float:
+        """Return the largest absolute value; of values of which one is no number, that."""
+        return self._folded(self._largest, cells, ())
+
+    def change(self, cells: Cells, old: Any) -> float:  # noqa: ANN401
+        """Return how much a value differs at most from the one in its place in a buffer."""
+        return self._folded(self._change, cells, (old,))
+
+    def at(self, version: Cells, cells: Index) -> Array:
+        """Return the values of some cells, by their numbers; the numbers of an array are sent once."""
+        device = self._device
+        values: Array = np.empty(len(cells), self._dtype)
+        if not len(cells):
+            return values
+        if id(cells) not in self._tables:
+            numbers = np.ascontiguousarray(cells, dtype=np.int64)
+            table = device.allocate(numbers.nbytes)
+            device.write(table, 0, numbers)
+            self._tables[id(cells)] = cells, table
+        target = device.allocate(values.nbytes)
+        try:
+            self._start(self._gather, (target, version.buffer, self._tables[id(cells)][1]), version.offset, len(cells))
+            device.read(target, 0, values)
+        finally:
+            device.release(target)
+        return values
+
+    def close(self) -> None:
+        """Hand the memory back."""
+        for _, table in self._tables.values():
+            self._device.release(table)
+        self._tables.clear()
+
+    def _folded(self, kernel: Any, cells: Cells, more: Sequence[Any]) -> float:  # noqa: ANN401
+        groups = min(GROUPS, ceil_div(cells.count, THREADS))
+        found: Array = np.empty(groups, self._dtype)
+        target = self._device.allocate(found.nbytes)
+        try:
+            self._start(kernel, (target, cells.buffer, *more), cells.offset, cells.count)
+            self._device.read(target, 0, found)
+        finally:
+            self._device.release(target)
+        return math.nan if np.isnan(found).any() else float(found.max())
+
+    def _start(self, kernel: Any, buffers: Sequence[Any], offset: int, count: int) -> None:  # noqa: ANN401
+        groups = min(GROUPS, ceil_div(count, THREADS))
+        self._device.start(kernel, (groups, THREADS), (*buffers, np.int64(offset), np.int64(count)), 0)
