@@ -2,6 +2,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tilewright.verbs import doctor
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -92,3 +94,22 @@ def test_a_computer_that_nobody_calibrated_is_told_how(cli, monkeypatch, tmp_pat
     found = {check["name"]: check for check in cli("doctor", "--json").json["checks"]}["calibration"]
     assert found["state"] == "ok"
     assert found["fix"] == ""
+
+
+@pytest.mark.parametrize(("known", "state"), [(12080, "fault"), (13000, "ok"), (99000, "ok")])
+def test_bindings_of_a_later_cuda_than_the_drivers_are_named(known, state):
+    from cuda import bindings
+    from tests.runtime import fake_cuda
+
+    class Older(fake_cuda.FakeDriver):
+        def do_cuDriverGetVersion(self, version):  # noqa: N802
+            fake_cuda.put(version, fake_cuda.ctypes.c_int, known)
+
+    with fake_cuda.installed(Older()):
+        checks = [each for each in doctor.diagnose().checks if each.name == "cuda"]
+    assert checks[0].state == "ok"
+    assert "Card A, Card B" in checks[0].detail
+    assert checks[-1].state == (state if int(bindings.__version__.partition(".")[0]) > 12 else "ok")
+    if checks[-1].state == "fault":
+        assert checks[-1].detail.endswith("is for a later CUDA than the driver knows, which is 12.8")
+        assert checks[-1].fix.endswith("pip install 'cuda-bindings<13'")

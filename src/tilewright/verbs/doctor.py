@@ -151,7 +151,28 @@ def _gpus() -> tuple[Check, ...]:
             checks.append(Check(name=name, state="ok", detail=f"{look()}; {use}"))
         except TilewrightError as error:
             checks.append(Check(name=name, state="absent", detail=f"{error.message}; {use}", fix=fix or error.hint))
+        else:
+            checks += _too_new() if name == "cuda" else []
     return tuple(checks)
+
+
+def _too_new() -> list[Check]:
+    """Whether the bindings of the driver are of a later CUDA than the driver, some of whose calls they may lack."""
+    from tilewright.runtime.devices import cuda
+
+    bindings, driver = cuda.versions()
+    newest = int(driver.partition(".")[0])
+    if int(bindings.partition(".")[0]) <= newest:
+        return []
+    detail = f"cuda-bindings {bindings} is for a later CUDA than the driver knows, which is {driver}"
+    return [
+        Check(
+            name="cuda",
+            state="fault",
+            detail=detail,
+            fix=f"{sys.executable} -m pip install 'cuda-bindings<{newest + 1}'",
+        )
+    ]
 
 
 def _opencl() -> str:

@@ -500,6 +500,20 @@ def every() -> tuple[CudaDevice, ...]:
     return tuple(opened(number) for number in range(_count()))
 
 
+def versions() -> tuple[str, str]:
+    """Return the version of ``cuda-bindings``, and that of CUDA which the driver knows; ``("13.5.0", "12.8")``.
+
+    Raises:
+        ToolchainError: If there is no driver, or it fails.
+    """
+    driver = library().driver
+    import cuda.bindings
+
+    with _reported("did not say its version"):
+        known = int(_done(driver.cuDriverGetVersion()))
+    return str(cuda.bindings.__version__), f"{known // 1000}.{known % 1000 // 10}"
+
+
 def holder(pointer: int) -> int | None:
     """Return the number of the device in whose memory an address lies, or None where the driver does not know.
 
