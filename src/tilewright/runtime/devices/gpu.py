@@ -34,9 +34,10 @@ from tilewright.schedules.gpu_schedule import GpuSchedule
 _ALIGN = 64
 """Slots start at a multiple of so many elements."""
 _GRAPH = 64
-"""Launches of a graph, about: starting it costs as little as one of them."""
+"""Launches of a graph, about: starting it costs as much as one of them, so that less than 2 % is left of their cost."""
 _TURNS = 3
-"""Repetitions that are worth a graph."""
+"""Repetitions that are worth a graph. To record and complete one of n launches is taken to cost as much as 2 n launches
+(no driver was timed), and a repetition saves n - 1: r of them pay where r > 2 n / (n - 1), three from four launches."""
 _BANDS = 4
 """Multiples of a time tile that are tried as what repeats: bands alternate, and those of histories are shorter."""
 
