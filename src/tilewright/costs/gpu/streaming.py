@@ -39,7 +39,7 @@ BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
 ALONE_CYCLES = 50.0
 """Cycles of an advance in which a block's warps begin again together and no other block fills the time. Fitted, as are
-:data:`LEVEL_SLOTS`: with them the first choice for eight of ten problems is within a tenth of the best of ten by code."""
+:data:`LEVEL_SLOTS`: with them the first choice for eight of ten problems is within a tenth of the best by code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
