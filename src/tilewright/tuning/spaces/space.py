@@ -27,7 +27,8 @@ _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
-    Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without kernels are left out.
+    Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
+    kernels are left out.
 
     Args:
         problem: The problem.
