@@ -9,7 +9,7 @@ from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import RunPlan, Target
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
-from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
+from tilewright.programs.stencil.problem import GPU_COMPILED, GPU_MAX_RANK, Problem
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.store.hosts import host
@@ -135,6 +135,12 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
     from tilewright.runtime.devices.found import circumstances, device_machine, open_device
     from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
+    if problem.program.rank > GPU_MAX_RANK:
+        raise UsageError(
+            f"GPU backends compute in 1 to {GPU_MAX_RANK} dimensions, {problem.program.name!r} has "
+            f"{problem.program.rank}",
+            "use backend='c'",
+        )
     if asked is not None:
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in GPU_COMPILED:

@@ -147,7 +147,7 @@ def _array(u):
         (lambda u, v=2.0: v[0] * u[0], "the field 'v' of 'stencil' has the default 2.0, which only scalars have"),
         (_by_name, "takes arguments by position"),
         (lambda u: u[65], "may reach 64 cells"),
-        (lambda u: u[0, 0, 0, 0], "1 to 3 dimensions"),
+        (lambda u: u[0, 0, 0, 0, 0], "1 to 4 dimensions"),
         (lambda u, k: u[0] + k.prev[0], "has no other time level"),
         (lambda u: u[0] + "x", "got a str"),
         (lambda u: [u[0] + None], "got a NoneType"),

@@ -107,10 +107,10 @@ class LawCase:
         )
 
 
-def make_case(seed: int, index: int) -> LawCase:
-    """Draw a case."""
+def make_case(seed: int, index: int, rank: int | None = None) -> LawCase:
+    """Draw a case, in one to three dimensions or in so many; four are not tiled."""
     draw = random.Random(f"{seed}/{index}")  # noqa: S311  (reproducible, not secret)
-    rank = draw.choices((1, 2, 3), (35, 50, 15))[0]
+    rank = rank or draw.choices((1, 2, 3), (35, 50, 15))[0]
     special = {WHOLE_SEED: WHOLE, OTHER_SEED: OTHER}.get(seed)
     dtype = special[index % len(special)] if special else draw.choices((*FLOATS, "int32"), (50, 35, 15))[0]
     strict = dtype in {*FLOATS, *NARROW} and draw.random() < 0.3
@@ -118,7 +118,7 @@ def make_case(seed: int, index: int) -> LawCase:
     wraps = draw.random() < 0.06
     boundaries = tuple(_sides(draw, rank, dtype, wraps=wraps) for _ in program.fields)
     blank = Problem(program=program, shape=(1,) * rank, steps=0, dtype=dtype, boundaries=boundaries)
-    tiling = NONE if wraps or draw.random() < 0.06 else _tiling(draw, blank)
+    tiling = NONE if rank > 3 or wraps or draw.random() < 0.06 else _tiling(draw, blank)
     shape, steps = _size(draw, blank, tiling)
     problem = Problem(program=program, shape=shape, steps=steps, dtype=dtype, boundaries=boundaries)
     scalars = tuple((name, _number(draw, dtype)) for name in program.scalars)
@@ -293,7 +293,7 @@ def _reach(draw: random.Random, rank: int) -> list[tuple[int, int]]:
     reach = [(draw.choice(spread), draw.choice(spread)) for _ in range(rank)]
     if draw.random() < 0.5:
         reach = [(max(pair), max(pair)) for pair in reach]
-    return [(min(a, 2), min(b, 2)) for a, b in reach] if rank == 3 else reach
+    return [(min(a, 2), min(b, 2)) for a, b in reach] if rank >= 3 else reach
 
 
 def _program(draw: random.Random, rank: int, dtype: str, *, arithmetic_only: bool) -> Program:
@@ -485,7 +485,7 @@ def _size(draw: random.Random, problem: Problem, tiling: Tiling) -> tuple[tuple[
     slope = slopes(problem)
     rank = problem.program.rank
     if tiling == NONE:
-        limit = {1: 200, 2: 40, 3: 14}[rank]
+        limit = {1: 200, 2: 40, 3: 14, 4: 9}[rank]
         return tuple(draw.randint(1, limit) for _ in range(rank)), draw.randint(0, 9)
     if draw.random() < 0.16:
         limit = {1: 40, 2: 20, 3: 10}[rank]

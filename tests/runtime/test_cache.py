@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -156,3 +157,30 @@ def test_processes_that_write_at_the_same_time(private_cache):
     assert len(answers) == 1
     assert all(worker.returncode == 0 for worker in workers)
     assert not list((private_cache / "kernels").glob(".new-*"))
+
+
+def test_a_full_cache_drops_what_was_used_longest_ago(private_cache, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_MIB", "1")
+    store = cache.directory()
+    content = bytes(200_000)
+    for number in range(5):
+        cache.save(store, f"entry{number}", content)
+        os.utime(store / f"entry{number}", (number, number))
+    assert cache.load(store, "entry0") == content  # so that it is the newest now
+    cache.save(store, "entry5", content)
+    left = {path.name for path in store.iterdir()}
+    assert left == {"entry0", "entry3", "entry4", "entry5"}
+    assert sum(path.stat().st_size for path in store.iterdir()) <= 0.8 * 2**20
+
+
+@pytest.mark.parametrize(("limit", "warned"), [("0", False), ("many", True), ("", False)])
+def test_a_cache_without_a_small_limit_keeps_everything(private_cache, monkeypatch, limit, warned):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_MIB", limit)
+    store = cache.directory()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        forget(monkeypatch)
+        for number in range(8):
+            cache.save(store, f"entry{number}", bytes(200_000))
+    assert len(list(store.iterdir())) == 8
+    assert [("TILEWRIGHT_CACHE_MIB" in str(each.message)) for each in found] == [True] * warned

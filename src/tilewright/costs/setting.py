@@ -16,7 +16,7 @@ from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
-from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
+from tilewright.programs.stencil.problem import GPU_COMPILED, GPU_MAX_RANK, Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
 from tilewright.schedules.families.streaming import TileGrowth
@@ -169,12 +169,17 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         The setting.
 
     Raises:
-        UsageError: If the scope is none of these, or GPUs have no code for the element type.
+        UsageError: If the scope is none of these, or GPUs have no code for the element type or the dimensions.
     """
     cpu = machine.kind == "cpu"
     if not cpu and problem.dtype not in GPU_COMPILED:
         raise UsageError(
             f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "ask for a CPU, such as host"
+        )
+    if not cpu and problem.program.rank > GPU_MAX_RANK:
+        raise UsageError(
+            f"GPU backends compute in 1 to {GPU_MAX_RANK} dimensions, got {problem.program.rank}",
+            "ask for a CPU, such as host",
         )
     problem = bulk(problem)
     scope = scope or ("per_sm" if cpu else "device")

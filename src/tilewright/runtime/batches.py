@@ -180,6 +180,10 @@ class _List(Session):
     def _move(self, target: Array, values: Array) -> None:
         if not target.size:
             return
+        if target.ndim > _AXES:
+            for into, given in zip(target, values, strict=True):
+                self._move(into, given)
+            return
         size, missing = target.itemsize, _AXES - target.ndim
         places = [number for each in (target, values) for number in self._place(each)]
         strides = [[*[0] * missing, *(stride // size for stride in each.strides)] for each in (target, values)]

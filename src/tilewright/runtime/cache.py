@@ -1,9 +1,11 @@
 """The kernel cache: compiled objects and small facts by content fingerprint, digest checked on every load.
 
 An entry is one file: 32 hexadecimal digits of the digest of the rest, a newline, the rest. Entries appear by atomic
-renaming, so readers and writers need no lock. What fails its digest is as good as absent.
+renaming, so readers and writers need no lock. What fails its digest is as good as absent. A cache that has grown beyond
+its limit drops the entries that were written or read longest ago.
 """
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -13,6 +15,10 @@ from tilewright.base.fingerprint import digest
 from tilewright.runtime.warn import warn_once
 
 _VARIABLE = "TILEWRIGHT_CACHE"
+_LIMIT = "TILEWRIGHT_CACHE_MIB"
+_DEFAULT_MIB = 1024
+_LEFT = 0.8
+"""What is left of a full cache, so that not every new entry looks for old ones."""
 
 
 def directory() -> Path | None:
@@ -66,9 +72,12 @@ def load(store: Path | None, key: str) -> bytes | None:
     if store is None:
         return None
     try:
-        data = (store / key).read_bytes()
+        place = store / key
+        data = place.read_bytes()
     except OSError:
         return None
+    with contextlib.suppress(OSError):  # its time says when it was used; a cache may be another user's, or read-only
+        os.utime(place)
     head, separator, content = data[:32], data[32:33], data[33:]
     good = separator == b"\n" and head == digest(content).encode()
     return content if good else None
@@ -88,6 +97,40 @@ def save(store: Path | None, key: str, content: bytes) -> None:
         warn_once(f"the kernel cache cannot be written, so kernels are compiled anew in every process: {error}")
         if temporary:
             Path(temporary).unlink(missing_ok=True)
+        return
+    _shrink(store, key)
+
+
+def _limit() -> int:
+    """Bytes that the cache may hold; 0 for any number."""
+    asked = os.environ.get(_LIMIT, "").strip()
+    if not asked.isdecimal():
+        if asked:
+            warn_once(f"{_LIMIT} is a whole number of MiB, 0 for no limit, got {asked!r}; it is {_DEFAULT_MIB} now")
+        return _DEFAULT_MIB << 20
+    return int(asked) << 20
+
+
+def _shrink(store: Path, newest: str) -> None:
+    """Drop what was used longest ago where the cache is larger than its limit; other processes may do the same."""
+    limit = _limit()
+    found = []
+    with contextlib.suppress(OSError), os.scandir(store) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found.append((status.st_mtime_ns, status.st_size, entry.name))
+    total = sum(size for _, size, _ in found)
+    if not limit or total <= limit:
+        return
+    for _, size, name in sorted(found):
+        if total <= _LEFT * limit:
+            return
+        if name != newest and not name.startswith(".new-"):
+            with contextlib.suppress(OSError):
+                (store / name).unlink()
+                total -= size
 
 
 def load_text(store: Path | None, key: str) -> str | None:

@@ -83,7 +83,7 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
         dimensions = " or ".join(f"{r}D" for r in ranks)
         raise IllegalTilingError(
             f"{name} tiles cut {dimensions} programs, {problem.program.name!r} is {rank}D",
-            "use hexagonal in 1D, hybrid in 2D and 3D",
+            "use hexagonal in 1D, hybrid in 2D and 3D, none in 4D",
         )
     space = tiling.space or (max(default.space[0], slopes(problem)[0].widest), *default.space[1:])
     time = default.time if tiling.time == 1 and not tiling.space else tiling.time

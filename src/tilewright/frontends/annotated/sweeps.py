@@ -34,7 +34,7 @@ from tilewright.programs.loops.nest import (
 from tilewright.programs.loops.types import INTEGER_TYPES
 from tilewright.programs.loops.values import evaluate, literal
 from tilewright.programs.stencil.expression import Const, Operand, Scalar, Value, apply
-from tilewright.programs.stencil.program import MAX_RANK, MAX_REACH, FieldBuilder, Program, stencil
+from tilewright.programs.stencil.program import MAX_REACH, FieldBuilder, Program, stencil
 
 FUNCTIONS = {
     "sqrt": "sqrt",
@@ -54,6 +54,8 @@ FUNCTIONS = {
 }
 """The stencil compiler's names of C's functions."""
 MAX_DEPTH = 60
+_MOST_LOOPS = 3
+"""Dimensions of sweeps that tiles in time cut."""
 _OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 Box = tuple[tuple[int, int], ...]
 
@@ -141,7 +143,7 @@ def _sweep(stmt: Stmt, known: Mapping[str, int]) -> _Sweep | None:
         stmt = stmt.body
         if isinstance(stmt, Block) and len(stmt.body) == 1:
             stmt = stmt.body[0]
-    if not isinstance(stmt, Assign) or not isinstance(stmt.target, Item) or not 1 <= len(loops) <= MAX_RANK:
+    if not isinstance(stmt, Assign) or not isinstance(stmt.target, Item) or not 1 <= len(loops) <= _MOST_LOOPS:
         return None
     box = []
     for loop in loops:

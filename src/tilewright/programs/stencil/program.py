@@ -24,7 +24,7 @@ from tilewright.programs.stencil.expression import (
 )
 from tilewright.programs.stencil.subdomains import Subdomain
 
-MAX_RANK = 3
+MAX_RANK = 4
 MAX_REACH = 64
 STEP = "tw_t"
 """The scalar that is the step's number, :data:`tilewright.t`: every run gives it the numbers 0, 1, 2 and so on."""
@@ -49,7 +49,7 @@ class Program:
 
     Attributes:
         name: Its name, a Python identifier possibly with dashes.
-        rank: Number of spatial dimensions, 1 to 3.
+        rank: Number of spatial dimensions, 1 to 4.
         fields: Every field, the updated ones among them, in argument order.
         scalars: Names of the run-time scalars.
         statements: The assignments of one step, one per updated field, in the order of the fields.

@@ -25,7 +25,7 @@ FEWEST_STEPS = 10
 """Fewer steps are a filter, which may sharpen on purpose."""
 LEAST_GROWTH = 2.0
 """A run in which no wave grows by so much is left alone."""
-_WAVES = {1: 256, 2: 32, 3: 16}
+_WAVES = {1: 256, 2: 32, 3: 16, 4: 8}
 """Angles per axis by rank, 0 and pi among them."""
 _LARGEST_STATE = 12
 _TOLERANCE = 1e-6

@@ -24,6 +24,7 @@ from tilewright.base.errors import ArrayError, UsageError
 Array = npt.NDArray[Any]
 STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
+_VTK_AXES = 3
 ENDINGS = (*_NEEDS, ".vti")
 """File name endings of series."""
 _VTK = {
@@ -111,6 +112,10 @@ def create(path: Path, layout: Layout, first: Mapping[str, Array]) -> Series:
         if values.dtype.kind not in "iufc":
             raise ArrayError(f"{name!r} holds {values.dtype}, which {path.name!r} cannot", "write a .npz file")
     if path.suffix.lower() == ".vti":
+        if len(layout.dims) > _VTK_AXES:
+            raise UsageError(
+                f"VTK's image data has up to {_VTK_AXES} axes, got {len(layout.dims)}", "write .zarr or .h5"
+            )
         return _Vtk(path, layout, first)
     if path.suffix.lower() == ".zarr":
         return _Zarr.created(path, layout, first)

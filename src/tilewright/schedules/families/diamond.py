@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import round_up
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
@@ -36,9 +36,12 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     Without sizes, the diamonds are as narrow as the reach allows.
 
     Raises:
+        IllegalTilingError: If the program has more than three dimensions.
         UsageError: If the first size is odd, or as there.
     """
     rank = problem.program.rank
+    if rank not in RANKS:
+        raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D", "use none")
     time = _TIMES[rank] if tiling.time == 1 and not tiling.space else tiling.time
     if not tiling.space:
         tiling = replace(tiling, time=time, space=(least_pitch(problem, time), *_SIZES[rank]))

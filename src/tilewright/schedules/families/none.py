@@ -10,7 +10,7 @@ from tilewright.schedules.tree.affine import STEPS, Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Sequence
 
 NAME = "none"
-RANKS: tuple[int, ...] = (1, 2, 3)
+RANKS: tuple[int, ...] = (1, 2, 3, 4)
 SUMMARY = "no tiling: one sweep over the grid per statement and step; legal for every program"
 TRAITS = Traits(untiled=True)
 

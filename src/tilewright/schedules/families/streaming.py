@@ -12,7 +12,7 @@ computes is ever read. A tiling with ``threads`` is one for a GPU's thread block
 import itertools
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
@@ -168,9 +168,12 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in what a tiling leaves out.
 
     Raises:
+        IllegalTilingError: If the program has more than three dimensions.
         UsageError: If a key does not apply or a value is out of its range.
     """
     rank = problem.program.rank
+    if rank not in RANKS:
+        raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D", "use none")
     time, space = _DEFAULTS[rank]
     example = f"write it like {NAME}:t={time},s={format_shape(space)}"
     if tiling.threads:

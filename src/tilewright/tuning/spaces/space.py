@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import GPU_MAX_RANK, Problem
 from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import overlapped, streaming
@@ -27,7 +27,8 @@ _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
-    Where no time tile is legal, or there is only one step, that is all. On a GPU those without kernels are left out.
+    Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
+    kernels are left out.
 
     Args:
         problem: The problem.
@@ -35,7 +36,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
         every: Return every legal family; else those among which a run or a tuning without measurements chooses, whose
             time models know what their code does.
     """
-    if problem.steps < 2 or untileable(problem):
+    if problem.steps < 2 or problem.program.rank > GPU_MAX_RANK or untileable(problem):
         return ("none",)
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
     if streaming.applies(problem, blocks=not cpu):

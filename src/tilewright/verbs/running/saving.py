@@ -19,7 +19,7 @@ from tilewright.verbs.provenance import today, version
 from tilewright.verbs.running.levels import level_names
 from tilewright.verbs.running.monitor import Callback
 
-_DIMS = ("z", "y", "x")
+_DIMS = ("w", "z", "y", "x")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
