@@ -245,7 +245,7 @@ class Session:
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
-        if self._version and (self.problem.series or not self._flips):
+        if self._version and not self._flips:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
         odd = self._flips and self._version % 2
