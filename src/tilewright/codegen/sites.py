@@ -91,7 +91,7 @@ class Site:
         if field in self.problem.series:
             # The distance of a problem's own versions is negative where a run begins with the second of them.
             slot = ir.Var("slot")
-            return ir.sub(base, ir.mul(step, ir.select(ir.lt(slot, 0), ir.sub(0, slot), slot)))
+            return ir.sub(base, ir.mul(step, ir.select(ir.lt(slot, 0), ir.sub(ir.Int(0), slot), slot)))
         copies = self.copies(field)
         if copies == 1:
             return base
