@@ -433,3 +433,26 @@ def test_values_per_step_beside_a_coefficient(private_folders, checkpoints):
     (_, of_k), _ = pullback(worth)
     far, near = (tw.run(spread, u, 0.2 * k + by * move, **options) for by in (1e-6, -1e-6))
     assert float((of_k * move).sum()) == pytest.approx(float(((far - near) * worth).sum()) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "wrap", "reflect", "constant:0.3", ("mirror", "nearest")])
+def test_what_a_long_weighted_sum_is_worth_is_computed_once_per_cell(private_folders, boundary):
+    def high_order(u, m, g):
+        lap = tw.laplacian(u, 8)
+        return g[0, 0] * (2 * u[0, 0] - g[0, 0] * u.prev[0, 0] + m[0, 0] * lap)
+
+    program = tw.stencil(high_order)
+    draw, shape, steps = np.random.default_rng(15), (15, 17), 5
+    u, before, m, g = draw.random((4, *shape))
+    assert "u_bar_node" in tw.adjoint(program, boundary).updated
+    _, pullback = tw.vjp(program, (u, before), 0.1 * m, 0.9 + 0.1 * g, steps=steps, boundary=boundary, checkpoints=3)
+    worth, moves = draw.standard_normal(shape), draw.standard_normal((4, *shape))
+    (levels, of_m, of_g), _ = pullback(worth)
+
+    def number(by):
+        there = (u + by * moves[0], before + by * moves[1])
+        fields = 0.1 * m + by * moves[2], 0.9 + 0.1 * g + by * moves[3]
+        return float((tw.run(program, there, *fields, steps=steps, boundary=boundary) * worth).sum())
+
+    by_adjoint = sum(float((a * b).sum()) for a, b in zip((*levels, of_m, of_g), moves, strict=True))
+    assert by_adjoint == pytest.approx((number(1e-6) - number(-1e-6)) / 2e-6, rel=1e-6)
