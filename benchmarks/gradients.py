@@ -188,6 +188,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(line(rows[-1]), flush=True)
     if chosen.output:
         kept = [{**asdict(row), "cost": None if row.wrong else row.cost, "speedup": row.speedup} for row in rows]
+        if chosen.output.exists():  # rows of other programs stay
+            made = {(row["program"], row["states"]) for row in kept}
+            before = json.loads(chosen.output.read_text())["rows"]
+            kept = [row for row in before if (row["program"], row["states"]) not in made] + kept
         record = {"environment": environment.describe(chosen.threads), "rows": kept}
         chosen.output.write_text(json.dumps(record, indent=1) + "\n")
     return int(any(row.wrong for row in rows))

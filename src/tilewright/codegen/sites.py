@@ -89,7 +89,9 @@ class Site:
                 base, packed_version(part, ir.mod(ir.add(step, level % self.copies(field)), self.copies(field)))
             )
         if field in self.problem.series:
-            return ir.sub(base, ir.mul(step, ir.Var("slot")))
+            # The distance of a problem's own versions is negative where a run begins with the second of them.
+            slot = ir.Var("slot")
+            return ir.sub(base, ir.mul(step, ir.select(ir.lt(slot, 0), ir.sub(ir.Int(0), slot), slot)))
         copies = self.copies(field)
         if copies == 1:
             return base

@@ -190,9 +190,15 @@ class Session:
         self._copy([(self.newest(field), values)])
         self._refresh(iter([(field, 0)]))
 
-    def begin(self, arrays: Mapping[str, Sequence[Array]]) -> None:
-        """Start again from other states of the same run: what no step changes, cells and fields, stays as it is."""
+    def begin(self, arrays: Mapping[str, Sequence[Array]], first: int = 0) -> None:
+        """Start again from other states of the same run: what no step changes, cells and fields, stays as it is.
+
+        Args:
+            arrays: By field, its versions.
+            first: Steps that lie behind them.
+        """
         self._version = self.steps = 0
+        self._first = first
         moving = [each for each in self._static.copies_in if each[0] in self._static.updated]
         self._put_in(arrays, [each for each in moving if each[1] < self.problem.program.history(each[0])])
 
@@ -250,7 +256,7 @@ class Session:
 
     def _call(self, steps: int) -> None:
         """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
-        if self._version and (self.problem.series or not self._flips):
+        if self._version and not self._flips:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
         odd = self._flips and self._version % 2
@@ -277,6 +283,8 @@ class Session:
         self._invoke(starts, constants, sizes, scalars, further)
         if self._points is not None:
             self._points.after(self._first + self.steps, steps)
+        for field in self._series:
+            self._series[field] -= steps * plan.slot * plan.itemsize
         self._version += steps
         if self._flips:
             self._version %= 2

@@ -12,6 +12,8 @@ from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
+from tilewright.verbs.gradients.points import Pulled
+from tilewright.verbs.gradients.run import _StepsBack
 from tilewright.verbs.stencil import as_program
 
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
@@ -394,3 +396,63 @@ def test_a_cotangent_of_traces_alone(private_folders):
         pullback(u)
     with pytest.raises(ArrayError, match="of the traces of 'u' has the shape"):
         pullback((None, {"u": np.zeros((2, 2))}))
+
+
+@pytest.mark.parametrize("wrt", [(), None])
+def test_sources_and_receivers_go_back_in_time_tiles(private_folders, monkeypatch, wrt):
+    draw, steps = np.random.default_rng(13), 11
+    u, m = draw.random((2, 15, 17)), draw.uniform(0.1, 0.2, (15, 17))
+    points = {
+        "sources": {"u": tw.Points([(3.5, 4.0), (6.0, 7.0)], draw.standard_normal((steps, 2)), scale="m")},
+        "receivers": tw.Points([(0.0, 5.0), (8.25, 9.0)], every=3),
+    }
+
+    def gradient():
+        _, pullback = tw.vjp(waves, tuple(u), m, steps=steps, wrt=wrt, checkpoints=4, **points)
+        return pullback((u[0], {"u": np.arange(6.0).reshape(3, 2)}))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pulled, "fits", lambda *_: False)
+        (levels, of_m), others = gradient()
+    monkeypatch.setattr(_StepsBack, "step", lambda *_: pytest.fail("a step was taken back by itself"))
+    (tiled_levels, tiled_of_m), tiled = gradient()
+    np.testing.assert_allclose(tiled_levels, levels, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(tiled["sources"]["u"], others["sources"]["u"], rtol=1e-12, atol=1e-14)
+    if wrt is None:
+        np.testing.assert_allclose(tiled_of_m, of_m, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("checkpoints", [3, None])
+def test_values_per_step_beside_a_coefficient(private_folders, checkpoints):
+    def spread(u, k, a):
+        return u[0, 0] + a * k[0, 0] * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+    draw, options = np.random.default_rng(14), {"steps": 9, "a": np.linspace(0.1, 1.0, 9)}
+    u, k, worth, move = draw.random((4, 14, 15))
+    _, pullback = tw.vjp(spread, u, 0.2 * k, wrt=("k",), checkpoints=checkpoints, **options)
+    (_, of_k), _ = pullback(worth)
+    far, near = (tw.run(spread, u, 0.2 * k + by * move, **options) for by in (1e-6, -1e-6))
+    assert float((of_k * move).sum()) == pytest.approx(float(((far - near) * worth).sum()) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("boundary", ["fixed", "wrap", "reflect", "constant:0.3", ("mirror", "nearest")])
+def test_what_a_long_weighted_sum_is_worth_is_computed_once_per_cell(private_folders, boundary):
+    def high_order(u, m, g):
+        lap = tw.laplacian(u, 8)
+        return g[0, 0] * (2 * u[0, 0] - g[0, 0] * u.prev[0, 0] + m[0, 0] * lap)
+
+    program = tw.stencil(high_order)
+    draw, shape, steps = np.random.default_rng(15), (15, 17), 5
+    u, before, m, g = draw.random((4, *shape))
+    assert "u_bar_node" in tw.adjoint(program, boundary).updated
+    _, pullback = tw.vjp(program, (u, before), 0.1 * m, 0.9 + 0.1 * g, steps=steps, boundary=boundary, checkpoints=3)
+    worth, moves = draw.standard_normal(shape), draw.standard_normal((4, *shape))
+    (levels, of_m, of_g), _ = pullback(worth)
+
+    def number(by):
+        there = (u + by * moves[0], before + by * moves[1])
+        fields = 0.1 * m + by * moves[2], 0.9 + 0.1 * g + by * moves[3]
+        return float((tw.run(program, there, *fields, steps=steps, boundary=boundary) * worth).sum())
+
+    by_adjoint = sum(float((a * b).sum()) for a, b in zip((*levels, of_m, of_g), moves, strict=True))
+    assert by_adjoint == pytest.approx((number(1e-6) - number(-1e-6)) / 2e-6, rel=1e-6)

@@ -278,8 +278,8 @@ class _Maker:
 
     def _node(self, statement: Statement) -> int | None:
         """Place of the node of an expression whose worth is a field of its own."""
-        if self.stage:
-            return None
+        if any(read.level == 1 for each in self.program.statements for read in each.reads):
+            return None  # there are stages
         return common_node(statement.tape, lambda leaf: isinstance(leaf, Read) and self._is_asked(leaf.field))
 
     def _is_asked(self, field: str) -> bool:

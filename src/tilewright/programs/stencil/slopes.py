@@ -1,15 +1,17 @@
 """Derivatives of a stencil's expression as expressions: by what it reads and by its scalars, in reverse mode."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.expression import Apply, Const, Leaf, Tape, Value, apply
+from tilewright.programs.stencil.expression import Apply, Const, Leaf, Tape, Value, apply, flatten, reads
 from tilewright.programs.stencil.operators import BOOLEAN, FLAT
 
 _STILL = BOOLEAN | FLAT
 """Operators whose derivative is zero wherever there is one."""
 _FEWEST = 2
 """Leaves from which on it pays to hand on what a node through which they all act is worth."""
+_MANY = 12
+"""Leaves from which on it pays for a node whose derivative is a product: each leaf computes it anew otherwise."""
 _CHOICES = frozenset({"where", "minimum", "maximum"})
 """Operators with branches that are not taken."""
 _UNBOUNDED = frozenset({"div", "sqrt", "log", "pow", "exp", "tan", "remainder", "floor_divide"})
@@ -33,15 +35,16 @@ def common_node(tape: Tape, wanted: Callable[[Leaf], bool]) -> int | None:
     """Return the innermost node through which most leaves act on a tape's result, by a derivative that takes long.
 
     What the result is worth for that node is one value per cell, where what it is worth for the leaves is one for each
-    of them: of ``1 / sqrt(c + a * a + b * b)`` the node is what the root is taken of.
+    of them: of ``1 / sqrt(c + a * a + b * b)`` the node is what the root is taken of. Of many leaves, it is the
+    weighted sum that is multiplied by a field.
 
     Args:
         tape: The expression.
         wanted: Leaves by which to differentiate.
 
     Returns:
-        Its place; None where no more than one leaf acts through any, the derivative by it has no division or function,
-        or the expression has branches.
+        Its place; None where no more than one leaf acts through any, the derivative by it has no division or function
+        and the leaves are few, or the expression has branches.
     """
     below: list[frozenset[Leaf]] = []
     for node in tape:
@@ -53,8 +56,22 @@ def common_node(tape: Tape, wanted: Callable[[Leaf], bool]) -> int | None:
     if most < _FEWEST or any(isinstance(node, Apply) and node.op in _CHOICES for node in tape):
         return None  # what a branch that is not taken hands on may be infinite
     place = next(number for number, leaves in enumerate(below) if len(leaves) == most)
-    seed = slopes_through(tape, values_of(tape, Value), wanted, place)[0]
-    return None if seed is None or is_smooth(seed) else place
+    values = values_of(tape, Value)
+    seed = slopes_through(tape, values, wanted, place)[0]
+    if seed is not None and not is_smooth(seed):
+        return place
+    return _weighted_sum(tape, values, wanted, [len(leaves) for leaves in below])
+
+
+def _weighted_sum(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool], counts: Sequence[int]) -> int | None:
+    """Return the node that sums many leaves with constant weights and that fields multiply, if there is one."""
+    for place in sorted(range(len(tape)), key=lambda number: (-counts[number], number)):
+        if counts[place] < _MANY:
+            return None
+        seed, inner, _ = slopes_through(tape, values, wanted, place)
+        if seed is not None and reads(flatten(seed)) and not any(reads(flatten(each)) for each in inner.values()):
+            return place
+    return None
 
 
 def slopes_through(

@@ -25,10 +25,9 @@ def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int)
         steps: Most steps of a band.
 
     Returns:
-        Both problems; None where a step back needs older states than the one that it began with, or where sources and
-        receivers come between the steps.
+        Both problems; None where a step back needs older states than the one that it began with.
     """
-    if problem.points or any(adjoint.states[name][1] < 0 for name in adjoint.changing):
+    if any(adjoint.states[name][1] < 0 for name in adjoint.changing):
         return None
     most = max(problem.program.history(field) for field in problem.program.updated)
     forward = replace(problem, steps=steps, kept=steps + most)
@@ -37,7 +36,7 @@ def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int)
 
 def split_problem(whole: Problem, split: Split) -> Problem:
     """Return an adjoint's problem by regions of cells."""
-    problem = make_problem(split.program, whole.shape, whole.steps, whole.dtype, split.boundary)
+    problem = make_problem(split.program, whole.shape, whole.steps, whole.dtype, split.boundary, whole.varying)
     return replace(problem, regions=tuple(split.regions.items()))
 
 
@@ -98,7 +97,7 @@ class BandsBack:
         if self._forward is None:
             self._forward = self._kernels[0].start(self._problems[0], inputs, self._threads)
         else:
-            self._forward.begin(inputs.arrays)
+            self._forward.begin(inputs.arrays, inputs.first)
         after = {name: self._adjoint.states[name] for name in self._adjoint.changing}
         # The last step's own new values are read by no derivative but that of statements that read them.
         self._forward.advance(steps if any(level == 1 for _, level in after.values()) else steps - 1, last=True)

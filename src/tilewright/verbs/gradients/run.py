@@ -14,13 +14,13 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.adjoint import Recurrent, Split, adjoint_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
 from tilewright.runtime.memory import frame
-from tilewright.runtime.points import PointData, Sources
+from tilewright.runtime.points import MOST_BYTES, PointData, Sources, bytes_of
 from tilewright.runtime.session import SHARED, Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
 from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined, split_problem
@@ -31,6 +31,7 @@ from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled
 
 State = dict[str, tuple[Array, ...]]
 """Per updated field its time levels, newest first."""
+_Key = tuple[Program, int, int, bool, PointFields]
 
 
 class DifferentiatedRun:
@@ -55,8 +56,8 @@ class DifferentiatedRun:
             field: given.versions[field] for field in given.program.fields if field not in given.program.updated
         }
         self._target, self._strict = target, strict
-        self._problems: dict[tuple[Program, int, int, bool], Problem] = {}
-        self._kernels: dict[tuple[Program, int, int, bool], Kernel] = {}
+        self._problems: dict[_Key, Problem] = {}
+        self._kernels: dict[_Key, Kernel] = {}
         self._points: PointData | None = None
         self._scaled: tuple[tuple[str, Sources], ...] = ()
 
@@ -125,16 +126,9 @@ class DifferentiatedRun:
         traces = points.traces(self.problem) if points is not None and points.receivers else None
         if not self.needs_states or steps == 0:
             return self.advance(start, steps, traces=traces, newest=True), [], traces
-        lengths = segments(steps, slots)
-        at = list(itertools.accumulate(lengths, initial=0))
-        if points is None:
-            states = [start, *self._looked_at(start, at)]
-            return states.pop(), list(zip(at, states, strict=False)), traces
-        kept, state = [], start
-        for begin, length in zip(at, lengths, strict=False):
-            kept.append((begin, state))
-            state = self.advance(state, length, begin, traces, newest=begin + length == steps)
-        return state, kept, traces
+        at = list(itertools.accumulate(segments(steps, slots), initial=0))
+        states = [start, *self._looked_at(start, at, traces)]
+        return states.pop(), list(zip(at, states, strict=False)), traces
 
     def backward(
         self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int, points: Pulled | None
@@ -143,9 +137,10 @@ class DifferentiatedRun:
         steps = self.problem.steps
         if not steps:
             return worth
-        if not self.needs_states and points is None and not self.problem.varying:
-            return self._at_once(worth, steps)
-        bands = self._in_bands(worth, kept, slots) if points is None else None
+        tabled = points is not None and points.fits(self._by_cells.program)
+        if not self.needs_states and not self.problem.varying and (points is None or tabled):
+            return self._at_once(worth, steps) if points is None else self._between_points(worth, steps, points)
+        bands = self._in_bands(worth, kept, slots, points) if points is None or tabled else None
         back = _StepsBack(self, worth, points) if bands is None else bands
         try:
             if isinstance(back, _StepsBack) and not self.needs_states:
@@ -155,9 +150,30 @@ class DifferentiatedRun:
             for number, (begin, state) in reversed(list(enumerate(kept))):
                 self._segment(back, state, begin, end - begin, max(1, slots - number))
                 end = begin
-            return back.results()
+            found = back.results()
+            if points is not None and isinstance(back, BandsBack):
+                points.take_records(found.__getitem__)
+            return found
         finally:
             back.close()
+
+    def _between_points(self, worth: dict[str, Array], steps: int, points: Pulled) -> dict[str, Array]:
+        """Take back steps that depend on no state, between sources and receivers."""
+        data = points.tabled(worth)
+        problem = self._same(_with_points(replace(self._by_cells, steps=steps), data))
+        inputs = replace(self.inputs_back(worth, {}, problem.program), points=data, traces=points.records)
+        session = self._kernel(problem).start(problem, inputs, self._threads)
+        try:
+            session.advance(steps)
+            found = self._joined(session, worth)
+        finally:
+            session.close()
+        points.take_records(found.__getitem__)
+        return found
+
+    def _joined(self, session: StateInMemory, worth: Mapping[str, Array]) -> dict[str, Array]:
+        split = self.adjoint.split
+        return session.results() if split is None else joined(split, session.newest, worth, self._threads)
 
     def _at_once(self, worth: dict[str, Array], steps: int) -> dict[str, Array]:
         """Take back steps that depend on no state, in time tiles."""
@@ -186,7 +202,7 @@ class DifferentiatedRun:
         }
 
     def _in_bands(
-        self, worth: Mapping[str, Array], kept: Sequence[tuple[int, State]], slots: int
+        self, worth: dict[str, Array], kept: Sequence[tuple[int, State]], slots: int, points: Pulled | None
     ) -> "BandsBack | None":
         """Return what takes bands of steps back; None where that cannot be."""
         if not self.needs_states or self._target.on_device:
@@ -196,15 +212,23 @@ class DifferentiatedRun:
             longest(end - begin, max(1, slots - number))
             for number, ((begin, _), end) in enumerate(zip(kept, ends, strict=True))
         )
-        whole = self._whole if self.adjoint.split is None else split_problem(self._whole, self.adjoint.split)
-        problems = band_problems(self.problem, whole, self.adjoint, most)
-        if problems is None:
+        adding = None if self._points is None else replace(self._points, receivers=())
+        whole = _with_points(self.problem, adding)
+        problems = band_problems(whole, self._by_cells, self.adjoint, most)
+        if problems is None or most * bytes_of(whole) > MOST_BYTES:
+            return None  # a band is one call of a kernel
+        forward = self._kernel(self._same(problems[0]))
+        if not isinstance(forward, CpuKernel):
             return None
-        forward, back = (self._kernel(self._same(each)) for each in problems)
-        if not isinstance(forward, CpuKernel) or not isinstance(back, CpuKernel):
-            return None
-        inputs = self.inputs_back(worth, {}, whole.program)
-        return BandsBack(self.adjoint, problems, (forward, back), inputs, worth, self._threads)
+        data = None if points is None else points.tabled(worth)
+        problem = self._same(_with_points(problems[1], data))
+        back = self._kernel(problem)
+        if not isinstance(back, CpuKernel):
+            raise UsageError("the adjoint is not compiled though the program is", "use backend='numpy'")
+        inputs = self.inputs_back(worth, {}, problem.program)
+        if points is not None:
+            inputs = replace(inputs, points=data, traces=points.records)
+        return BandsBack(self.adjoint, (problems[0], problem), (forward, back), inputs, worth, self._threads)
 
     def _by_regions(self, worth: Mapping[str, Array], steps: int, split: Split) -> dict[str, Array]:
         """Take back steps that depend on no state, what edges are worth summed in slabs."""
@@ -248,12 +272,12 @@ class DifferentiatedRun:
             else:
                 self._segment(back, first, at[number], lengths[number], max(1, slots - number))
 
-    def _looked_at(self, state: State, at: Sequence[int]) -> Iterator[State]:
+    def _looked_at(self, state: State, at: Sequence[int], traces: Mapping[str, Array] | None = None) -> Iterator[State]:
         """Advance a state from the first of some steps to each of the others."""
         if len(at) < 2:
             return
         problem = self._problem(self.problem, max(b - a for a, b in itertools.pairwise(at)))
-        session = self._kernel(problem).start(problem, self._inputs(state, at[0]), self._threads)
+        session = self._kernel(problem).start(problem, self._inputs(state, at[0], traces), self._threads)
         try:
             for before, after in itertools.pairwise(at):
                 session.advance(after - before)
@@ -300,6 +324,12 @@ class DifferentiatedRun:
         adjoint = self.adjoint
         varying = self.problem.varying
         return make_problem(adjoint.program, self.problem.shape, 1, self.problem.dtype, adjoint.boundary, varying)
+
+    @functools.cached_property
+    def _by_cells(self) -> Problem:
+        """The problem of a step of the adjoint, by regions of cells where cells are told apart."""
+        split = self.adjoint.split
+        return self._whole if split is None else split_problem(self._whole, split)
 
     @functools.cached_property
     def _nothing(self) -> Array:
@@ -451,8 +481,12 @@ class _StepsBack:
             self._session.close()
 
 
-def _key(problem: Problem) -> tuple[Program, int, int, bool]:
-    return problem.program, problem.steps, problem.kept, bool(problem.series)
+def _with_points(problem: Problem, data: PointData | None) -> Problem:
+    return replace(problem, points=PointFields() if data is None else data.fields(problem))
+
+
+def _key(problem: Problem) -> _Key:
+    return problem.program, problem.steps, problem.kept, bool(problem.series), problem.points
 
 
 def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int | None) -> int:
