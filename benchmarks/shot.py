@@ -245,6 +245,18 @@ def compare(arguments: argparse.Namespace, rest: list[str]) -> dict[str, Any]:
     return result
 
 
+def record(arguments: argparse.Namespace, found: dict[str, Any]) -> None:
+    """Add a result to a file, with where it was measured."""
+    from environment import describe
+
+    path = Path(arguments.output)
+    whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"shots": {}}
+    shape = "x".join(map(str, arguments.shape))
+    name = f"{arguments.equation} {shape}, {arguments.steps} steps, {arguments.receivers} receivers"
+    whole["shots"][name] = {**found, "repeats": arguments.repeats, "environment": describe(arguments.threads)}
+    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Parse the command line, and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -255,6 +267,7 @@ def main() -> None:
     parser.add_argument("--equation", choices=("acoustic", "elastic"), default="acoustic")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--devito", metavar="PYTHON", default="", help="an interpreter that has Devito")
+    parser.add_argument("--output", metavar="FILE", default="", help="add the result to this record")
     parser.add_argument("--child", choices=("own", "devito"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     rest = [f"--{name}={getattr(arguments, name)}" for name in ("shape", "steps", "receivers", "threads", "equation")]
@@ -262,7 +275,10 @@ def main() -> None:
     if arguments.child:
         child(arguments)
     else:
-        print(json.dumps(compare(arguments, rest), indent=2))
+        found = compare(arguments, rest)
+        print(json.dumps(found, indent=2))
+        if arguments.output:
+            record(arguments, found)
 
 
 if __name__ == "__main__":

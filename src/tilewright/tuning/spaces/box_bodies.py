@@ -43,6 +43,9 @@ _LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
 _SPECIAL = 8.0
 """Cycles of a division, root or function, about."""
 
+_COLUMN = 8
+"""Rows of a field that a statement of several fields reads from which on four rows are computed together in tiles."""
+
 _Row = tuple[str, int, tuple[int, ...]]
 """A row that is read: field, level and offsets on the outer axes."""
 
@@ -77,8 +80,9 @@ def rows_together(rank: int, statement: Statement, family: str) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
-    in tiles, four for sweeps. In 3D four are best where rows are read at several places, as those of a cube. Of others
-    the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
+    in tiles, four for sweeps, and where several fields are read and one of them in many rows: most lines of L1 are lost
+    until the next rows read them again. In 3D four are best where rows are read at several places, as those of a cube.
+    Of others the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
 
     Args:
         rank: Number of axes.
@@ -89,7 +93,10 @@ def rows_together(rank: int, statement: Statement, family: str) -> int:
         return 1
     if rank == 2:
         levels = {(read.field, read.level) for read in statement.reads}
-        return 4 if traits(family).untiled and len(levels) == 1 else 2
+        if len(levels) == 1:
+            return 4 if traits(family).untiled else 2
+        column = max(len({read.offset[0] for read in statement.reads if read.field == field}) for field, _ in levels)
+        return 4 if column >= _COLUMN and not traits(family).untiled else 2
     outer = [_row(read, 0) for read in statement.reads]
     if sum(outer.count(row) > 1 for row in set(outer)) > 1:
         return 4
