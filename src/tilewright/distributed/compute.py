@@ -13,11 +13,12 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.boundaries import Sides
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
-from tilewright.runtime.kernels import CpuKernel, Kernel, State
+from tilewright.runtime.kernels import CpuKernel, Kernel, NumpyKernel, NumpySession, State
 from tilewright.runtime.memory import Array, Workspace, layout
 from tilewright.runtime.points import PointData
-from tilewright.runtime.session import Inputs
+from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.choice import choose_tiling
 from tilewright.workloads.stencil import on_machine
 
 
@@ -49,16 +50,22 @@ class Computer:
     strict: bool
     scalars: Mapping[str, Any]
     make: Prepare = prepare
-    _kernels: dict[tuple[Sides, ...], Kernel] = field(default_factory=dict)
+    _kernels: dict[tuple[tuple[Sides, ...], bool], Kernel] = field(default_factory=dict)
     _current: tuple[Kernel, Workspace] | None = None
 
-    def kernel(self, problem: Problem) -> Kernel:
-        """Return the kernel of a window; windows that differ in extents and steps alone share one."""
-        if problem.boundaries not in self._kernels:
-            self._kernels[problem.boundaries] = self.make(
-                replace(problem, part=None), self.target, self.tiling, strict=self.strict
+    def kernel(self, problem: Problem, *, copies: bool = True) -> Kernel:
+        """Return the kernel of a window; windows that differ in extents and steps alone share one.
+
+        Args:
+            problem: The window's problem.
+            copies: Whether its values are copied in and out for every run.
+        """
+        key = problem.boundaries, copies
+        if key not in self._kernels:
+            self._kernels[key] = self.make(
+                replace(problem, part=None), self.target, self.tiling, strict=self.strict, copies=copies
             )
-        return self._kernels[problem.boundaries]
+        return self._kernels[key]
 
     def run(
         self,
@@ -92,6 +99,29 @@ class Computer:
             inputs = replace(inputs, points=points, traces=recorded)
         self._compute(kernel, problem, inputs, results, workspace)
         return recorded
+
+    def resident(
+        self, problem: Problem, arrays: Mapping[str, Sequence[Array]], done: int, steps: int
+    ) -> Session | NumpySession | None:
+        """Start a window that stays where its kernel keeps it, to be advanced and changed from outside in turn.
+
+        Args:
+            problem: The window's problem, of as many steps as it is advanced by at a time.
+            arrays: Per field its levels, newest first; they are only read.
+            done: Steps of the run that lie behind the arrays.
+            steps: Steps of the run that are still to come.
+
+        Returns:
+            What is advanced, or None where what a kernel keeps cannot be changed: on devices, and where a periodic grid
+            has copies of itself around it.
+        """
+        kernel, whole = self.kernel(problem, copies=False), replace(problem, steps=steps)
+        inputs = Inputs(arrays=arrays, scalars=self.scalars, first=done)
+        if isinstance(kernel, NumpyKernel):
+            return kernel.start(whole, inputs, self.threads)
+        if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None:
+            return None
+        return kernel.start(whole, inputs, self.threads)
 
     def _compute(
         self,
@@ -141,12 +171,19 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
     return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads
 
 
-def expected_seconds(problem: Problem, machine: Machine, backend: str) -> float:
-    """Return what the models expect of a run in memory; NumPy, which has none, loads every value from memory."""
+def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies: bool = True) -> float:
+    """Return what the models expect of a run in memory; NumPy, which has none, loads every value from memory.
+
+    Args:
+        problem: What is computed.
+        machine: Where.
+        backend: By what.
+        copies: Whether arrays are copied in and out, where the family needs that.
+    """
     if backend != "numpy":
         workload = on_machine(problem, machine)
-        tiling, costs = workload.costs(None)
-        return whole_seconds(tiling.family, costs.seconds, workload.setting)
+        tiling, costs = workload.costs(None if copies else choose_tiling(problem, machine, copies=False))
+        return whole_seconds(tiling.family, costs.seconds, workload.setting) if copies else costs.seconds
     moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
     return machine.sm_count.value * moved / machine.dram_bandwidth.value
 

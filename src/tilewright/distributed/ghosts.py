@@ -60,6 +60,7 @@ class Ghosts:
         every = [halo(problem, layout, rank, steps) for rank in range(layout.size)]
         self.own = every[self._rank]
         self.count = self.messages = self.bytes = 0
+        self._memory: dict[tuple[str, int], npt.NDArray[Any]] = {}
         # This rank's block lies at its place in the window: what others need is cut from there.
         start = tuple(slice_.start for slice_ in self.own.window.inner)
         block = self.own.window.box
@@ -81,14 +82,17 @@ class Ghosts:
         """Send what other ranks need of some windows, and ask for what this one needs; nothing is waited for."""
         dtype = grids[0].dtype
         coming = {
-            other: np.empty(len(grids) * sum(_cells(place) for place in places), dtype)
+            other: self._buffer("coming", other, len(grids) * sum(map(_cells, places)), dtype)
             for other, places in self._given.items()
         }
         requests = [self._comm.Irecv(buffer_of(each), source=other, tag=TAG) for other, each in coming.items()]
         going = {
-            other: np.concatenate([grid[place].ravel() for grid in grids for place in places])
+            other: self._buffer("going", other, len(grids) * sum(map(_cells, places)), dtype)
             for other, places in self._wanted.items()
         }
+        for other, buffer in going.items():
+            for part, values in _parts(buffer, grids, self._wanted[other]):
+                part[...] = values
         requests += [self._comm.Isend(buffer_of(each), dest=other, tag=TAG) for other, each in going.items()]
         for grid, (target, source) in itertools.product(grids, self._copied):
             grid[target] = grid[source]
@@ -99,14 +103,18 @@ class Ghosts:
         for request in exchange.requests:
             request.Wait()
         for other, buffer in exchange.coming.items():
-            at = 0
-            for grid, place in itertools.product(exchange.grids, self._given[other]):
-                count = _cells(place)
-                grid[place] = buffer[at : at + count].reshape(grid[place].shape)
-                at += count
+            for part, values in _parts(buffer, exchange.grids, self._given[other]):
+                values[...] = part
             self.messages += 1
             self.bytes += buffer.nbytes
         self.count += 1
+
+    def _buffer(self, kind: str, other: int, cells: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Return memory for a message, that of earlier ones: fresh memory costs more than copying into it."""
+        found = self._memory.get((kind, other))
+        if found is None or found.size < cells or found.dtype != dtype:
+            found = self._memory[kind, other] = np.empty(cells, dtype)
+        return found[:cells]
 
 
 @contextmanager
@@ -130,6 +138,17 @@ def moving(exchange: Exchange) -> Iterator[None]:
     finally:
         computed.set()
         asking.join()
+
+
+def _parts(
+    buffer: npt.NDArray[Any], grids: Grids, places: Sequence[Place]
+) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Yield the parts of a message, and the boxes of grids that they are."""
+    at = 0
+    for grid, place in itertools.product(grids, places):
+        values = grid[place]
+        yield buffer[at : at + values.size].reshape(values.shape), values
+        at += values.size
 
 
 def _shifted(place: Place, start: tuple[int, ...]) -> Place:

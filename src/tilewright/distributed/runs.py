@@ -29,7 +29,9 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.runtime.kernels import NumpySession
 from tilewright.runtime.points import PointData
+from tilewright.runtime.session import SHARED, Session
 
 LOGGER = logging.getLogger("tilewright")
 Grid = npt.NDArray[Any]
@@ -149,16 +151,23 @@ def choose(
         )
         return one, tuple(high - low for low, high in layout.block(rank))
 
+    stays = not problem.points and not any(
+        wrap and ranks == 1 for wrap, ranks in zip(wraps, layout.topology, strict=True)
+    )
+
     @functools.cache
-    def seconds(shape: tuple[int, ...], steps: int) -> float:
+    def apart(shape: tuple[int, ...], steps: int, copies: bool = True) -> float:
         part = replace(problem, shape=shape, steps=steps)
-        return expected_seconds(part, own, computer.target.backend)
+        return expected_seconds(part, own, computer.target.backend, copies=copies)
+
+    def seconds(shape: tuple[int, ...], steps: int) -> float:
+        return apart(shape, steps, not stays)
 
     def around(steps: int) -> int | None:
         return None if overlapped is False else strips(block, layout.topology, depths(problem, steps), wraps)
 
     network = machine.network_latency.value, machine.network_bandwidth.value
-    return exchanges(problem.steps, level_bytes, network, counted, seconds, fixed=steps, around=around)
+    return exchanges(problem.steps, level_bytes, network, counted, seconds, apart, fixed=steps, around=around)
 
 
 def _received(rank: int, found: Halo) -> int:
@@ -264,6 +273,7 @@ class _Advance:
         self._tables: dict[str, list[Grid]] = {}
         self._columns = {} if points is None else points.window(self._own.span, self._own.box).columns
         self._first_row = 0
+        self._state: Session | NumpySession | None = None
 
     def _recorded(self, window: Window) -> tuple[Window, WindowPoints | None]:
         return window, None if self._points is None else self._points.window(window.span, window.box)
@@ -277,8 +287,12 @@ class _Advance:
         with ending(self._comm):
 
             def grids(names: Sequence[str]) -> dict[str, list[Grid]]:
-                return {name: [np.zeros(shape, problem.dtype) for _ in range(program.history(name))] for name in names}
+                return {
+                    name: [SHARED.lend_grid(shape, problem.dtype) for _ in range(program.history(name))]
+                    for name in names
+                }
 
+            # Every cell of these is in some rank's block; pages of the spare ones are taken once they are needed.
             current, spare = grids(program.fields), grids(program.updated)
             for name, levels in current.items():
                 for age, grid in enumerate(levels):
@@ -302,7 +316,10 @@ class _Advance:
                 kept.keep(done + now, self._job.first, [grid[inner] for grid in moved], self._traces())
         with ending(self._comm):
             self._hand_over(problem.steps)
-        return {name: tuple(map(self._result, current[name])) for name in program.updated}, self._traces()
+            found = {name: tuple(map(self._result, current[name])) for name in program.updated}
+            if self._state is not None:
+                self._state.close()
+        return found, self._traces()
 
     def _traces(self) -> dict[str, Grid]:
         return {} if self._points is None else self._points.traces
@@ -324,7 +341,7 @@ class _Advance:
         self,
         moved: Sequence[Grid],
         current: Mapping[str, Sequence[Grid]],
-        spare: Mapping[str, Sequence[Grid]],
+        spare: dict[str, list[Grid]],
         now: int,
         done: int,
     ) -> None:
@@ -335,6 +352,8 @@ class _Advance:
             with moving(messages):
                 self._compute(self._interior, current, spare, now, done, table)
         self._ghosts.finish(messages)
+        if self._points is None and self._interior is None and self._stays(current, spare, now, done):
+            return
         for each in self._rest:
             self._compute(each, current, spare, now, done, table)
         if self._points is None:
@@ -343,6 +362,18 @@ class _Advance:
             self._tables.setdefault(field, []).append(values[:, self._columns[field]])
         if sum(each.nbytes for each in table.values()) // max(1, now) * (done + now - self._first_row) > _TABLE_BYTES:
             self._hand_over(done + now)
+
+    def _stays(self, current: Mapping[str, Sequence[Grid]], spare: dict[str, list[Grid]], now: int, done: int) -> bool:
+        """Compute the window where its kernel keeps it, which halos are then received into; False if that cannot be."""
+        if self._state is None:
+            window, steps = replace(self._own.problem, steps=now), self._job.problem.steps
+            self._state = self._computer.resident(window, current, done, steps - done)
+        if self._state is None:
+            return False
+        self._state.advance(now)
+        for name in spare:
+            spare[name] = [self._state.newest(name, age) for age in range(self._job.problem.program.history(name))]
+        return True
 
     def _compute(
         self,

@@ -7,6 +7,8 @@ from pathlib import Path
 from tilewright.base.errors import UsageError
 
 _FORMATS = (".png", ".svg", ".pdf")
+_NARROW = 2.0
+"""Highest over lowest seconds below which an axis is extended, by this factor up and down."""
 Line = tuple[Sequence[int], Sequence[float]]
 
 
@@ -45,6 +47,9 @@ def plot(panels: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Pa
         for label, (ranks, seconds) in lines.items():
             axes.loglog(ranks, seconds, "--" if label == "ideal" else "o-", markersize=4, label=label)
         axes.set(xlabel="ranks", ylabel="seconds", title=name)
+        low, high = axes.get_ylim()
+        if high < _NARROW * low:  # weak scaling, as a rule: small differences are to look small
+            axes.set_ylim(low / _NARROW, high * _NARROW)
         axes.legend()
     try:
         figure.savefig(path)

@@ -135,7 +135,7 @@ def predict_cluster(
     @functools.cache
     def rate(like: int, shape: tuple[int, ...]) -> float:
         part = replace(problem, shape=shape, steps=like)
-        return expected_seconds(part, machine, "c") / (part.cells * like)
+        return expected_seconds(part, machine, "c", copies=False) / (part.cells * like)
 
     def seconds(window: tuple[int, ...], steps: int) -> float:
         return rate(1 << (steps.bit_length() - 1), block) * math.prod(window) * steps

@@ -140,6 +140,20 @@ def test_a_killed_worker_of_dask_costs_what_it_had():
     assert all(each.outcome is Outcome.CRASH for each in failures.values())
 
 
+def test_a_worker_lost_while_it_is_asked_what_it_is_costs_the_question():
+    asked = []
+
+    def lost():
+        asked.append(1)
+        if len(asked) == 1:
+            raise BrokenProcessPool("a process was terminated abruptly")
+        return node()
+
+    with ThreadPoolExecutor(1) as executor:
+        assert farm.first_node(executor, Limits(), farm.Work(here=lost, attempt=attempt)).kind == KIND
+    assert len(asked) == 2
+
+
 def test_what_is_no_executor_is_one_sentence():
     with pytest.raises(tw.UsageError, match="Executor, got int"):
         tw.tune("heat2d", shape=(64, 64), steps=8, executor=4)

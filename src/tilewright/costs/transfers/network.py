@@ -123,6 +123,7 @@ def exchanges(  # noqa: PLR0913
     network: tuple[float, float],
     counted: Callable[[int], tuple[Exchange, tuple[int, ...]]],
     compute_seconds: Callable[[tuple[int, ...], int], float],
+    apart_seconds: Callable[[tuple[int, ...], int], float] | None = None,
     *,
     fixed: int | None = None,
     around: Callable[[int], int | None] | None = None,
@@ -135,12 +136,15 @@ def exchanges(  # noqa: PLR0913
         network: Latency of a message in seconds, and bytes per second.
         counted: The exchange of the busiest rank for so many steps, and the extents of its block.
         compute_seconds: Seconds that a rank takes on a window for so many steps.
+        apart_seconds: The same for an interior, whose values are copied in and out every time; as for windows by
+            default.
         fixed: Steps between exchanges that are given.
         around: Cells of the windows around the interior for so many steps, or None where there is no interior; without
             it nothing is overlapped.
     """
     latency, bandwidth = network
     best: Exchanges | None = None
+    apart: Exchanges | None = None
     for each in [fixed] if fixed else _candidates(steps):
         one, block = counted(each)
         count = ceil_div(steps, each)
@@ -162,7 +166,7 @@ def exchanges(  # noqa: PLR0913
             best = found
         cells = None if around is None or one.messages == 0 else around(each)
         if cells is not None:
-            interior = steps / each * compute_seconds(block, each)
+            interior = steps / each * (apart_seconds or compute_seconds)(block, each)
             more = interior * cells / math.prod(block)
             hidden = replace(
                 found,
@@ -171,18 +175,21 @@ def exchanges(  # noqa: PLR0913
                 redundant=1.0 + cells / math.prod(block),
                 overlapped=True,
             )
-            best = hidden if hidden.seconds < best.seconds else best
+            apart = hidden if apart is None or hidden.seconds < apart.seconds else apart
         if redundant > _MOST_REDUNDANT:
             break
     assert best is not None  # noqa: S101  (there is a candidate)
-    return best
+    return apart if apart is not None and _HIDDEN_MARGIN * apart.seconds < best.seconds else best
 
 
+_HIDDEN_MARGIN = 1.4
+"""How much faster an overlapped exchange must be predicted to be chosen: strips and copies around an interior take up
+to twice what the model of whole windows expects of them."""
 _MOST_REDUNDANT = 4.0
 """Cells of a window over those of its block beyond which more steps are not looked at."""
 
 
 def _candidates(steps: int) -> Iterator[int]:
-    """Steps between exchanges that are looked at, ascending: all small ones, then a few per octave."""
+    """Steps between exchanges that are looked at, ascending: the smallest ones, then a few per octave."""
     octaves = ((8 + quarter) * 2**power // 8 for power in itertools.count(3) for quarter in (0, 2, 4, 6))
-    yield from itertools.takewhile(lambda each: each <= max(1, steps), itertools.chain(range(1, 8), octaves))
+    yield from itertools.takewhile(lambda each: each <= max(1, steps), itertools.chain((1, 2, 3, 4, 6), octaves))

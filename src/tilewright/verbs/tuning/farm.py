@@ -171,10 +171,14 @@ class Work:
 
 
 WORK = Work()
+_QUESTIONS = 3
+"""How often workers are asked what they are, before none of them is taken to answer."""
 
 
 def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
     """Return the node that answers first: its kind is the one that is measured on.
+
+    A worker that is lost while it is asked costs the question alone, which another one is asked again.
 
     Raises:
         ToolchainError: If none does.
@@ -182,12 +186,14 @@ def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
     """
     if not callable(getattr(executor, "submit", None)):
         raise UsageError(f"executor is a concurrent.futures.Executor, got {type(executor).__name__}")
-    try:
-        return executor.submit(work.here).result(timeout=10 * limits.compile)
-    except Exception as error:
-        raise ToolchainError(
-            f"no worker of the executor answers: {type(error).__name__}: {error}", "they need tilewright as well"
-        ) from error
+    for _ in range(_QUESTIONS):
+        try:
+            return executor.submit(work.here).result(timeout=10 * limits.compile)
+        except Exception as error:  # noqa: BLE001  (whatever an executor raises)
+            lost = error
+    raise ToolchainError(
+        f"no worker of the executor answers: {type(lost).__name__}: {lost}", "they need tilewright as well"
+    ) from lost
 
 
 class FarmMeter:
