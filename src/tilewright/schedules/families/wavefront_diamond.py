@@ -98,7 +98,8 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     rank = problem.program.rank
     if rank not in RANKS:
         raise IllegalTilingError(
-            f"{NAME} tiles cut 3D programs, {problem.program.name!r} is {rank}D", "use diamond, or hybrid in 2D"
+            f"{NAME} tiles cut 3D programs, {problem.program.name!r} is {rank}D",
+            "use none" if rank > max(RANKS) else "use diamond, or hybrid in 2D",
         )
     time = _TIME if tiling.time == 1 and not tiling.space else tiling.time
     if time % 2 or not 2 <= time <= MAX_HEIGHT:
