@@ -20,6 +20,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
 from tilewright.programs.stencil.reference import Array
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import NONE, Tiling
 
 FLOATS = ("float32", "float64")
@@ -169,7 +170,11 @@ def with_places(case: LawCase) -> LawCase:
 
 
 def with_faces(case: LawCase) -> LawCase:
-    """The same case with conditions on the faces of its grid, as the program that stands for them."""
+    """The same case with conditions on the faces of its grid, as the program that stands for them.
+
+    That program may read cells further behind than the case's own, which streaming tiles have to keep: their rows are
+    then as many as it needs.
+    """
     draw = random.Random(f"faces/{case.seed}/{case.index}")  # noqa: S311  (reproducible, not secret)
     problem, program = case.problem, case.problem.program
 
@@ -185,7 +190,10 @@ def with_faces(case: LawCase) -> LawCase:
     }
     shape = tuple(max(extent, *pair) for extent, pair in zip(problem.shape, program.reach, strict=True))
     made = make_problem(program, shape, problem.steps, problem.dtype, sides)
-    return replace(case, problem=made)
+    tiling = case.tiling
+    if tiling.family == streaming.NAME and tiling.rows is not None and program.rank > 1:
+        tiling = replace(tiling, rows=max(tiling.rows, streaming.needed_rows(made)))
+    return replace(case, problem=made, tiling=tiling)
 
 
 def with_operators(case: LawCase) -> LawCase:

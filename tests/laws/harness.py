@@ -23,6 +23,8 @@ from tilewright.runtime import cpu
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
+from tilewright.schedules import catalogue
+from tilewright.schedules.legality import Legal
 
 from .generator import LawCase
 
@@ -42,6 +44,13 @@ def tools() -> Toolchain | None:
         return toolchain()
     except ToolchainError:
         return None
+
+
+def legal(case: LawCase) -> LawCase:
+    """The same case, whose tiling must be legal: kernels of others compute anything."""
+    answer = catalogue.check(case.problem, case.tiling)
+    assert isinstance(answer, Legal), f"{answer}\n{case.reproduction()}"
+    return case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from tilewright.schedules.tiling import NONE
 from tilewright.verbs.memo import prepared
 
 from .generator import OTHER, WHOLE, LawCase, make_case, with_faces, with_places
-from .harness import tools, verdict
+from .harness import legal, tools, verdict
 from .test_random_programs import seeds
 from .test_random_strategies import FAMILIES, run_all, strategy_case
 from .test_random_streaming import streaming_case
@@ -60,7 +60,7 @@ def drawn(
                 continue
             dtype = dtypes[len(found) % len(dtypes)]
             case = replace(case, problem=replace(case.problem, dtype=dtype), strict=False)
-        found.append(change(case))
+        found.append(legal(change(case)))
     return found
 
 
@@ -94,6 +94,17 @@ def test_conditions_on_faces_agree_with_the_reference(family: str) -> None:
 
     wrong = failures(drawn(family, seeds()[0], CASES // 2, change=change))
     assert not wrong, "\n".join(wrong[:3])
+
+
+@pytest.mark.parametrize("index", [20, 34])
+def test_conditions_on_faces_that_read_further_behind_have_the_rows_for_it(index: int) -> None:
+    plain = streaming_case(131_001, index)
+    assert plain is not None
+    case = legal(with_faces(plain))
+    assert (plain.tiling.rows, case.tiling.rows) == (2, 3)
+    for strict in (False, True):
+        wrong = failures([replace(case, strict=strict)])
+        assert not wrong, "\n".join(wrong)
 
 
 def test_whole_numbers_wrap_around() -> None:

@@ -34,7 +34,7 @@ from tilewright.verbs.arrays import Given
 from tilewright.verbs.running.forcing import gather_points
 
 from .generator import LawCase, make_case, with_faces, with_places
-from .harness import BATCH, Poisoned, tools
+from .harness import BATCH, Poisoned, legal, tools
 from .test_random_programs import seeds
 from .test_random_strategies import FAMILIES, strategy_case
 from .test_random_streaming import streaming_case
@@ -129,7 +129,7 @@ def drawn_cases(family: str, seed: int, count: int, kind: str = "plain") -> list
                 case = None
         index += 1
         if case is not None and (made := changed(case, kind)) is not None:
-            found.append(made)
+            found.append(legal(made))
     return found
 
 

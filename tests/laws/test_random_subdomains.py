@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.laws.generator import OTHER, LawCase
-from tests.laws.harness import Poisoned, tools, verdict
+from tests.laws.harness import Poisoned, legal, tools, verdict
 from tests.laws.test_random_places import EVERY, drawn
 from tests.laws.test_random_programs import seeds
 from tests.laws.test_random_strategies import BATCH
@@ -94,7 +94,9 @@ def cases_of(family: str, seed: int, count: int, dtypes: tuple[str, ...] = ()) -
     found: list[PartCase] = []
     most = 8 * count
     while len(found) < count:
-        found = [made for case in drawn(family, seed, most, dtypes) if (made := with_subdomains(case)) is not None]
+        found = [
+            legal(made) for case in drawn(family, seed, most, dtypes) if (made := with_subdomains(case)) is not None
+        ]
         most *= 2
     return found[:count]
 

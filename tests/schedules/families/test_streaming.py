@@ -275,6 +275,18 @@ def test_what_a_fixed_boundary_never_reads_is_not_kept():
     assert kept == (0, 2)
 
 
+def test_rows_are_kept_that_only_an_end_of_the_grid_reads_behind():
+    """Reads ahead alone need two rows; where they are reflected, the one behind its cell as well."""
+    u = FieldBuilder("u")
+    ahead = stencil("ahead", 2, {"u": 0.5 * u[1, 0] + 0.25 * u[2, 0]})
+    for kind, needed in (("nearest", 2), ("reflect", 3)):
+        problem = make_problem(ahead, (40, 67), 3, "float32", kind)
+        assert streaming.needed_rows(problem) == needed
+        for rows in (needed - 1, needed):
+            answer = catalogue.check(problem, parse(f"streaming:t=2,s=5x48,rows={rows}"))
+            assert isinstance(answer, Legal if rows == needed else Violation)
+
+
 @pytest.mark.parametrize("reach", [1, 5])
 def test_a_stage_that_nobody_reads_again_starts_as_far_below_a_tile_as_it_is_read(reach):
     """Nothing runs behind from step to step here, so only the start leaves room for what the last stage reads."""
