@@ -21,7 +21,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Session
 
-COMPILER, EMULATOR = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
+COMPILER = shutil.which("aarch64-linux-gnu-gcc")
+EMULATOR = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")  # Debian installs either
 PROCESSORS = {
     "neon": (["-march=armv8-a"], "cortex-a57"),
     "sve128": (["-march=armv8.2-a+sve", "-O3"], "max,sve128=on,sve256=off,sve512=off"),

@@ -81,7 +81,7 @@ def reuse(
     """Return the loss of running one program with the best tiling of another.
 
     Args:
-        programs: Programs of one rank.
+        programs: Two or more programs of one rank.
         shape: Extents.
         steps: Time steps.
         machine: The machine.
@@ -96,6 +96,11 @@ def reuse(
     Raises:
         UsageError: If anything is unknown or does not fit.
     """
+    if isinstance(programs, str) or not isinstance(programs, Sequence) or len(programs) < 2:
+        raise UsageError(
+            "a tiling is reused by another program: give two programs or more, as a list",
+            'as in tw.reuse(["jacobi2d", "gradient2d"], shape=(4096, 4096), steps=128)',
+        )
     where = as_machine(machine)
     problems = [make_problem(as_program(each), shape, steps) for each in programs]
     works = [stencil.on_machine(problem, where, model=model, scope=scope) for problem in problems]

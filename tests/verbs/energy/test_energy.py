@@ -19,6 +19,7 @@ from tilewright.verbs.bottleneck import explain
 from tilewright.verbs.energy.energy import compare, energy
 from tilewright.verbs.energy.fit import FitRun, fit_energy, read_runs, run_usage, with_fit, write_runs
 from tilewright.verbs.predict import predict, select
+from tilewright.verbs.stencil import stencil
 from tilewright.verbs.sweep import VARIED
 from tilewright.verbs.tuning.supertune import supertune
 from tilewright.verbs.tuning.tune import tune
@@ -240,6 +241,14 @@ def test_the_loss_of_another_programs_tiling():
     assert lost["jacobi2d"]["jacobi2d"] == lost["gradient2d"]["gradient2d"] == 0.0
     assert min(value for row in lost.values() for value in row.values()) >= 0.0
     assert lost["jacobi2d"]["gradient2d"] > 0.0
+
+
+@pytest.mark.parametrize(
+    "programs", [program("jacobi2d"), stencil(lambda u: u[-1, 0] + u[1, 0]), "jacobi2d", ["jacobi2d"]]
+)
+def test_reuse_needs_two_programs(programs):
+    with pytest.raises(UsageError, match="give two programs or more, as a list"):
+        reuse(programs, **CASE)
 
 
 @pytest.mark.parametrize("vary", ["size", "sms", "bandwidth"])
