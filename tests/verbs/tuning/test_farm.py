@@ -1,11 +1,16 @@
 """Tuning on a farm: as many candidates at a time as there are nodes, like nodes only; a lost worker costs its own."""
 
+import contextlib
 import dataclasses
+import functools
+import importlib.metadata
 import os
 import threading
 import time
+import uuid
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import pytest
 
@@ -121,23 +126,70 @@ def there() -> farm.Node:
     return farm.Node(name=f"node{os.getpid()}", cpus=1, kind=KIND)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_a_killed_worker_of_dask_costs_what_it_had():
-    pytest.importorskip("distributed.deploy", reason="Dask's distributed is not installed")
+def installed(name: str) -> bool:
+    """Tell whether a package was installed, whatever a module of that name may be."""
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def dask_client(workers: int):
+    """Workers of Dask, each a process, whose loss fails what they had at once."""
     import dask
 
     import distributed
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+needs_dask = pytest.mark.skipif(not installed("distributed"), reason="Dask's distributed is not installed")
+
+
+@needs_dask
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_worker_of_dask_costs_what_it_had():
+    with dask_client(4) as client:
         made = meter(client.get_executor(), farm.Work(here=there, attempt=ends))
         failures = made.build(TILINGS[:16])
     assert TILINGS[3] in failures
     assert len(failures) <= 4  # what the scheduler had sent to the same worker
     assert all(each.outcome is Outcome.CRASH for each in failures.values())
+
+
+def there_once(folder: Path) -> farm.Node:
+    """End the worker that is asked first."""
+    try:
+        (folder / "asked").touch(exist_ok=False)
+    except FileExistsError:
+        return there()
+    os._exit(1)
+
+
+def counted(folder: Path, errand: farm.Errand) -> farm.Answer:
+    """A measurement that is another one each time that it is taken."""
+    (folder / uuid.uuid4().hex).touch()
+    return farm.Answer(node=there(), measurements=(Measurement(seconds=(float(len(list(folder.iterdir()))),)),))
+
+
+@needs_dask
+@pytest.mark.filterwarnings("ignore")
+def test_what_dask_is_asked_again_is_done_again(tmp_path):
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    work = farm.Work(here=functools.partial(there_once, tmp_path), attempt=functools.partial(counted, samples))
+    with dask_client(2) as client:
+        made = meter(client.get_executor(), work)
+        made.build(TILINGS[:1])
+        taken = [made.sample(TILINGS[0]).seconds[0] for _ in range(3)]
+    assert taken == [1.0, 2.0, 3.0]
 
 
 def test_a_worker_lost_while_it_is_asked_what_it_is_costs_the_question():

@@ -9,6 +9,7 @@ itself does.
 import itertools
 import logging
 import platform
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
@@ -188,7 +189,8 @@ def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
         raise UsageError(f"executor is a concurrent.futures.Executor, got {type(executor).__name__}")
     for _ in range(_QUESTIONS):
         try:
-            return executor.submit(work.here).result(timeout=10 * limits.compile)
+            asked: Future[Node] = _submit(executor, work.here)
+            return asked.result(timeout=10 * limits.compile)
         except Exception as error:  # noqa: BLE001  (whatever an executor raises)
             lost = error
     raise ToolchainError(
@@ -313,7 +315,7 @@ class FarmMeter:
 
         def hand_out(number: int) -> None:
             try:
-                under_way[self._executor.submit(*calls[number])] = number
+                under_way[_submit(self._executor, *calls[number])] = number
             except Exception as error:  # noqa: BLE001  (any executor's own)
                 found[number] = _lost(error)
 
@@ -359,6 +361,19 @@ class FarmMeter:
                 record = {"kind": kind, "tiling": str(tiling), "seconds": seconds, **about}
                 store.append(self._log, {**record, "outcome": str(measured.outcome), "detail": measured.detail})
         return measured
+
+
+def _submit(executor: Executor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:  # noqa: ANN401
+    """Hand out a call that is like no other.
+
+    Dask's executor takes equal calls for one and answers a repeat with what it knows: a lost worker again, the node of
+    another kind again, or a sample that nobody took anew.
+    """
+    return executor.submit(_once, uuid.uuid4().hex, work, *arguments)
+
+
+def _once(_name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+    return work(*arguments)
 
 
 def _failed(outcome: Outcome, detail: str) -> Measurement:
