@@ -219,8 +219,8 @@ CASES = (
     _case("sparse/point_sums.c", "what receivers record, float32", lambda: sums_source("float32").text),
     _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda", 256, 1).text),
     _case("sparse/dia_unrolled.cl", "four diagonals at a time", lambda: emit_dia_gpu("float32", "opencl", 64, 4).text),
-    _case("looks/looks.cu", "what looks at a field on a GPU", lambda: look_source("float32", "cuda").text),
-    _case("looks/looks_int.cl", "the same, of whole numbers", lambda: look_source("int32", "opencl").text),
+    _case("looks/looks.cu", "what looks at a field on a GPU", lambda: look_source("float32", "cuda", 256).text),
+    _case("looks/looks_int.cl", "the same, of whole numbers", lambda: look_source("int32", "opencl", 256).text),
     _case("calibrate/micro.cu", "micro-benchmarks of a GPU", lambda: micro_source("cuda").text),
     _case(
         "calibrate/energy.cu",

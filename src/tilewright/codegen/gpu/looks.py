@@ -8,14 +8,11 @@ from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.sites import literal
 from tilewright.codegen.source import EntryPoint, KernelSource
 
-THREADS = 256
-GROUPS = 1024
-"""Most groups of a launch: each leaves one value."""
 _OFFSET, _COUNT, _AT = (ir.Var(name, ir.WIDE) for name in ("offset", "count", "at"))
 _NUMBERS = (_OFFSET, _COUNT)
 
 
-def look_source(dtype: str, dialect: str) -> KernelSource[None]:
+def look_source(dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     """Return the text of the kernels ``largest``, ``change`` and ``gather``, in this order.
 
     Their numbers are where in ``source`` a version starts and how many cells there are; every group of the first two
@@ -30,6 +27,7 @@ def look_source(dtype: str, dialect: str) -> KernelSource[None]:
     Args:
         dtype: Element type.
         dialect: ``opencl`` or ``cuda``.
+        threads: Threads of a group, a power of two.
     """
     kind = ir.element(dtype)
     target, source = ir.Var("target", ir.pointer(kind)), ir.Var("source", ir.const_pointer(kind))
@@ -39,30 +37,32 @@ def look_source(dtype: str, dialect: str) -> KernelSource[None]:
     place = ir.Load(cells, _AT, ir.element("int64"))
     each = (ir.Store(target, _AT, ir.Load(ir.add(source, _OFFSET), place, kind), kind),)
     functions = (
-        _function("largest", (target, source), _folded(target, ir.op(Operator.ABS, new), kind)),
-        _function("change", (target, source, old), _folded(target, _difference(new, before, kind), kind)),
-        _function("gather", (target, source, cells), (_over_cells(each),)),
+        _function("largest", (target, source), _folded(target, ir.op(Operator.ABS, new), kind, threads), threads),
+        _function(
+            "change", (target, source, old), _folded(target, _difference(new, before, kind), kind, threads), threads
+        ),
+        _function("gather", (target, source, cells), (_over_cells(each, threads),), threads),
     )
     return KernelSource(
         text=print_gpu(functions, dialect),
         dialect=dialect,
         kernels=tuple(
-            EntryPoint(entry=f.name, threads=THREADS, numbers=tuple(each.name for each in _NUMBERS)) for f in functions
+            EntryPoint(entry=f.name, threads=threads, numbers=tuple(each.name for each in _NUMBERS)) for f in functions
         ),
         layout=None,
         double=dtype == "float64",
     )
 
 
-def _function(name: str, pointers: tuple[ir.Var, ...], body: tuple[ir.Stmt, ...]) -> ir.Function:
+def _function(name: str, pointers: tuple[ir.Var, ...], body: tuple[ir.Stmt, ...], threads: int) -> ir.Function:
     params = (*pointers, *_NUMBERS)
-    return ir.Function(name=f"tw_look_{name}", params=params, body=body, kind="kernel", threads=THREADS)
+    return ir.Function(name=f"tw_look_{name}", params=params, body=body, kind="kernel", threads=threads)
 
 
-def _over_cells(body: tuple[ir.Stmt, ...]) -> ir.Stmt:
+def _over_cells(body: tuple[ir.Stmt, ...], threads: int) -> ir.Stmt:
     """All threads of a launch share the cells."""
-    first = ir.wide(ir.add(ir.mul(ir.GROUP, THREADS), ir.THREAD))
-    return ir.For(var=_AT, low=first, high=_COUNT, step=ir.mul(ir.GROUPS, THREADS), body=body, unroll=1)
+    first = ir.wide(ir.add(ir.mul(ir.GROUP, threads), ir.THREAD))
+    return ir.For(var=_AT, low=first, high=_COUNT, step=ir.mul(ir.GROUPS, threads), body=body, unroll=1)
 
 
 def _difference(new: ir.Expr, old: ir.Expr, kind: ir.Element) -> ir.Expr:
@@ -74,20 +74,20 @@ def _difference(new: ir.Expr, old: ir.Expr, kind: ir.Element) -> ir.Expr:
     return ir.select(far, most, ir.sub(high, low))
 
 
-def _folded(target: ir.Var, value: ir.Expr, kind: ir.Element) -> tuple[ir.Stmt, ...]:
+def _folded(target: ir.Var, value: ir.Expr, kind: ir.Element, threads: int) -> tuple[ir.Stmt, ...]:
     """The largest of a value over the cells, one per group."""
     worst, chip = ir.Var("worst", kind), ir.Var("chip", ir.shared_pointer(kind))
     fold: list[ir.Stmt] = []
-    width = THREADS // 2
+    width = threads // 2
     while width:
         mine, others = ir.Load(chip, ir.THREAD, kind), ir.Load(chip, ir.add(ir.THREAD, width), kind)
         keep = ir.Store(chip, ir.THREAD, ir.op(Operator.MAXIMUM, mine, others), kind)
         fold += [ir.If(ir.lt(ir.THREAD, width), (keep,)), ir.Barrier()]
         width //= 2
     return (
-        ir.Array(chip, THREADS),
+        ir.Array(chip, threads),
         ir.Mutable(worst, literal(0, kind)),
-        _over_cells((ir.Assign(worst, ir.op(Operator.MAXIMUM, worst, value)),)),
+        _over_cells((ir.Assign(worst, ir.op(Operator.MAXIMUM, worst, value)),), threads),
         ir.Store(chip, ir.THREAD, worst, kind),
         ir.Barrier(),
         *fold,

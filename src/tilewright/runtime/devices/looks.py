@@ -9,11 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.intmath import ceil_div
-from tilewright.codegen.gpu.looks import GROUPS, THREADS, look_source
+from tilewright.codegen.gpu.looks import look_source
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.points import Index
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.memory import Array
+
+_THREADS = 256
+"""Threads of a group."""
+_GROUPS = 1024
+"""Most groups of a launch: each leaves one value."""
 
 
 class Device(Protocol):
@@ -88,7 +93,7 @@ def fetched(view: DeviceView) -> Array:
 
 @functools.lru_cache(maxsize=16)
 def _kernels(device: Device, dtype: str) -> tuple[Any, ...]:
-    return tuple(device.build(look_source(dtype, device.dialect)))
+    return tuple(device.build(look_source(dtype, device.dialect, _THREADS)))
 
 
 class Looks:
@@ -143,7 +148,7 @@ class Looks:
         self._tables.clear()
 
     def _folded(self, kernel: Any, cells: Cells, more: Sequence[Any]) -> float:  # noqa: ANN401
-        groups = min(GROUPS, ceil_div(cells.count, THREADS))
+        groups = min(_GROUPS, ceil_div(cells.count, _THREADS))
         found: Array = np.empty(groups, self._dtype)
         target = self._device.allocate(found.nbytes)
         try:
@@ -154,5 +159,5 @@ class Looks:
         return math.nan if np.isnan(found).any() else float(found.max())
 
     def _start(self, kernel: Any, buffers: Sequence[Any], offset: int, count: int) -> None:  # noqa: ANN401
-        groups = min(GROUPS, ceil_div(count, THREADS))
-        self._device.start(kernel, (groups, THREADS), (*buffers, np.int64(offset), np.int64(count)), 0)
+        groups = min(_GROUPS, ceil_div(count, _THREADS))
+        self._device.start(kernel, (groups, _THREADS), (*buffers, np.int64(offset), np.int64(count)), 0)
