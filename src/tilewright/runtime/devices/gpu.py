@@ -100,6 +100,9 @@ class Device(Protocol):
     def copy(self, target: tuple[Any, int], source: tuple[Any, int], size: int) -> None:
         """Copy on the device, between two buffers with offsets."""
 
+    def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
+        """Copy a part of a grid on the device."""
+
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel: groups and threads per group, its arguments (buffers or NumPy scalars), bytes on chip."""
 
@@ -124,9 +127,6 @@ class ArrayDevice(Device, Protocol):
 
     def settle(self) -> Any:  # noqa: ANN401
         """Let the caller go on; returns an event after which results are complete, None if they are."""
-
-    def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
-        """Copy a part of a grid on the device."""
 
     def result(self, buffer: Any, ready: Any) -> Memory:  # noqa: ANN401
         """Make memory a result that frees itself."""
@@ -493,7 +493,7 @@ class GpuSession:
             shape = self.problem.shape
             whole = self._box(at, tuple(low for low, _ in self._halo.around))
             mine = Box(offset=target[1], shape=shape, start=(0,) * len(shape), itemsize=self._dtype.itemsize)
-            self._arrays.copy_box((target[0], mine), (buffer, whole), shape)
+            self._device.copy_box((target[0], mine), (buffer, whole), shape)
 
     def close(self) -> None:
         """Hand the memory back."""
@@ -624,7 +624,7 @@ class GpuSession:
             around = [low for low, _ in self._halo.around] if self._halo else [0] * len(start)
             there = self._box(at, tuple(low + cell for low, cell in zip(around, start, strict=True)))
             source = Box(offset=0, shape=self.problem.shape, start=start, itemsize=self._dtype.itemsize)
-            self._arrays.copy_box((self._buffers[number], there), (view.pointer, source), extents)
+            self._device.copy_box((self._buffers[number], there), (view.pointer, source), extents)
 
     def _surround(self, number: int, at: int) -> None:
         """Fill the periodic copies around a version, axis after axis."""
@@ -640,7 +640,7 @@ class GpuSession:
                 source = [*place[:axis], to + shift, *place[axis + 1 :]]
                 extents = (*self._whole.shape[:axis], cells, *(each for _, each in spans[axis + 1 :]))
                 boxes = self._box(at, tuple(place)), self._box(at, tuple(source))
-                self._arrays.copy_box((self._buffers[number], boxes[0]), (self._buffers[number], boxes[1]), extents)
+                self._device.copy_box((self._buffers[number], boxes[0]), (self._buffers[number], boxes[1]), extents)
 
     def _box(self, offset: int, start: tuple[int, ...]) -> Box:
         """A part of a version that lies in memory, its periodic copies included."""

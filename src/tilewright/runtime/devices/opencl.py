@@ -16,6 +16,7 @@ from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.source import KernelSource
 from tilewright.machines.device import GpuDescription
+from tilewright.runtime.devices.views import Box
 from tilewright.runtime.memory import Array
 
 INSTALL = "pip install 'tilewright[opencl]'"
@@ -211,6 +212,24 @@ class OpenClDevice:
             self._cl.enqueue_copy(
                 self._queue, target[0], source[0], byte_count=size, src_offset=source[1], dst_offset=target[1]
             )
+
+    def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
+        """Copy a part of a grid into a part of another one on the device, in turn with the kernels.
+
+        Args:
+            target: A buffer, and where the part begins in the grid that lies there.
+            source: As the target; the two parts have no cell in common.
+            extents: Cells of the part, along each of at most three axes.
+        """
+        depth, height, width = (1, 1, *extents)[-3:]
+        ends: dict[str, tuple[int, ...]] = {}
+        for name, box in (("dst", target[1]), ("src", source[1])):
+            line, lines = box.pitches
+            ends[f"{name}_origin"] = (box.first, 0, 0)  # bytes from the memory's start: grids begin anywhere in it
+            ends[f"{name}_pitches"] = (line, line * lines)
+        with _reported("copying on the device failed"):
+            region = (width * target[1].itemsize, height, depth)
+            self._cl.enqueue_copy(self._queue, target[0], source[0], region=region, **ends)
 
     def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
         """Start a kernel."""
