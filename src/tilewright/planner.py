@@ -9,7 +9,7 @@ from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import RunPlan, Target
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
-from tilewright.programs.stencil.problem import GPU_COMPILED, GPU_MAX_RANK, Problem
+from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.store.hosts import host
@@ -135,9 +135,9 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
     from tilewright.runtime.devices.found import circumstances, device_machine, open_device
     from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-    if problem.program.rank > GPU_MAX_RANK:
+    if problem.program.rank > MAX_TILED_RANK:
         raise UsageError(
-            f"GPU backends compute in 1 to {GPU_MAX_RANK} dimensions, {problem.program.name!r} has "
+            f"GPU backends compute in 1 to {MAX_TILED_RANK} dimensions, {problem.program.name!r} has "
             f"{problem.program.rank}",
             "use backend='c'",
         )

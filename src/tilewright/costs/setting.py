@@ -16,7 +16,7 @@ from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
-from tilewright.programs.stencil.problem import GPU_COMPILED, GPU_MAX_RANK, Problem
+from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
 from tilewright.schedules.families.streaming import TileGrowth
@@ -176,9 +176,9 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         raise UsageError(
             f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "ask for a CPU, such as host"
         )
-    if not cpu and problem.program.rank > GPU_MAX_RANK:
+    if not cpu and problem.program.rank > MAX_TILED_RANK:
         raise UsageError(
-            f"GPU backends compute in 1 to {GPU_MAX_RANK} dimensions, got {problem.program.rank}",
+            f"GPU backends compute in 1 to {MAX_TILED_RANK} dimensions, got {problem.program.rank}",
             "ask for a CPU, such as host",
         )
     problem = bulk(problem)

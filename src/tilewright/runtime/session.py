@@ -178,7 +178,8 @@ class Session:
 
     def at(self, field: str, cells: Index) -> Array:
         """Copy the newest version of some cells, by their numbers in the grid."""
-        return self.newest(field)[np.unravel_index(cells, self.newest(field).shape)]
+        newest = self.newest(field)
+        return newest[np.unravel_index(cells, newest.shape)]
 
     def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
         """Set one cell of a field that no statement updates, its periodic copies included."""

@@ -13,7 +13,7 @@ from typing import Generic
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
-from tilewright.programs.stencil.problem import GPU_MAX_RANK, Problem
+from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.legality import Verdict, untileable, verdict
 from tilewright.schedules.tiling import Tiling
@@ -83,7 +83,7 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
         dimensions = " or ".join(f"{r}D" for r in ranks)
         raise IllegalTilingError(
             f"{name} tiles cut {dimensions} programs, {problem.program.name!r} is {rank}D",
-            "use none" if rank > GPU_MAX_RANK else "use hexagonal in 1D, hybrid in 2D and 3D",
+            "use none" if rank > MAX_TILED_RANK else "use hexagonal in 1D, hybrid in 2D and 3D",
         )
     space = tiling.space or (max(default.space[0], slopes(problem)[0].widest), *default.space[1:])
     time = default.time if tiling.time == 1 and not tiling.space else tiling.time

@@ -34,6 +34,7 @@ from tilewright.programs.loops.nest import (
 from tilewright.programs.loops.types import INTEGER_TYPES
 from tilewright.programs.loops.values import evaluate, literal
 from tilewright.programs.stencil.expression import Const, Operand, Scalar, Value, apply
+from tilewright.programs.stencil.problem import MAX_TILED_RANK
 from tilewright.programs.stencil.program import MAX_REACH, FieldBuilder, Program, stencil
 
 FUNCTIONS = {
@@ -54,8 +55,6 @@ FUNCTIONS = {
 }
 """The stencil compiler's names of C's functions."""
 MAX_DEPTH = 60
-_MOST_LOOPS = 3
-"""Dimensions of sweeps that tiles in time cut."""
 _OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 Box = tuple[tuple[int, int], ...]
 
@@ -143,7 +142,7 @@ def _sweep(stmt: Stmt, known: Mapping[str, int]) -> _Sweep | None:
         stmt = stmt.body
         if isinstance(stmt, Block) and len(stmt.body) == 1:
             stmt = stmt.body[0]
-    if not isinstance(stmt, Assign) or not isinstance(stmt.target, Item) or not 1 <= len(loops) <= _MOST_LOOPS:
+    if not isinstance(stmt, Assign) or not isinstance(stmt.target, Item) or not 1 <= len(loops) <= MAX_TILED_RANK:
         return None
     box = []
     for loop in loops:

@@ -16,8 +16,8 @@ from tilewright.programs.stencil.subdomains import Subdomain
 
 GPU_COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for on GPUs."""
-GPU_MAX_RANK = 3
-"""Dimensions of programs that code is generated for on GPUs, and that tiles in time cut."""
+MAX_TILED_RANK = 3
+"""Most dimensions of programs that tiles in time cut, and that code is generated for on GPUs."""
 DTYPES = (
     *GPU_COMPILED,
     *("int8", "int16", "uint8", "uint16", "uint32"),

@@ -332,15 +332,21 @@ class GpuSession:
         return all(self._seen(field, self._eyes.largest) < math.inf for field in self.problem.program.updated)
 
     def keep(self) -> None:
-        """Copy every version that the next step reads, on the device, to compare with and to start anew from."""
+        """Copy every version that the next step reads, on the device, to compare with and to start anew from.
+
+        Raises:
+            ArrayError: If it has no room for them; none is kept then.
+        """
         self._drop()
         program = self.problem.program
-        for field in program.updated:
-            taken: list[Any] = []
-            self._before[field] = ()
-            for age in range(program.history(field)):
-                taken.append(self._copy_of(field, age))
-                self._before[field] = tuple(taken)
+        try:
+            for field in program.updated:
+                self._before[field] = ()
+                for age in range(program.history(field)):
+                    self._before[field] += (self._copy_of(field, age),)
+        except ArrayError:
+            self._drop()
+            raise
 
     def kept(self) -> dict[str, tuple[Array, ...]]:
         """Copy from the device what :meth:`keep` kept, newest first."""

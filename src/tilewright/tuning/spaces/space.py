@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
-from tilewright.programs.stencil.problem import GPU_MAX_RANK, Problem
+from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import overlapped, streaming
@@ -36,7 +36,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
         every: Return every legal family; else those among which a run or a tuning without measurements chooses, whose
             time models know what their code does.
     """
-    if problem.steps < 2 or problem.program.rank > GPU_MAX_RANK or untileable(problem):
+    if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
         return ("none",)
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
     if streaming.applies(problem, blocks=not cpu):
