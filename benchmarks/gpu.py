@@ -50,7 +50,7 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.runtime.devices import gpu
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import open_device
 
 ROOFED = ("j2d5pt", "box2d1r", "j3d7pt", "j3d27pt")
@@ -67,7 +67,7 @@ AGAIN = 3
 """Exit status where cases are left."""
 
 
-def case(device: gpu.Device, problem: Problem, machine: Machine, options: argparse.Namespace) -> dict[str, Any]:
+def case(device: Device, problem: Problem, machine: Machine, options: argparse.Namespace) -> dict[str, Any]:
     """Check and time the contenders of one case."""
     name = problem.program.name
     small = check_naive(device, problem)
@@ -100,7 +100,7 @@ def case(device: gpu.Device, problem: Problem, machine: Machine, options: argpar
     }
 
 
-def checked(device: gpu.Device, problem: Problem, wanted: list[Contender], out: dict[str, str]) -> list[Entry]:
+def checked(device: Device, problem: Problem, wanted: list[Contender], out: dict[str, str]) -> list[Entry]:
     """Check every contender after few steps, each alone on the device, and all after all steps; they stay open.
 
     Args:
@@ -171,7 +171,7 @@ def shown(entry: Entry, problem: Problem) -> dict[str, Any]:
     }
 
 
-def record(device: gpu.Device, options: argparse.Namespace) -> dict[str, Any]:
+def record(device: Device, options: argparse.Namespace) -> dict[str, Any]:
     """The record to go on with: the one in the file if it is of the same device and sizes, or a new one."""
     described = {
         "device": {"name": device.name, "memory_bytes": device.memory_bytes, "compiler": device.compiler},
@@ -251,7 +251,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def one(
-    device: gpu.Device, what: tuple[str, str], steps: int, machine: Machine, options: argparse.Namespace
+    device: Device, what: tuple[str, str], steps: int, machine: Machine, options: argparse.Namespace
 ) -> dict[str, Any]:
     """One case, or why there is none.
 

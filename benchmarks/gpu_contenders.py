@@ -21,6 +21,7 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices import gpu
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import ranked
@@ -110,7 +111,7 @@ def _initial(case: Case) -> dict[str, list[Array]]:
     return initial(case)
 
 
-def ours(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> Entry:
+def ours(device: Device, problem: Problem, tiling: Tiling, name: str) -> Entry:
     """A kernel of this package."""
     schedule = gpu_schedule(problem, tiling)
     loaded = gpu.program_of(device, emit_device(problem, schedule, device.dialect), schedule)
@@ -127,7 +128,7 @@ def ours(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> Ent
 
 
 @contextlib.contextmanager
-def running(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> Iterator[Entry]:
+def running(device: Device, problem: Problem, tiling: Tiling, name: str) -> Iterator[Entry]:
     """A kernel of this package, whose memory is handed back."""
     entry = ours(device, problem, tiling, name)
     try:
@@ -136,7 +137,7 @@ def running(device: gpu.Device, problem: Problem, tiling: Tiling, name: str) -> 
         entry.close()
 
 
-def check_naive(device: gpu.Device, like: Problem) -> float:
+def check_naive(device: Device, like: Problem) -> float:
     """Compare the float64 reference kernel with NumPy on a small grid; return the largest difference."""
     problem = replace(like, shape=_CHECKED[like.program.rank], steps=12, dtype="float64")
     given = inputs(problem)
@@ -151,7 +152,7 @@ def check_naive(device: gpu.Device, like: Problem) -> float:
 
 
 @functools.lru_cache(maxsize=2)
-def standard(device: gpu.Device, problem: Problem) -> Standard:
+def standard(device: Device, problem: Problem) -> Standard:
     """The results of the naive kernel in float64, and how far others may be off.
 
     Rounding alone allows less and less as a program smooths its data, while its bound grows with every step. So a
@@ -256,7 +257,7 @@ def screened(each: Screened) -> Tried:
     )
 
 
-def best_of(device: gpu.Device, problem: Problem, tried: list[Tried]) -> Tiling | None:
+def best_of(device: Device, problem: Problem, tried: list[Tried]) -> Tiling | None:
     """The fastest of some candidates that passed their screening, by one short run each, after a warm-up."""
     runnable = [each for each in tried if not each.refused]
     if not runnable:
@@ -275,7 +276,7 @@ def best_of(device: gpu.Device, problem: Problem, tried: list[Tried]) -> Tiling 
     return min(timed, key=lambda each: each.trial_seconds or 0.0).tiling if timed else None
 
 
-def alive(device: gpu.Device, error: TilewrightError) -> None:
+def alive(device: Device, error: TilewrightError) -> None:
     """Raise the error again if the device has not survived it: after an illegal access nothing works any more."""
     if isinstance(error, DeviceError):
         try:
@@ -285,7 +286,7 @@ def alive(device: gpu.Device, error: TilewrightError) -> None:
 
 
 def contenders(
-    device: gpu.Device, problem: Problem, machine: Machine, wanted: tuple[str, int]
+    device: Device, problem: Problem, machine: Machine, wanted: tuple[str, int]
 ) -> tuple[list[Contender], dict[str, str], dict[str, list[Tried]]]:
     """Every contender of a case, why others do not take part, and all candidates that were tried.
 
@@ -339,7 +340,7 @@ def default(problem: Problem, backend: str) -> Contender:
     return Contender(name="default", tiling=kernel.plan.tiling, open=opened)
 
 
-def textbook(device: gpu.Device, problem: Problem) -> Entry:
+def textbook(device: Device, problem: Problem) -> Entry:
     """A thread per cell, as a textbook has it."""
     given = inputs(problem)
     rival = Textbook(device, problem, given)
@@ -349,7 +350,7 @@ def textbook(device: gpu.Device, problem: Problem) -> Entry:
     )  # fmt: skip
 
 
-def cupy(device: gpu.Device, problem: Problem, form: str) -> Entry:
+def cupy(device: Device, problem: Problem, form: str) -> Entry:
     """A form of CuPy, whose kernels are compiled."""
     given = inputs(problem)
     rival = Cupy(form, problem, given, device.number)
@@ -359,7 +360,7 @@ def cupy(device: gpu.Device, problem: Problem, form: str) -> Entry:
     )
 
 
-def opened(device: gpu.Device, contender: Contender) -> Entry | str:
+def opened(device: Device, contender: Contender) -> Entry | str:
     """A contender with its memory, or why it does not take part.
 
     Raises:

@@ -33,6 +33,7 @@ from tilewright.tuning.spaces.bodies import choose_body
 if TYPE_CHECKING:  # what GPUs alone need is loaded when one is asked for: a process that has none starts faster
     from tilewright.codegen.gpu.site import DeviceLayout
     from tilewright.runtime.devices import gpu
+    from tilewright.runtime.devices.device import Device
 
 Source = KernelSource[Any] | None
 
@@ -143,7 +144,7 @@ def load(plan: RunPlan, artifact: Artifact[Any] | None) -> Kernel:
     return CpuKernel(plan=plan, compiled=compiled)
 
 
-def _device(plan: RunPlan) -> "gpu.Device":
+def _device(plan: RunPlan) -> "Device":
     from tilewright.runtime.devices.found import open_device
 
     return open_device(plan.target)
@@ -160,7 +161,7 @@ def _device_source(
 
 @functools.lru_cache(maxsize=64)
 def _device_code(
-    device: "gpu.Device", source: "KernelSource[DeviceLayout]", schedule: GpuSchedule
+    device: "Device", source: "KernelSource[DeviceLayout]", schedule: GpuSchedule
 ) -> "Artifact[DeviceLayout]":
     from tilewright.runtime.devices import gpu
 
@@ -168,7 +169,7 @@ def _device_code(
 
 
 @functools.lru_cache(maxsize=64)
-def _loaded(device: "gpu.Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.DeviceKernels":
+def _loaded(device: "Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.DeviceKernels":
     from tilewright.runtime.devices import gpu
 
     return gpu.load(device, artifact, schedule)

@@ -26,8 +26,8 @@ from tilewright.runtime.calibration import cpu as runtime
 from tilewright.runtime.calibration import fits as fitting
 from tilewright.runtime.calibration import gpu as devices
 from tilewright.runtime.cpu import CompiledKernel, compile_source, load_stencils
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import open_device
-from tilewright.runtime.devices.gpu import Device
 from tilewright.runtime.formats.files import check_place
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.store import hosts

@@ -28,6 +28,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.runtime.calibration.fits import Instance, entered
 from tilewright.runtime.calibration.tiles import calibration_tiling
 from tilewright.runtime.devices import gpu
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.gpu_schedule import GpuSchedule
@@ -85,7 +86,7 @@ SMALL = GpuProtocol(
 SMALL_QUICK = replace(SMALL, instances=12, seconds=30.0, samples=5)
 
 
-def protocol_for(device: gpu.Device, *, quick: bool) -> GpuProtocol:
+def protocol_for(device: Device, *, quick: bool) -> GpuProtocol:
     """Return how much is measured on a device."""
     told = device.describe()
     if told.gpu:
@@ -95,7 +96,7 @@ def protocol_for(device: gpu.Device, *, quick: bool) -> GpuProtocol:
     return SMALL_QUICK if quick else SMALL
 
 
-def measure_machine(device: gpu.Device, protocol: GpuProtocol, note: Note) -> Machine:
+def measure_machine(device: Device, protocol: GpuProtocol, note: Note) -> Machine:
     """Measure what belongs to no program.
 
     Args:
@@ -136,7 +137,7 @@ def measure_machine(device: gpu.Device, protocol: GpuProtocol, note: Note) -> Ma
     )
 
 
-def whose(device: gpu.Device) -> str:
+def whose(device: Device) -> str:
     """Say whose times are measured."""
     told = device.describe()
     return f"by events on {told.name}" if told.gpu else f"{told.name}'s own times, which are those of no GPU"
@@ -145,7 +146,7 @@ def whose(device: gpu.Device) -> str:
 def measure_programs(
     programs: Sequence[Program],
     machine: Machine,
-    device: gpu.Device,
+    device: Device,
     schedule: Scheduler,
     protocol: GpuProtocol,
     note: Note,
@@ -184,7 +185,7 @@ def measure_programs(
 def measure_program(
     program: Program,
     machine: Machine,
-    device: gpu.Device,
+    device: Device,
     schedule: Scheduler,
     protocol: GpuProtocol,
     until: float = math.inf,
@@ -295,7 +296,7 @@ def _least_seconds(program: gpu.DeviceKernels, problem: Problem) -> float:
 class _Bench:
     """The micro-benchmarks' kernels and arrays on a device."""
 
-    def __init__(self, device: gpu.Device, protocol: GpuProtocol) -> None:
+    def __init__(self, device: Device, protocol: GpuProtocol) -> None:
         self._device, self._protocol = device, protocol
         self.cells = max(protocol.stream_bytes // 4, 4 * gpu_micro.WORDS)
         self._kernels = device.build(gpu_micro.micro_source(device.dialect))

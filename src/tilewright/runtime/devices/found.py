@@ -7,12 +7,13 @@ from tilewright.machines import files
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
-from tilewright.runtime.devices import gpu, opencl
+from tilewright.runtime.devices import opencl
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.store import hosts, wisdom
 from tilewright.runtime.warn import warn_once
 
 
-def open_device(where: Target) -> gpu.Device:
+def open_device(where: Target) -> Device:
     """Find the device that a GPU's target names.
 
     Args:
@@ -29,7 +30,7 @@ def open_device(where: Target) -> gpu.Device:
     return cuda.select(where.device)
 
 
-def circumstances(device: gpu.Device) -> wisdom.Circumstances:
+def circumstances(device: Device) -> wisdom.Circumstances:
     """Return the circumstances of a measurement on a device."""
     return wisdom.device_circumstances(device.name, device.describe(), device.compiler)
 
@@ -45,7 +46,7 @@ def present() -> tuple[wisdom.Circumstances, ...]:
     return tuple(found)
 
 
-def device_machine(device: gpu.Device) -> Machine:
+def device_machine(device: Device) -> Machine:
     """Return a device as a machine: as it was calibrated, else as its driver describes it."""
     told = device.describe()
     known = hosts.device_path(told.slug)

@@ -4,14 +4,14 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu.looks import look_source
-from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.points import Index
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.memory import Array
 
@@ -19,35 +19,6 @@ _THREADS = 256
 """Threads of a group."""
 _GROUPS = 1024
 """Most groups of a launch: each leaves one value."""
-
-
-class Device(Protocol):
-    """What looks need of a :class:`tilewright.runtime.devices.gpu.Device`."""
-
-    def __hash__(self) -> int:
-        """Devices are told apart by identity."""
-
-    @property
-    def dialect(self) -> str:
-        """The language of its kernels."""
-
-    def build(self, source: KernelSource[Any]) -> Sequence[Any]:
-        """Compile a text."""
-
-    def allocate(self, size: int) -> Any:  # noqa: ANN401
-        """Take memory."""
-
-    def release(self, buffer: Any) -> None:  # noqa: ANN401
-        """Hand memory back."""
-
-    def write(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
-        """Copy an array in."""
-
-    def read(self, buffer: Any, offset: int, array: Array) -> None:  # noqa: ANN401
-        """Copy into an array."""
-
-    def start(self, kernel: Any, threads: tuple[int, int], arguments: Sequence[Any], room: int) -> None:  # noqa: ANN401
-        """Start a kernel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tilewright.codegen.gpu.energy import CHIP_BYTES, CHUNK, OPERANDS, PER_TURN,
 from tilewright.costs.energy.micro import WATTS, benchmarks
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.calibration.micro import enough
-from tilewright.runtime.devices import gpu
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.energy.micro import MicroBenchmark
 
 _CALL_SECONDS = 0.05
@@ -95,7 +95,7 @@ def sizes_for(told: GpuDescription) -> KernelSizes:
 class GpuBench:
     """The benchmarks of a device, with their kernels and their memory; a context that hands the memory back."""
 
-    def __init__(self, device: gpu.Device, sizes: KernelSizes) -> None:
+    def __init__(self, device: Device, sizes: KernelSizes) -> None:
         """Compile the kernels and make their data.
 
         Args:

@@ -15,7 +15,7 @@ from tilewright.codegen.tables.gpu import ABOVE, BESIDE, emit_gpu_table
 from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
 from tilewright.programs.tables.table import Recurrence
-from tilewright.runtime.devices.gpu import Device
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.tables.table import Filled
 from tilewright.schedules.bodies.unrolling import TableShape
 

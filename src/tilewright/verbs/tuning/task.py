@@ -12,7 +12,7 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.runtime.devices import gpu
+from tilewright.runtime.devices.device import Device
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
@@ -60,7 +60,7 @@ class Tuning:
     target: Target
     metric: str
     model: str
-    device: gpu.Device | None
+    device: Device | None
     strict: bool
     boundary: BoundarySpec
     scalars: dict[str, Any]
