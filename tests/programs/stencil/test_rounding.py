@@ -1,12 +1,14 @@
 """The rounding bound holds for honest results and fails for wrong ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.expression import apply
-from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.expression import Profile, Value, apply
+from tilewright.programs.stencil.problem import PointFields, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
 U, K = FieldBuilder("u"), FieldBuilder("k")
@@ -113,3 +115,41 @@ def test_values_beyond_the_range_agree_with_any_infinity():
     exact = np.array([1e300, np.nan, 1.0])
     out = np.array([np.inf, np.nan, 1.0], dtype="float32")
     assert rounding.worst_excess(out, exact, np.array([1.0, np.nan, 1e-6]))[1]
+
+
+def _with_source(problem, values):
+    """The problem with a source on the cell 4, and what it adds per step."""
+    problem = replace(problem, points=PointFields(sources=("u",), cells=1))
+    return problem, lambda number: {"u": ((np.array([4]),), np.array([values[number]]))}
+
+
+@pytest.mark.parametrize("value", [0.5 * U[-1] + 0.4 * U[0], 0.5 * U[-1] - 0.4 * U[1] / (1 + U[0] * U[0])])
+def test_what_sources_add_is_in_the_bound(value):
+    values = np.float32([0.5, -0.7, 0.1, 1.3])
+    problem, added = _with_source(make_problem(stencil("fed", 1, {"u": value}), (9,), 4, "float32", "wrap"), values)
+    arrays = {"u": [np.zeros(9, "float32")]}
+    exact, allowed = rounding.bound(problem, arrays, {}, added=added)
+    found = reference.run(problem, arrays, {}, added=added)["u"]
+    assert np.abs(exact["u"]).max() > 0.1
+    assert rounding.worst_excess(found, exact["u"], allowed["u"])[1]
+    late = reference.run(problem, arrays, {}, added=lambda number: added(max(0, number - 1)))["u"]
+    assert not rounding.worst_excess(late, exact["u"], allowed["u"])[1]
+    assert allowed["u"].max() < 1e-3
+
+
+def test_sources_that_cancel_leave_their_size_in_the_bound():
+    """1 and -1 one step later leave nothing of it, but for the rounding of what was there."""
+    problem = make_problem(stencil("kept", 1, {"u": 1.0 * U[0]}), (9,), 2, "float32", "wrap")
+    problem, added = _with_source(problem, [1.0, -1.0])
+    exact, allowed = rounding.bound(problem, {"u": [np.zeros(9, "float32")]}, {}, added=added)
+    assert not exact["u"].any()
+    np.testing.assert_allclose(allowed["u"][4], 4 * 2.0**-23 * 2 * (1 + 1 + 1) * 2.0, rtol=1e-6)
+
+
+def test_profiles_below_zero_count_by_their_size():
+    built = stencil("damped", 1, {"u": Value(Profile("d", 0)) * U[0] + Value(Profile("e", 0)) * U[1]})
+    problem = make_problem(built, (6,), 1, "float32", "wrap")
+    scalars = {"d": np.full(6, 0.5), "e": np.full(6, -0.5)}
+    exact, allowed = rounding.bound(problem, {"u": [np.ones(6, "float32")]}, scalars)
+    assert not exact["u"].any()
+    np.testing.assert_allclose(allowed["u"], rounding.units(problem) * 2.0**-23, rtol=1e-6)

@@ -20,6 +20,13 @@ _PERTURBATIONS = 3
 _POSITIVE = frozenset({"add", "mul", "div"})
 """Operators whose result is not negative if their operands are not."""
 _SAFETY = 16.0
+Adding = Callable[[int], reference.Added]
+"""What sources add, by the number of steps done."""
+
+
+def nothing(_: int) -> reference.Added:
+    """Add nothing, in any step."""
+    return {}
 
 
 def is_linear(program: Program) -> bool:
@@ -47,9 +54,9 @@ def _degree(tape: Tape, updated: frozenset[str]) -> int:
 
 
 def _absolute(tape: Tape, read: reference.Reader, scalars: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """Evaluate a tape on absolute values: every subtraction adds, every constant counts by its size.
+    """Evaluate a tape on absolute values: every subtraction adds, every number counts by its size.
 
-    What is read is not negative already.
+    What is read of fields is not negative already.
     """
     values: list[Any] = []
     for node in tape:
@@ -57,8 +64,10 @@ def _absolute(tape: Tape, read: reference.Reader, scalars: Mapping[str, Any]) ->
             values.append(abs(node.value))
         elif isinstance(node, Scalar):
             values.append(np.abs(scalars[node.name]))
-        elif isinstance(node, Read | Index | Inside | Profile):
+        elif isinstance(node, Read | Inside):
             values.append(read(node))
+        elif isinstance(node, Index | Profile):
+            values.append(np.abs(read(node)))
         else:
             args = [values[arg] for arg in node.args]
             op = {"sub": "add", **dict.fromkeys(("neg", "conj", "real", "imag"), "abs")}.get(node.op, node.op)
@@ -81,39 +90,44 @@ def bound(
     arrays: Mapping[str, Sequence[Array]],
     scalars: Mapping[str, Any],
     stepped: Callable[[], None] = reference.silent,
+    added: Adding = nothing,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Run the float64 reference and say how far a result in the problem's dtype may lie from it.
 
     For linear programs ``|out - ref| <= 4 * operations per cell * steps * (eps * A + eta)`` where ``A`` is the program
-    evaluated on absolute values, and ``eta`` the dtype's smallest positive number, by which an operation is off that
-    underflows. For others the largest deviation of a run in the problem's own dtype and of float64 runs whose values
-    are perturbed by a unit of rounding in every step, times a safety factor, and the same for underflow.
+    evaluated on absolute values, to which sources add theirs, and ``eta`` the dtype's smallest positive number, by
+    which an operation is off that underflows. For others the largest deviation of a run in the problem's own dtype
+    and of float64 runs whose values are perturbed by a unit of rounding in every step, times a safety factor, and the
+    same for underflow.
 
     Args:
         problem: The problem.
         arrays: Per field its versions, newest first.
         scalars: Values of the program's scalars.
         stepped: Called after every step of every run.
+        added: What the problem's sources add; one more operation on every cell.
 
     Returns:
         The reference and the bound, per updated field, of the problem's shape in float64.
     """
     if not problem.rounds:
-        exact = reference.run(problem, arrays, scalars, stepped=stepped)
+        exact = reference.run(problem, arrays, scalars, stepped=stepped, added=added)
         return exact, {field: np.zeros(problem.shape) for field in exact}
     wide = np.complex128 if problem.dtype.startswith("complex") else np.float64
-    exact = reference.run(problem, arrays, scalars, wide, stepped=stepped)
+    exact = reference.run(problem, arrays, scalars, wide, stepped=stepped, added=added)
     eps, least = float(limits(problem.dtype).eps), underflow(problem)
     if is_linear(problem.program):
-        size = exact if _is_positive(problem, arrays, scalars) else _run_absolute(problem, arrays, scalars, stepped)
+        positive = _is_positive(problem, arrays, scalars)
+        size = exact if positive else _run_absolute(problem, arrays, scalars, stepped, added)
         return exact, {field: units(problem) * eps * value + least for field, value in size.items()}
-    worst = _perturbed(problem, arrays, scalars, exact, eps, stepped)
+    worst = _perturbed(problem, arrays, scalars, exact, eps, stepped, added)
     return exact, {field: value + least for field, value in worst.items()}
 
 
 def units(problem: Problem) -> float:
     """Units of rounding by which a run may be off: four per operation and step."""
-    return FACTOR * (problem.program.flops + problem.program.loads) * max(1, problem.steps)
+    program, adds = problem.program, len(problem.points.sources)
+    return FACTOR * (program.flops + program.loads + adds) * max(1, problem.steps)
 
 
 def underflow(problem: Problem) -> float:
@@ -126,8 +140,9 @@ def _run_absolute(
     arrays: Mapping[str, Sequence[Array]],
     scalars: Mapping[str, Any],
     stepped: Callable[[], None],
+    added: Adding,
 ) -> dict[str, Array]:
-    """Run the program evaluated on absolute values: of the data, the constants and the boundaries' values."""
+    """Run the program evaluated on absolute values: of the data, the constants, the sources, the boundaries' values."""
     positive = {field: [_size(array) for array in given] for field, given in arrays.items()}
     sides = tuple(
         tuple((replace(low, value=abs(low.value)), replace(high, value=abs(high.value))) for low, high in axes)
@@ -137,7 +152,8 @@ def _run_absolute(
     state = reference.start(problem, positive, np.float64)
     with np.errstate(all="ignore"):
         for number in range(problem.steps):
-            state = reference.step(problem, state, scalars, _absolute, number=number)
+            sizes = {field: (cells, np.abs(each)) for field, (cells, each) in added(number).items()}
+            state = reference.step(problem, state, scalars, _absolute, sizes, number)
             stepped()
     return {field: state[field][0] for field in problem.program.updated}
 
@@ -149,6 +165,8 @@ def _size(array: Array) -> Array:
 
 def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalars: Mapping[str, Any]) -> bool:
     """Whether nothing in a run is ever negative, so that the run on absolute values is the run itself."""
+    if problem.points.sources:
+        return False
     nodes = [node for statement in problem.program.statements for node in statement.tape]
     constants = [node.value for node in nodes if isinstance(node, Const)]
     given = [array for versions in arrays.values() for array in versions]
@@ -163,15 +181,16 @@ def _is_positive(problem: Problem, arrays: Mapping[str, Sequence[Array]], scalar
     )
 
 
-def _perturbed(
+def _perturbed(  # noqa: PLR0913, PLR0917  (what a bound has at hand)
     problem: Problem,
     arrays: Mapping[str, Sequence[Array]],
     scalars: Mapping[str, Any],
     exact: Mapping[str, Array],
     eps: float,
     stepped: Callable[[], None],
+    added: Adding,
 ) -> dict[str, Array]:
-    found = [reference.run(problem, arrays, scalars, stepped=stepped)]
+    found = [reference.run(problem, arrays, scalars, stepped=stepped, added=added)]
     for seed in range(_PERTURBATIONS):
         generator = np.random.default_rng(seed)
         state = reference.start(problem, arrays, next(iter(exact.values())).dtype)
@@ -180,7 +199,7 @@ def _perturbed(
                 for field in problem.program.updated:
                     noise = generator.uniform(-eps, eps, problem.shape)
                     state[field][0] = state[field][0] * (1.0 + noise)
-                state = reference.step(problem, state, scalars, number=number)
+                state = reference.step(problem, state, scalars, added=added(number), number=number)
                 stepped()
         found.append({field: state[field][0] for field in problem.program.updated})
     result = {}
