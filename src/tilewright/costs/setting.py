@@ -1,11 +1,13 @@
 """The scalars of the time model for one problem on one machine, and C_iter."""
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
+from tilewright.costs import regions
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
@@ -74,6 +76,8 @@ class Setting:
         c_iter: C_iter.
         swept: C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU.
         blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
+        blocked_across: The same where rows meet an end of the program's middle.
+        row_ends: At how many places along a row there is one.
         advance_seconds: Start-up of one advance of one level of a streaming tile.
         line_ratio: Time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says.
         cpu: Whether the machine is a CPU with caches.
@@ -127,6 +131,8 @@ class Setting:
     c_iter: Quantity
     swept: Quantity
     blocked: Quantity
+    blocked_across: Quantity
+    row_ends: int
     advance_seconds: float
     line_ratio: float
     cpu: bool
@@ -191,9 +197,10 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     reach = slopes(problem)
     word = WORD / machine.dram_bandwidth.value
     zone, rank = of_problem(problem), program.rank
-    copies = dict(zip(program.fields, analysis.copies, strict=True))
-    fetches = sum(copies[each.field] > program.history(each.field) for each in program.statements)
-    waits = (len(program.statements) - fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
+    some = regions.parts(problem) if cpu else (regions.Part(share=1.0, program=program),)
+    rows, across = (regions.parts(problem, across=each) if cpu else some for each in (False, True))
+    count = regions.counts(problem, some)
+    waits = (count.writes - count.fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.block_growth(problem) if cpu and streaming.applies(problem) else None
     return Setting(
         problem=problem,
@@ -206,16 +213,16 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         sides=tuple((slope.left, slope.right) for slope in reach),
         ghosts=tuple(a.period + b.period for a, b in zip(zone.below[-rank:], zone.above[-rank:], strict=True)),
         stages=len(analysis.stages),
-        copies=sum(analysis.copies),
-        levels=sum(program.history(field) for field in program.updated),
+        copies=count.copies,
+        levels=count.levels,
         history=max(program.history(field) for field in program.updated),
-        fields=len(program.updated),
-        constants=len(program.fields) - len(program.updated),
-        reads=sum(len({(read.field, read.level) for read in each.reads}) for each in program.statements),
-        writes=len(program.statements),
-        fetches=fetches,
+        fields=count.fields,
+        constants=count.constants,
+        reads=count.reads,
+        writes=count.writes,
+        fetches=count.fetches,
         itemsize=problem.itemsize,
-        flops=program.flops,
+        flops=count.flops,
         sm_count=sm_count,
         vector_width=max(1, width * WORD // arithmetic(problem.dtype).itemsize) if cpu else width,
         word_seconds=word * (sm_count if scope == "per_sm" else 1),
@@ -234,9 +241,11 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         shared_bytes=int(machine.shared_bytes.value),
         block_bytes=int((machine.block_shared_bytes or machine.shared_bytes).value),
         max_tiles=int(machine.max_blocks.value) if machine.max_blocks else 1,
-        c_iter=iteration_seconds(program, machine, problem.dtype),
-        swept=swept_seconds(program, machine, problem.dtype),
-        blocked=blocked_seconds(program, machine, problem.dtype),
+        c_iter=_mean(some, lambda each: iteration_seconds(each, machine, problem.dtype)),
+        swept=_mean(some, lambda each: swept_seconds(each, machine, problem.dtype)),
+        blocked=_mean(rows, lambda each: blocked_seconds(each, machine, problem.dtype)),
+        blocked_across=_mean(across, lambda each: blocked_seconds(each, machine, problem.dtype)),
+        row_ends=regions.row_ends(problem) if cpu else 0,
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,
         cpu=cpu,
@@ -247,6 +256,24 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         gpu=None if cpu else hardware(machine, int((machine.block_shared_bytes or machine.shared_bytes).value)),
         block=stream_block.block_growth(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
         guessed=cpu and machine.dram_bandwidth.source == "estimated",
+    )
+
+
+def _mean(some: tuple[regions.Part, ...], of: Callable[[Program], Quantity]) -> Quantity:
+    """Return the mean of what programs take over the cells that each computes."""
+    found = [(each.share, of(each.program)) for each in some]
+    if len(found) == 1:
+        return found[0][1]
+
+    def total(one: Callable[[Quantity], float | None]) -> float:
+        return sum(share * (quantity.value if (value := one(quantity)) is None else value) for share, quantity in found)
+
+    return replace(
+        found[-1][1],
+        value=total(lambda each: each.value),
+        note=f"{found[-1][1].note} in {found[-1][0]:.0%} of the cells, the mean with others",
+        low=total(lambda each: each.low),
+        high=total(lambda each: each.high),
     )
 
 

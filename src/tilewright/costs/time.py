@@ -142,7 +142,7 @@ def _lengthened(setting: Setting, family: str, ratio: float) -> Setting:
         return replace(known, value=ratio * known.value, source="estimated", low=None, high=None)
 
     if traits(family).streams:
-        return replace(setting, blocked=longer(setting.blocked))
+        return replace(setting, blocked=longer(setting.blocked), blocked_across=longer(setting.blocked_across))
     if traits(family).untiled:
         return replace(setting, swept=longer(setting.swept))
     return replace(setting, c_iter=longer(setting.c_iter))

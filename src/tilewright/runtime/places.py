@@ -16,7 +16,7 @@ from tilewright.programs.stencil.expression import Inside, Placed
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
-from tilewright.programs.stencil.regions import holds_inside
+from tilewright.programs.stencil.regions import middle, reads_across
 from tilewright.programs.stencil.subdomains import Subdomain
 from tilewright.runtime.memory import Array, Layout, layout
 
@@ -41,22 +41,16 @@ def place_table(
     return np.ascontiguousarray(along(node, places, extent, kind, profiles).astype(kind))
 
 
-def _middle(needs: StencilLayout, tables: Sequence[Array], problem: Problem) -> list[tuple[int, int]]:
+def _middle(needs: StencilLayout, tables: Sequence[Array], problem: Problem) -> tuple[tuple[int, int], ...]:
     """Return the longest range of cells per axis along which every truth value is what it is in the middle."""
-    found = []
-    for axis, extent in enumerate(problem.shape):
-        same = np.ones(extent, dtype=bool)
-        for field, part in problem.subdomains:
-            if part.axis == axis:  # nothing of it is computed or read in the middle
-                below, above = reads_across(problem, field)
-                same[: part.low + below] = same[max(0, extent - part.high - above) :] = False
-        for node, table in zip(needs.placed, tables, strict=True):
-            if isinstance(node, Inside) and node.axis == axis:
-                same &= (table[needs.margin : needs.margin + extent] != 0) == holds_inside(node)
-        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
-        ranges = [(int(low), int(high)) for low, high in zip(changes[::2], changes[1::2], strict=True)]
-        found.append(max(ranges, key=lambda each: each[1] - each[0], default=(0, 0)))
-    return found
+    return middle(
+        problem,
+        [
+            (node, table[needs.margin : needs.margin + problem.shape[node.axis]] != 0)
+            for node, table in zip(needs.placed, tables, strict=True)
+            if isinstance(node, Inside)
+        ],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,23 +99,16 @@ class KeptField:
         return [first, (*first[:axis], rest, *first[axis + 1 :])]
 
 
-def reads_across(problem: Problem, field: str) -> tuple[int, int]:
-    """Return how many cells beyond its subdomain's ends, above the first and below the other, read a field."""
-    axis = dict(problem.subdomains)[field].axis
-    offsets = [read.offset[axis] for each in problem.program.statements for read in each.reads if read.field == field]
-    return max([0, *(-offset for offset in offsets)]), max([0, *offsets])
-
-
-def _kept(part: Subdomain, field: str, problem: Problem, middle: tuple[int, int] | None, *, padded: bool) -> KeptField:
+def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] | None, *, padded: bool) -> KeptField:
     """Lay out a field: with as many cells as reads reach into the middle, where kernels have it in place."""
     extent = problem.shape[part.axis]
-    if middle is None:
+    if inner is None:
         low = min(part.low, extent)
         high = max(low, extent - part.high)
     else:
         reach = max(reads_across(problem, field))
-        low = min(extent, middle[0] + reach)
-        high = max(low, middle[1] - reach)
+        low = min(extent, inner[0] + reach)
+        high = max(low, inner[1] - reach)
         low += (high - low) % (CACHE_LINE // problem.itemsize)  # rows start at cache lines at both ends
     shape = tuple(n - (high - low) if axis == part.axis else n for axis, n in enumerate(problem.shape))
     plan = layout(shape, problem.itemsize)
@@ -163,13 +150,13 @@ class PlaceTables:
         self._arrays = [place_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
         if any(isinstance(node, Inside) for node in layout.placed):
-            middle = _middle(layout, self._arrays, whole)
+            inner = _middle(layout, self._arrays, whole)
             self.parts = {
-                field: _kept(part, field, whole, middle[part.axis] if layout.packed else None, padded=padded)
+                field: _kept(part, field, whole, inner[part.axis] if layout.packed else None, padded=padded)
                 for field, part in problem.subdomains
             }
             numbers = [
-                *(end for pair in middle for end in pair),
+                *(end for pair in inner for end in pair),
                 *(n for each in self.parts.values() for n in each.numbers),
             ]
             self._middle = np.array(numbers, np.int64)

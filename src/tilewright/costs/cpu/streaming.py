@@ -89,7 +89,8 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     plane = width * setting.itemsize * (space[1] + growth[1] * levels if rank == 3 else 1.0)
     footprint = plane * (known.slabs + known.slabs_per_level * levels)
     side = int(space[1] + growth[1] * levels) if rank == 3 else 1
-    arithmetic = setting.blocked.value
+    met = min(1.0, setting.row_ends / cuts[-1])  # columns of tiles whose rows meet an end of a region
+    arithmetic = (1.0 - met) * setting.blocked.value + met * setting.blocked_across.value
     near, felt = _line_seconds(footprint, width * setting.itemsize, side, setting)
     hidden = felt if hides(rank) else 0.0
     each = float(both(arithmetic, near, hidden, setting.coefficients)) + (felt - hidden)

@@ -5,7 +5,11 @@ a kernel may compute one branch in place of all.
 """
 
 import functools
+from collections.abc import Iterable
 from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
 
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape, Value, apply, flatten
@@ -134,6 +138,36 @@ def _summed(op: str, args: list[Value]) -> Value | None:
 
 def _is_zero(value: Value) -> bool:
     return isinstance(value.op, Const) and type(value.op.value) is int and value.op.value == 0
+
+
+def middle(problem: Problem, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_]]]) -> tuple[tuple[int, int], ...]:
+    """Return the longest range of cells per axis along which every condition is what it is in the middle.
+
+    Args:
+        problem: The problem.
+        truths: Its program's conditions, and what each is along its axis; shape (cells of the axis,).
+    """
+    known, found = list(truths), []
+    for axis, extent in enumerate(problem.shape):
+        same = np.ones(extent, dtype=bool)
+        for field, part in problem.subdomains:
+            if part.axis == axis:  # nothing of it is computed or read in the middle
+                below, above = reads_across(problem, field)
+                same[: part.low + below] = same[max(0, extent - part.high - above) :] = False
+        for node, truth in known:
+            if node.axis == axis:
+                same &= truth == holds_inside(node)
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
+        ranges = [(int(low), int(high)) for low, high in zip(changes[::2], changes[1::2], strict=True)]
+        found.append(max(ranges, key=lambda each: each[1] - each[0], default=(0, 0)))
+    return tuple(found)
+
+
+def reads_across(problem: Problem, field: str) -> tuple[int, int]:
+    """Return how many cells beyond its subdomain's ends, above the first and below the other, read a field."""
+    axis = dict(problem.subdomains)[field].axis
+    offsets = [read.offset[axis] for each in problem.program.statements for read in each.reads if read.field == field]
+    return max([0, *(-offset for offset in offsets)]), max([0, *offsets])
 
 
 def is_packable(problem: Problem) -> bool:

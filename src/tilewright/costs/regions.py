@@ -1,0 +1,124 @@
+"""What a step computes per cell where a program differs from box to box: means over the cells of a grid.
+
+A kernel on a CPU cuts boxes of cells at the ends of the program's middle: there it computes one branch of every choice
+by the cell's place, elsewhere all of them. What lives at the ends of an axis alone is computed, read and kept there.
+GPUs choose in every cell.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.expression import Const, Value, flatten
+from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.reference import along
+from tilewright.programs.stencil.regions import conditions, inner_programs, middle, nested_axes
+from tilewright.programs.stencil.slopes import values_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some of a grid's cells.
+
+    Attributes:
+        share: Their share of all cells; shares of a problem sum to 1.
+        program: What is computed there, without what no result depends on.
+    """
+
+    share: float
+    program: Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Values per cell, means over a grid; see :class:`tilewright.costs.setting.Setting`."""
+
+    copies: int
+    levels: int
+    fields: int
+    constants: int
+    reads: int
+    writes: int
+    fetches: int
+    flops: int
+
+
+@functools.lru_cache(maxsize=256)
+def parts(problem: Problem, *, across: bool | None = None) -> tuple[Part, ...]:
+    """Return by which programs a kernel on a CPU computes the cells of a grid; one where it has no regions.
+
+    Args:
+        problem: The problem.
+        across: Of streaming tiles alone, whose rows are not cut: whether they meet an end of the middle.
+
+    >>> from tilewright.programs.stencil.catalogue import program
+    >>> from tilewright.programs.stencil.problem import make_problem
+    >>> len(parts(make_problem(program("heat2d"), (64, 64), 5)))
+    1
+    """
+    program, last = problem.program, problem.program.rank - 1
+    nested = bool(problem.subdomains) and across is None
+    inner = dict(inner_programs(program, problem.subdomains, nested=nested))
+    order = [axis for axis in nested_axes(program) if axis != last or not across]
+    if not inner or not order:
+        return (Part(share=1.0, program=program),)
+    ends = _ends(problem)
+    share = [(high - low) / extent for (low, high), extent in zip(ends, problem.shape, strict=True)]
+    if across is not None:
+        share[last] = 1.0
+    found, left, known = [], 1.0, program
+    for count in range(1, len(order) + 1) if nested else (len(order),):
+        here = math.prod(share[axis] for axis in order[:count])
+        found.append(Part(share=left - here, program=_used(known, problem)))
+        left, known = here, inner[tuple(sorted(order[:count]))]
+    found.append(Part(share=left, program=_used(known, problem)))
+    return tuple(each for each in found if each.share > 0)
+
+
+def row_ends(problem: Problem) -> int:
+    """Return at how many places along a row a program's middle begins or ends inside the grid."""
+    low, high = _ends(problem)[-1]
+    return int(low > 0) + int(high < problem.shape[-1])
+
+
+def _ends(problem: Problem) -> tuple[tuple[int, int], ...]:
+    """Where the middle begins and ends, per axis."""
+    lines = [
+        (node, along(node, *problem.places(node.axis, 0, problem.shape[node.axis]), np.dtype(bool), {}))
+        for node in conditions(problem.program)
+    ]
+    return middle(problem, lines)
+
+
+def _used(program: Program, problem: Problem) -> Program:
+    """Leave out what no result depends on, and statements of fields that are not kept where they are 0."""
+    kept = dict(problem.subdomains)
+    every = [replace(each, tape=flatten(values_of(each.tape, Value)[-1])) for each in program.statements]
+    some = tuple(each for each in every if each.field not in kept or not isinstance(each.tape[-1], Const))
+    held = {each.field for each in some} | {read.field for each in some for read in each.reads}
+    return replace(program, statements=some, fields=tuple(field for field in program.fields if field in held))
+
+
+def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
+    """Return how many values a step keeps, reads and writes per cell, as means to the nearest whole number."""
+    whole = problem.program
+    copies = dict(zip(whole.fields, analyse(whole).copies, strict=True))
+
+    def mean(of: Callable[[Program], int], least: int = 0) -> int:
+        return max(least, round(sum(each.share * of(each.program) for each in some)))
+
+    return Counts(
+        copies=mean(lambda program: sum(copies[field] for field in program.fields), 1),
+        levels=mean(lambda program: sum(whole.history(field) for field in program.updated), 1),
+        fields=mean(lambda program: len(program.updated), 1),
+        constants=mean(lambda program: len(program.fields) - len(program.updated)),
+        reads=mean(lambda program: sum(len({(r.field, r.level) for r in each.reads}) for each in program.statements)),
+        writes=mean(lambda program: len(program.statements), 1),
+        fetches=mean(lambda program: sum(copies[s.field] > whole.history(s.field) for s in program.statements)),
+        flops=mean(lambda program: program.flops),
+    )
