@@ -102,7 +102,7 @@ def batch_plan(
         batch=True,
         evidence="asked" if asked else "model",
     )
-    return replace(plan, body=choose_body(plan.computed, chosen, strict=strict))
+    return replace(plan, body=choose_body(plan.computed, chosen, strict=strict, batch=True))
 
 
 @functools.lru_cache(maxsize=64)

@@ -98,7 +98,9 @@ def stencil(
             problem = dataclasses.replace(problem, points=fields)
         if batch:
             full = catalogue.complete(problem, parse(tiling))
-            return emit(problem, full, choose_body(problem, full, strict=strict), strict=strict, batch=True).text
+            return emit(
+                problem, full, choose_body(problem, full, strict=strict, batch=True), strict=strict, batch=True
+            ).text
         return text_of(problem, tiling, to, strict=strict, periodic=periodic)
 
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic

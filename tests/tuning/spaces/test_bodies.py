@@ -59,6 +59,12 @@ def test_rows_together_follow_rank_reads_and_family_unless_asked_for(name, tilin
     assert (code.block.rows, code.rest.rows) == (rows, 1)
 
 
+@pytest.mark.parametrize(("name", "rows"), [("jacobi1d", 1), ("j2d5pt", 4), ("wave2d", 4), ("wave3d", 1)])
+def test_grids_of_a_batch_share_the_loads_of_four_rows_in_2d(name, rows):
+    (code,) = body_of(name, "hybrid", batch=True).boxes
+    assert (code.block.rows, code.rest.rows) == (rows, 1)
+
+
 def test_neighbours_come_by_shuffles_where_loads_take_longer_than_arithmetic():
     assert body_of("j2d5pt", "none").boxes[0].block.neighbours == "shuffles"
     assert body_of("box2d4r", "none").boxes[0].block.neighbours == "loads"  # a loop over places

@@ -27,13 +27,14 @@ _PART = 2048
 """Cells of which parts in 1D are multiples: smaller ones take less time than a barrier."""
 
 
-def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Body:
+def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch: bool = False) -> Body:
     """Decide how the code of a tiling is written.
 
     Args:
         problem: The problem; neither its shape nor its steps matter.
         tiling: A legal tiling of it.
         strict: Whether every operation keeps its order and its own rounding.
+        batch: Whether there are many grids, each of which one thread computes in its caches.
 
     Raises:
         UsageError: If the tiling asks for code that cannot be written.
@@ -49,7 +50,7 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False) -> Bo
         if streams:
             stages += stream_stages(some, tiling, strict=strict)
         else:
-            boxes += tuple(box_code(some, each, tiling, strict=strict) for each in program.statements)
+            boxes += tuple(box_code(some, each, tiling, strict=strict, batch=batch) for each in program.statements)
     return Body(
         boxes=boxes,
         stages=stages,

@@ -50,7 +50,7 @@ _Row = tuple[str, int, tuple[int, ...]]
 """A row that is read: field, level and offsets on the outer axes."""
 
 
-def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: bool) -> BoxCode:
+def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: bool, batch: bool = False) -> BoxCode:
     """Decide how a statement is computed over boxes.
 
     Args:
@@ -58,12 +58,13 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
         statement: The statement.
         tiling: The tiling; its keys ``rows``, ``neighbours`` and ``sums`` are kept to.
         strict: Whether every operation keeps its order and its own rounding.
+        batch: Whether there are many grids, each of which one thread computes in its caches.
 
     Raises:
         UsageError: If the tiling asks for code that cannot be written.
     """
     rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
-    rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family)
+    rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
     block, rest = (_block(problem, statement, tiling, form, count) for count in (rows, 1))
     loops, many = block.loops, len(statement.reads)
     return BoxCode(
@@ -76,22 +77,25 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
     )
 
 
-def rows_together(rank: int, statement: Statement, family: str) -> int:
+def rows_together(rank: int, statement: Statement, family: str, *, batch: bool = False) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
-    in tiles, four for sweeps, and where several fields are read and one of them in many rows: most lines of L1 are lost
-    until the next rows read them again. In 3D four are best where rows are read at several places, as those of a cube.
-    Of others the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
+    in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
+    of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
+    those of a cube. Of others the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
 
     Args:
         rank: Number of axes.
         statement: The statement.
         family: Name of the tiling's family.
+        batch: Whether there are many grids, whose few rows stay in a thread's caches.
     """
     if rank == 1:
         return 1
     if rank == 2:
+        if batch:
+            return 4
         levels = {(read.field, read.level) for read in statement.reads}
         if len(levels) == 1:
             return 4 if traits(family).untiled else 2
