@@ -56,9 +56,9 @@ def test_what_is_fetched_again_is_what_a_cache_of_rows_counts(name, shape, lines
     setting = make_setting(make_problem(program(name), shape, 8), HOST)
     exact = counted(name, shape[0], shape[-2] if len(shape) == 3 else shape[0], lines)
     # A share of misses stands for a sharp limit: it is exact where all fits, and rises towards the count.
-    model = 1.0 + untiled._again(lines * ROW, setting)
+    model = 1.0 + untiled.fetched_again(lines * ROW, setting)
     assert model == pytest.approx(exact, rel=0.35)
-    assert untiled._again(1e12, setting) == 0.0
+    assert untiled.fetched_again(1e12, setting) == 0.0
 
 
 def test_planes_that_no_cache_holds_make_a_sweep_slower_than_its_arithmetic_and_memory():

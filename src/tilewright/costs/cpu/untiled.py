@@ -87,8 +87,8 @@ def _from_afar(moved: float, setting: Setting) -> tuple[float, float]:
 def _line_seconds(setting: Setting) -> float:
     """Seconds in which the lines of one vector of results are fetched; what goes back to a cache takes another way."""
     usable = setting.coefficients.cache_fraction
-    near = _again(setting.l1_bytes * usable, setting) + setting.reads + setting.fetches
-    far = _again(setting.shared_bytes * usable, setting) if setting.outer_bytes else 0.0
+    near = fetched_again(setting.l1_bytes * usable, setting) + setting.reads + setting.fetches
+    far = fetched_again(setting.shared_bytes * usable, setting) if setting.outer_bytes else 0.0
     seconds = near * setting.cache_byte_seconds + far * setting.outer_byte_seconds
     return seconds * setting.vector_width * setting.itemsize
 
@@ -108,14 +108,21 @@ def _step_bytes(setting: Setting) -> int:
     again = apart * (traffic.swept_bytes(setting) - once)
     if off_chip(setting):
         room = max(room, setting.outer_bytes * setting.coefficients.l3_tile_fraction)
-        again += _again(room, setting) * setting.cells * setting.itemsize
+        again += fetched_again(room, setting) * setting.cells * setting.itemsize
     return once + int(again)
 
 
-def _again(room: float, setting: Setting) -> float:
+def fetched_again(room: float, setting: Setting) -> float:
     """Values per cell that a sweep fetches once more from beyond a cache with so much room per core.
 
     A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
+
+    Args:
+        room: Bytes of the cache that are used.
+        setting: The problem on a CPU.
+
+    Returns:
+        The values per cell and step: 0 where all stays, at most those of all rows and planes but the foremost.
     """
     row = setting.shape[-1] * setting.itemsize * setting.levels
     reach = [sum(side) for side in setting.sides[:-1]]
