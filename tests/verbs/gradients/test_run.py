@@ -1,6 +1,8 @@
 """Gradients through runs: against differences, against JAX, with few states in memory, in every form of input."""
 
+import gc
 import itertools
+import weakref
 
 import numpy as np
 import pytest
@@ -456,3 +458,14 @@ def test_what_a_long_weighted_sum_is_worth_is_computed_once_per_cell(private_fol
 
     by_adjoint = sum(float((a * b).sum()) for a, b in zip((*levels, of_m, of_g), moves, strict=True))
     assert by_adjoint == pytest.approx((number(1e-6) - number(-1e-6)) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("steps", [0, 4])
+def test_nothing_outlives_a_pullback(private_folders, steps):
+    k = np.full((12, 17), 0.1)
+    seen = weakref.ref(k)
+    result, pullback = tw.vjp("heat2d_var", np.ones((12, 17)), k, steps=steps)
+    gradients = pullback(result)
+    del k, result, pullback, gradients
+    gc.collect()
+    assert seen() is None

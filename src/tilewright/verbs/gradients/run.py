@@ -183,8 +183,7 @@ class DifferentiatedRun:
         steady = self.adjoint.steady
         if steady is None:
             return self._back(worth, steps)
-        zeros = zeros_of(self.problem)
-        arrays = {name: (worth.get(name, zeros),) for name in steady.program.updated}
+        arrays = {name: (worth.get(name, self._nothing),) for name in steady.program.updated}
         arrays |= {
             name: (self.constants[field][0],)
             for name, (field, _) in self.adjoint.states.items()
@@ -333,18 +332,17 @@ class DifferentiatedRun:
 
     @functools.cached_property
     def _nothing(self) -> Array:
-        return self._zeros()
+        """A field of zeros that is only read."""
+        return np.broadcast_to(np.zeros((), self.problem.dtype), self.problem.shape)
 
-    def _zeros(self) -> Array:
-        """A field of zeros in memory that is there already."""
-        zero = np.zeros((), self.problem.dtype)
-        return SHARED.copied(np.broadcast_to(zero, self.problem.shape), self._threads)
+    def zeros(self) -> Array:
+        """Return a field of zeros in memory that is there already."""
+        return SHARED.copied(self._nothing, self._threads)
 
     @functools.cached_property
     def _threads(self) -> int:
         return self._target.threads or thread_count(None)
 
-    @functools.cache  # noqa: B019  (lives as long as the pullback)
     def _positions(self, axis: int) -> Array:
         """The index of every cell along an axis."""
         shape = self.problem.shape
@@ -380,8 +378,8 @@ class DifferentiatedRun:
         """Check a cotangent of the result, and return what the last state is worth."""
         updated = self.program.updated
         if given is None and self._points is not None:
-            return {self.adjoint.worth(field): self._zeros() for field in updated} | {
-                name: self._zeros() for name in self.adjoint.kept.values()
+            return {self.adjoint.worth(field): self.zeros() for field in updated} | {
+                name: self.zeros() for name in self.adjoint.kept.values()
             }
         several = given if isinstance(given, tuple) else (given,)
         if len(several) != len(updated):
@@ -398,7 +396,7 @@ class DifferentiatedRun:
             values = SHARED.copied(array, self._threads, self.problem.dtype)
             worth[self.adjoint.worth(field)] = values
             if field in self.adjoint.kept:
-                edges = worth[self.adjoint.kept[field]] = self._zeros()
+                edges = worth[self.adjoint.kept[field]] = self.zeros()
                 for slab in self._edges(field):
                     edges[slab] = values[slab]
                     values[slab] = 0.0
@@ -441,11 +439,6 @@ def _check_extents(problem: Problem) -> None:
                 f"a gradient needs more than {max(reach)} cells along axis {axis}, whose boundary reflects, got "
                 f"{problem.shape[axis]}"
             )
-
-
-def zeros_of(problem: Problem) -> Array:
-    """Return a field of zeros."""
-    return np.zeros(problem.shape, problem.dtype)
 
 
 class _StepsBack:

@@ -1,6 +1,7 @@
 """Gradients through a run: the pullback of a program's steps, after JAX's conventions."""
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
 from tilewright.verbs.arrays import Array, Given, gather, like, with_edges
-from tilewright.verbs.gradients.run import DifferentiatedRun, slots_of, zeros_of
+from tilewright.verbs.gradients.run import DifferentiatedRun, slots_of
 from tilewright.verbs.running.forcing import SourceList
 from tilewright.verbs.stencil import ProgramLike, as_program
 
@@ -182,26 +183,28 @@ def _gradients(
 ) -> Gradients:
     """Return what was summed in the form of what was given."""
     adjoint = run.adjoint
-    zeros = zeros_of(run.problem)
+    ages = [(field, level) for field in run.program.updated for level in range(run.program.history(field))]
+    names = [*itertools.starmap(adjoint.worth, ages), *adjoint.sums.values(), *adjoint.kept.values()]
+    worth = {name: worth[name] if name in worth else run.zeros() for name in names}
     of_arrays: list[Any] = []
     own = [field for field in given.program.fields if field not in scalars]
     for field, array in zip(own, arrays, strict=True):
         if field in run.program.updated:
-            levels = run.levels({name: worth.get(name, zeros) for name in adjoint.program.updated}, field)
+            levels = run.levels(worth, field)
             count = len(array) if isinstance(array, tuple) else 1
             rest = levels[count - 1 :]
             levels = [*levels[: count - 1], rest[0] if len(rest) == 1 else np.sum(rest, axis=0)]
             found = tuple(like(each, array) for each in levels)
             of_arrays.append(found if isinstance(array, tuple) else found[0])
         elif field in adjoint.sums:
-            of_arrays.append(like(_summed(worth.get(adjoint.sums[field], zeros), np.shape(array)), array))
+            of_arrays.append(like(_summed(worth[adjoint.sums[field]], np.shape(array)), array))
         else:
             of_arrays.append(None)
     by_name: dict[str, Any] = {}
     for name in adjoint.sums:
         if name in own:
             continue
-        total = worth.get(adjoint.sums[name], zeros)
+        total = worth[adjoint.sums[name]]
         by_name[name] = (
             like(_summed(total, np.shape(scalars[name])), scalars[name])
             if name in given.program.fields
