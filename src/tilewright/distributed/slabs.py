@@ -14,6 +14,7 @@ from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
 from tilewright.costs.transfers.disk import Passes, Streamed, passes
+from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.points import GridPoints, WindowPoints
@@ -88,7 +89,7 @@ def plan(
             )
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
         sessions = [session_bytes(computer.kernel(each), each, computer.threads) for each in shapes.values()]
-        needed = _taken(2 * (read + kept) * chosen.rows) + max(map(_taken, sessions))
+        needed = _taken(Buffers.bytes(problem, chosen.rows)) + max(map(_taken, sessions))
         needed += 0 if points is None else points.bytes(chosen.steps)
         if needed <= memory:
             return chosen
@@ -136,7 +137,7 @@ def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
 
 
 class Buffers:
-    """Memory for two windows that are read and two that are written."""
+    """Memory for two windows that are read and two that are written, each level where it suits its file."""
 
     def __init__(self, problem: Problem, rows: int) -> None:
         """Take it.
@@ -145,20 +146,44 @@ class Buffers:
             problem: What is computed on the whole grid.
             rows: Rows of a window.
         """
-        program, shape = problem.program, (rows, *problem.shape[1:])
-        size = math.prod(shape) * problem.itemsize
-        count = 2 * sum(map(program.history, (*program.fields, *program.updated)))
+        self._shape, self._dtype = (rows, *problem.shape[1:]), problem.dtype
+        count, size = self._levels(problem, rows)
         # One piece: each of its own would be rounded up to whole huge pages.
         parts = iter(allocate(count * size).reshape(count, size))
 
         def make(fields: Sequence[str]) -> dict[str, list[Array]]:
-            return {
-                field: [next(parts).view(problem.dtype).reshape(shape) for _ in range(program.history(field))]
-                for field in fields
-            }
+            return {field: [next(parts) for _ in range(problem.program.history(field))] for field in fields}
 
-        self.read = [make(problem.program.fields) for _ in range(2)]
-        self.written = [make(problem.program.updated) for _ in range(2)]
+        self._read = [make(problem.program.fields) for _ in range(2)]
+        self._written = [make(problem.program.updated) for _ in range(2)]
+
+    @staticmethod
+    def _levels(problem: Problem, rows: int) -> tuple[int, int]:
+        program, size = problem.program, rows * math.prod(problem.shape[1:]) * problem.itemsize
+        return 2 * sum(map(program.history, (*program.fields, *program.updated))), disk.buffer_bytes(size)
+
+    @classmethod
+    def bytes(cls, problem: Problem, rows: int) -> int:
+        """Return what windows of so many rows take."""
+        return math.prod(cls._levels(problem, rows))
+
+    def read(self, number: int, each: Window, source: Levels) -> dict[str, list[Array]]:
+        """Return where the levels of a window are read into, in turn one of two places."""
+        return {
+            field: self._cut(
+                levels, each, [source[field][min(age, len(source[field]) - 1)] for age in range(len(levels))]
+            )
+            for field, levels in self._read[number % 2].items()
+        }
+
+    def written(self, number: int, each: Window, target: Levels) -> dict[str, list[Array]]:
+        """Return where those levels of a window are computed that are written."""
+        return {field: self._cut(levels, each, target[field]) for field, levels in self._written[number % 2].items()}
+
+    def _cut(self, levels: Sequence[Array], each: Window, files: Sequence[RowArray]) -> list[Array]:
+        shape = (each.problem.shape[0], *self._shape[1:])
+        low = each.span[0][0]
+        return [disk.placed(a, rows, low, shape, self._dtype) for a, rows in zip(levels, files, strict=False)]
 
 
 def stream(  # noqa: PLR0913
@@ -185,15 +210,17 @@ def stream(  # noqa: PLR0913
         points: Sources and receivers, if any.
     """
     table = {} if points is None else points.table(done, windows[0].problem.steps)
+    loaded: list[dict[str, list[Array]]] = []
 
     def load(number: int) -> dict[str, list[Array]]:
-        before = (windows[number - 1].span[0], buffers.read[(number - 1) % 2]) if number else None
-        held = _cut(buffers.read[number % 2], windows[number])
+        before = (windows[number - 1].span[0], loaded[-1]) if number else None
+        held = buffers.read(number, windows[number], source)
         for field, levels in held.items():
             for age, values in enumerate(levels):
                 known = None if before is None else (before[0], before[1][field][age])
                 rows = source[field]
                 _read(rows[min(age, len(rows) - 1)], windows[number].span[0], extent, values, known)
+        loaded[:] = [held]
         return held
 
     def store(number: int, results: Mapping[str, Sequence[Array]]) -> None:
@@ -211,8 +238,7 @@ def stream(  # noqa: PLR0913
                 ahead = reader.submit(load, number + 1)
             if number >= 2:
                 behind[number - 2].result()
-            whole = _cut(buffers.written[number % 2], each)
-            results = {field: levels[: len(target[field])] for field, levels in whole.items()}
+            results = buffers.written(number, each, target)
             own = None if points is None else points.window(each.span, each.box)
             computed(computer, each, arrays, results, done, own, table)
             behind.append(writer.submit(store, number, results))
@@ -236,11 +262,6 @@ def computed(  # noqa: PLR0913, PLR0917
         computer.run(each.problem, arrays, results, done)
     else:
         points.put(computer.run(each.problem, arrays, results, done, points.data), table)
-
-
-def _cut(buffers: Mapping[str, Sequence[Array]], each: Window) -> dict[str, list[Array]]:
-    rows = each.problem.shape[0]
-    return {field: [values[:rows] for values in levels] for field, levels in buffers.items()}
 
 
 def _read(
