@@ -289,13 +289,13 @@ class ZarrRows:
 
 def buffer_bytes(size: int) -> int:
     """Return the bytes of memory in which rows of so many bytes find a place that suits their file."""
-    return round_up(size, PAGE) + PAGE
+    return size if size < _DIRECT_BYTES else round_up(size, PAGE) + PAGE
 
 
 def placed(memory: Array, rows: RowArray, low: int, shape: tuple[int, ...], dtype: str) -> Array:
     """Return an array in memory of :func:`buffer_bytes`, which begins at a page, for rows of another from one on."""
-    start = rows.phase(low) if rows.dtype == np.dtype(dtype) else 0
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    start = rows.phase(low) if rows.dtype == np.dtype(dtype) and len(memory) >= buffer_bytes(size) > size else 0
     found: Array = memory[start : start + size].view(dtype).reshape(shape)
     return found
 
