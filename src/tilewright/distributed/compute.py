@@ -1,6 +1,6 @@
 """Windows computed by the ordinary way from a problem to its kernel: planned, compiled and kept as any run is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from tilewright.programs.stencil.boundaries import Sides
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import CpuKernel, Kernel, NumpyKernel, NumpySession, State
-from tilewright.runtime.memory import Array, Workspace, layout
+from tilewright.runtime.memory import Array, Workspace, copy_jobs, layout, spread
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs, Session
 from tilewright.schedules.tiling import Tiling
@@ -29,6 +29,21 @@ class Prepare(Protocol):
         self, problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
     ) -> Kernel:
         """Return the kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """Calls between the parts of a window that use its arrays.
+
+    Attributes:
+        read: Called once the arrays have been read.
+        wait: Called before the results are written.
+        rows: Rows of the window that are written.
+    """
+
+    read: Callable[[], None]
+    wait: Callable[[], None]
+    rows: slice
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +82,14 @@ class Computer:
             )
         return self._kernels[key]
 
+    def copies(self, problem: Problem) -> bool:
+        """Whether windows are copied to where their kernel keeps them, and back, whichever kernel that is.
+
+        Args:
+            problem: What is computed on the whole grid.
+        """
+        return self.target.backend != "c" or max(map(problem.program.history, problem.program.updated)) > 1
+
     def run(
         self,
         problem: Problem,
@@ -74,6 +97,8 @@ class Computer:
         results: Mapping[str, Sequence[Array]],
         done: int = 0,
         points: PointData | None = None,
+        *,
+        turns: Turns | None = None,
     ) -> dict[str, Array]:
         """Compute a window.
 
@@ -83,6 +108,7 @@ class Computer:
             results: Per updated field, arrays for as many levels as are wanted, newest first.
             done: Steps of the run that lie behind the arrays.
             points: The window's sources and receivers, if the problem has any.
+            turns: Who else uses the arrays and results: the window is copied then, so that they are free meanwhile.
 
         Returns:
             What its receivers recorded in these steps, by field; shapes (rows, points).
@@ -97,7 +123,7 @@ class Computer:
                 rows = each.rows(done + problem.steps) - each.rows(done)
                 recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
             inputs = replace(inputs, points=points, traces=recorded)
-        self._compute(kernel, problem, inputs, results, workspace)
+        self._compute(kernel, problem, inputs, results, workspace, turns)
         return recorded
 
     def resident(
@@ -130,18 +156,26 @@ class Computer:
         inputs: Inputs,
         results: Mapping[str, Sequence[Array]],
         workspace: Workspace,
+        turns: Turns | None,
     ) -> None:
-        ages = max(len(levels) for levels in results.values())
-        if isinstance(kernel, CpuKernel) and ages == 1:
+        newest = max(map(len, results.values())) == 1
+        if isinstance(kernel, CpuKernel) and newest and turns is None:
             cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
             return
+        rows = slice(None) if turns is None else turns.rows
         state = self._start(kernel, problem, inputs, workspace)
         try:
+            if turns is not None:
+                turns.read()
             state.advance(problem.steps)
-            for age in range(ages):
-                for name, levels in results.items():
-                    if age < len(levels):
-                        np.copyto(levels[age], state.newest(name, age), casting="unsafe")
+            if turns is not None:
+                turns.wait()
+            pairs = [
+                (target[rows], state.newest(name, age)[rows])
+                for name, levels in results.items()
+                for age, target in enumerate(levels)
+            ]
+            spread([job for pair in pairs for job in copy_jobs(*pair, self.threads)], self.threads)
         finally:
             state.close()
 

@@ -1,26 +1,34 @@
 """Arrays on disk, read and written by rows of their outermost axis: files of NumPy's and zarr arrays.
 
 A file is read and written by calls, not through its mapping: pages of a mapping count as the process's memory, and the
-system would keep the whole grid. What was read or written is dropped from the page cache once it is on the disk.
+system would keep the whole grid. Whole pages pass the page cache by (``O_DIRECT``) where the system lets them and
+memory lies as the file does; copying through the cache costs as much of a processor as many steps do. What goes through
+the cache is dropped from it once it is on the disk.
 """
 
+import errno
 import math
 import mmap
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.constants import PAGE
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import digest
+from tilewright.base.intmath import round_up
 
 Array = npt.NDArray[Any]
 _DIRTY_BYTES = 2**26
 """Bytes that wait for the disk at most: else all of a pass would wait for it at its end, when nothing is computed."""
 _CONVERTED_BYTES = 2**22
 """Bytes that are converted to another element type at a time."""
+_DIRECT_BYTES = 2**20
+"""Bytes from which a call waits for the disk itself; fewer are gathered by the system."""
 
 
 class RowArray(Protocol):
@@ -40,6 +48,9 @@ class RowArray(Protocol):
 
     def transfer_bytes(self, dtype: str) -> int:
         """Return the memory that reading or writing takes meanwhile, where the values in memory are of a type."""
+
+    def phase(self, low: int) -> int:
+        """Return how many bytes past the start of a page memory for the rows from one on best begins, below a page."""
 
     @property
     def missing_bytes(self) -> int:
@@ -68,6 +79,10 @@ class MemoryRows:
 
     def transfer_bytes(self, dtype: str) -> int:  # noqa: ARG002  (as the others have it)
         """Return 0: values are copied from where they are."""
+        return 0
+
+    def phase(self, low: int) -> int:  # noqa: ARG002
+        """Return 0: any place will do."""
         return 0
 
     @property
@@ -121,10 +136,16 @@ class FileRows:
             raise ArrayError(f"{str(path)!r} cannot be opened: {error.strerror}") from None
         self.place = f"file:{status.st_dev}:{status.st_ino}@{offset}"
         self._dirty = 0
+        self._direct = _open_directly(path, writes=writes)
 
     def transfer_bytes(self, dtype: str) -> int:
         """Return the size of the buffer through which values of another type pass."""
         return 0 if self.dtype == np.dtype(dtype) else max(self._row, _CONVERTED_BYTES)
+
+    def phase(self, low: int) -> int:
+        """Return where the rows lie in their page of the file."""
+        at = (self._offset + low * self._row) % PAGE
+        return 0 if at % self.dtype.alignment else at
 
     @property
     def missing_bytes(self) -> int:
@@ -159,33 +180,65 @@ class FileRows:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+        if self._direct is not None:
+            os.close(self._direct)
 
     def _parts(self, low: int, high: int) -> list[tuple[int, int]]:
         step = max(1, _CONVERTED_BYTES // max(1, self._row))
         return [(first, min(high, first + step)) for first in range(low, high, step)]
 
     def _read(self, low: int, target: Array) -> None:
-        at, view = self._offset + low * self._row, target.view(np.uint8).reshape(-1).data
-        done = 0
-        while done < len(view):
-            got = os.preadv(self._file, [view[done:]], at + done)
-            if got == 0:
-                raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
-            done += got
-        self._forget(at, done)
+        at, view = self._offset + low * self._row, target.view(np.uint8).reshape(-1)
+        for first, last, direct in self._spans(at, view):
+            done = first
+            while done < last:
+                got = self._move(os.preadv, view[done:last], at + done, direct=direct)
+                if got == 0:
+                    raise ArrayError(f"{str(self._path)!r} ends before its array does", "it was cut short")
+                done += got
+            if not direct:
+                self._forget(at + first, last - first)
 
     def _write(self, low: int, source: Array) -> None:
-        at, view = self._offset + low * self._row, source.view(np.uint8).reshape(-1).data
-        done = 0
-        while done < len(view):
-            done += os.pwrite(self._file, view[done:], at + done)
-        self._dirty += done
+        at, view = self._offset + low * self._row, source.view(np.uint8).reshape(-1)
+        for first, last, direct in self._spans(at, view):
+            done = first
+            while done < last:
+                done += self._move(os.pwritev, view[done:last], at + done, direct=direct)
+            self._dirty += 0 if direct else last - first
         if self._dirty >= _DIRTY_BYTES:
             self.sync()
+
+    def _spans(self, at: int, view: Array) -> list[tuple[int, int, bool]]:
+        """Cut what lies at a place of the file into whole pages, which pass the cache by, and the rest."""
+        size = len(view)
+        first, last = -at % PAGE, size - (at + size) % PAGE
+        if self._direct is None or (view.ctypes.data - at) % PAGE or last - first < _DIRECT_BYTES:
+            return [(0, size, False)]
+        return [each for each in ((0, first, False), (first, last, True), (last, size, False)) if each[0] < each[1]]
+
+    def _move(self, transfer: Callable[..., int], view: Array, at: int, *, direct: bool) -> int:
+        if direct and self._direct is not None:
+            try:
+                return transfer(self._direct, [view.data], at)
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # larger units than pages, or part of one that a call left
+                    raise
+        return transfer(self._file, [view.data], at)
 
     def _forget(self, at: int, size: int) -> None:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._file, at, size, os.POSIX_FADV_DONTNEED)
+
+
+def _open_directly(path: Path, *, writes: bool) -> int | None:
+    """Open a file past the page cache; None where the system cannot."""
+    if not hasattr(os, "O_DIRECT"):
+        return None
+    try:
+        return os.open(path, os.O_DIRECT | (os.O_RDWR if writes else os.O_RDONLY))
+    except OSError:
+        return None
 
 
 class ZarrRows:
@@ -203,6 +256,10 @@ class ZarrRows:
         """Return thrice the size of a row of chunks: as zarr has it, compressed, and converted."""
         size = max(self.dtype.itemsize, np.dtype(dtype).itemsize)
         return 3 * self._unit * math.prod(self.shape[1:]) * size
+
+    def phase(self, low: int) -> int:  # noqa: ARG002
+        """Return 0: chunks are copied."""
+        return 0
 
     @property
     def missing_bytes(self) -> int:
@@ -228,6 +285,19 @@ class ZarrRows:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def buffer_bytes(size: int) -> int:
+    """Return the bytes of memory in which rows of so many bytes find a place that suits their file."""
+    return size if size < _DIRECT_BYTES else round_up(size, PAGE) + PAGE
+
+
+def placed(memory: Array, rows: RowArray, low: int, shape: tuple[int, ...], dtype: str) -> Array:
+    """Return an array in memory of :func:`buffer_bytes`, which begins at a page, for rows of another from one on."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    start = rows.phase(low) if rows.dtype == np.dtype(dtype) and len(memory) >= buffer_bytes(size) > size else 0
+    found: Array = memory[start : start + size].view(dtype).reshape(shape)
+    return found
 
 
 def is_zarr(value: object) -> bool:

@@ -1,5 +1,6 @@
 """Bandwidths of a disk, and latency and bandwidth of messages, measured."""
 
+import math
 import os
 import tempfile
 import time
@@ -13,6 +14,7 @@ from tilewright.base.units import format_bytes
 from tilewright.costs.fit import robust
 from tilewright.distributed import disk
 from tilewright.machines.machine import Quantity
+from tilewright.runtime.memory import allocate
 
 _ROW_BYTES = 2**20
 _SAMPLES = 5
@@ -43,7 +45,9 @@ def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
     try:
         disk.create_npy(path, (rows, _ROW_BYTES), "uint8")
         file = disk.open_rows(path, "a file of the calibration", writes=True)
-        part = np.random.default_rng(0).integers(0, 256, (rows // _SAMPLES, _ROW_BYTES), np.uint8)
+        shape = rows // _SAMPLES, _ROW_BYTES
+        part = disk.placed(allocate(disk.buffer_bytes(math.prod(shape))), file, 0, shape, "uint8")
+        part[...] = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
         written, read = [], []
         for first in range(0, rows, len(part)):
             begin = time.perf_counter()

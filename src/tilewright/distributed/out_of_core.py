@@ -162,7 +162,7 @@ def _passes(  # noqa: PLR0913
 ) -> None:
     if progress.done >= chosen.count:
         return
-    buffers = slabs.Buffers(job.problem, chosen.rows)
+    buffers = slabs.Buffers(job.problem, chosen.rows, 1 if computer.copies(job.problem) else 2)
     for number in range(progress.done, chosen.count):
         left, begin = chosen.count - 1 - number, time.perf_counter()
         source = {**job.given, **sets.written(left + 1)} if number else job.given

@@ -3,18 +3,18 @@
 Slabs are read ahead and written behind by a thread each, while the one between is computed.
 """
 
+import ctypes
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-import numpy as np
-
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
 from tilewright.costs.transfers.disk import Passes, Streamed, passes
-from tilewright.distributed.compute import Computer, expected_seconds, session_bytes
+from tilewright.distributed import disk
+from tilewright.distributed.compute import Computer, Turns, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.points import GridPoints, WindowPoints
 from tilewright.distributed.windows import Window, depths, pieces, window
@@ -59,12 +59,13 @@ def plan(
     read, kept = (
         row * sum(map(problem.program.history, names)) for names in (problem.program.fields, problem.program.updated)
     )
+    places = 1 if computer.copies(problem) else 2
     case = Streamed(
         extent=problem.shape[0],
         steps=max(1, problem.steps),
         read_bytes=read,
         write_bytes=kept,
-        held_bytes=2 * read + 2 * kept + row * _session_rows(problem),
+        held_bytes=places * (read + kept) + row * _session_rows(problem),
         memory=memory,
     )
     known: dict[tuple[int, int], float] = {}
@@ -88,7 +89,7 @@ def plan(
             )
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
         sessions = [session_bytes(computer.kernel(each), each, computer.threads) for each in shapes.values()]
-        needed = _taken(2 * (read + kept) * chosen.rows) + max(map(_taken, sessions))
+        needed = _taken(Buffers.bytes(problem, chosen.rows, places)) + max(map(_taken, sessions))
         needed += 0 if points is None else points.bytes(chosen.steps)
         if needed <= memory:
             return chosen
@@ -136,29 +137,58 @@ def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
 
 
 class Buffers:
-    """Memory for two windows that are read and two that are written."""
+    """Memory for windows that are read and windows that are written, each level where it suits its file."""
 
-    def __init__(self, problem: Problem, rows: int) -> None:
+    def __init__(self, problem: Problem, rows: int, places: int) -> None:
         """Take it.
 
         Args:
             problem: What is computed on the whole grid.
             rows: Rows of a window.
+            places: For how many windows of each kind: one where windows are copied to be computed, else two.
         """
-        program, shape = problem.program, (rows, *problem.shape[1:])
-        size = math.prod(shape) * problem.itemsize
-        count = 2 * sum(map(program.history, (*program.fields, *program.updated)))
+        self._shape, self._dtype = (rows, *problem.shape[1:]), problem.dtype
+        self.places = places
+        count, size = self._levels(problem, rows, places)
         # One piece: each of its own would be rounded up to whole huge pages.
         parts = iter(allocate(count * size).reshape(count, size))
 
         def make(fields: Sequence[str]) -> dict[str, list[Array]]:
-            return {
-                field: [next(parts).view(problem.dtype).reshape(shape) for _ in range(program.history(field))]
-                for field in fields
-            }
+            return {field: [next(parts) for _ in range(problem.program.history(field))] for field in fields}
 
-        self.read = [make(problem.program.fields) for _ in range(2)]
-        self.written = [make(problem.program.updated) for _ in range(2)]
+        self._read = [make(problem.program.fields) for _ in range(places)]
+        self._written = [make(problem.program.updated) for _ in range(places)]
+
+    @staticmethod
+    def _levels(problem: Problem, rows: int, places: int) -> tuple[int, int]:
+        program, size = problem.program, rows * math.prod(problem.shape[1:]) * problem.itemsize
+        return places * sum(map(program.history, (*program.fields, *program.updated))), disk.buffer_bytes(size)
+
+    @classmethod
+    def bytes(cls, problem: Problem, rows: int, places: int) -> int:
+        """Return what windows of so many rows take."""
+        return math.prod(cls._levels(problem, rows, places))
+
+    def read(self, number: int, each: Window, source: Levels) -> dict[str, list[Array]]:
+        """Return where the levels of a window are read into."""
+        return {
+            field: self._cut(
+                levels, each, [source[field][min(age, len(source[field]) - 1)] for age in range(len(levels))]
+            )
+            for field, levels in self._read[number % self.places].items()
+        }
+
+    def written(self, number: int, each: Window, target: Levels) -> dict[str, list[Array]]:
+        """Return where those levels of a window are computed that are written."""
+        return {
+            field: self._cut(levels, each, target[field])
+            for field, levels in self._written[number % self.places].items()
+        }
+
+    def _cut(self, levels: Sequence[Array], each: Window, files: Sequence[RowArray]) -> list[Array]:
+        shape = (each.problem.shape[0], *self._shape[1:])
+        low = each.span[0][0]
+        return [disk.placed(a, rows, low, shape, self._dtype) for a, rows in zip(levels, files, strict=False)]
 
 
 def stream(  # noqa: PLR0913
@@ -185,41 +215,79 @@ def stream(  # noqa: PLR0913
         points: Sources and receivers, if any.
     """
     table = {} if points is None else points.table(done, windows[0].problem.steps)
-
-    def load(number: int) -> dict[str, list[Array]]:
-        before = (windows[number - 1].span[0], buffers.read[(number - 1) % 2]) if number else None
-        held = _cut(buffers.read[number % 2], windows[number])
-        for field, levels in held.items():
-            for age, values in enumerate(levels):
-                known = None if before is None else (before[0], before[1][field][age])
-                rows = source[field]
-                _read(rows[min(age, len(rows) - 1)], windows[number].span[0], extent, values, known)
-        return held
-
-    def store(number: int, results: Mapping[str, Sequence[Array]]) -> None:
-        each = windows[number]
-        for field, levels in results.items():
-            for rows, values in zip(target[field], levels, strict=True):
-                rows.write(each.box[0][0], values[each.inner[0]])
-
     with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
-        ahead = reader.submit(load, 0)
-        behind: list[Future[None]] = []
+        files = _Transfers(windows, extent, source, target, buffers, reader, writer)
+        files.read_ahead()
         for number, each in enumerate(windows):
-            arrays = ahead.result()
-            if number + 1 < len(windows):
-                ahead = reader.submit(load, number + 1)
-            if number >= 2:
-                behind[number - 2].result()
-            whole = _cut(buffers.written[number % 2], each)
-            results = {field: levels[: len(target[field])] for field, levels in whole.items()}
+            arrays = files.ahead[number].result()
+            turns = None
+            if buffers.places == 1:
+                turns = Turns(read=files.read_ahead, wait=files.write_behind, rows=each.inner[0])
+            else:
+                files.read_ahead()
+                files.write_behind()
+            results = buffers.written(number, each, target)
             own = None if points is None else points.window(each.span, each.box)
-            computed(computer, each, arrays, results, done, own, table)
-            behind.append(writer.submit(store, number, results))
-        for future in behind:
-            future.result()
+            computed(computer, each, arrays, results, done, own, table, turns)
+            files.write(results)
+        files.finish()
     if points is not None:
         points.finish(table, done)
+
+
+class _Transfers:
+    """Windows that are read ahead and written behind, each by a thread."""
+
+    def __init__(  # noqa: PLR0913, PLR0917
+        self,
+        windows: Sequence[Window],
+        extent: int,
+        source: Levels,
+        target: Levels,
+        buffers: Buffers,
+        reader: ThreadPoolExecutor,
+        writer: ThreadPoolExecutor,
+    ) -> None:
+        self.ahead: list[Future[dict[str, list[Array]]]] = []
+        self._behind: list[Future[None]] = []
+        self._windows, self._extent = windows, extent
+        self._source, self._target, self._buffers = source, target, buffers
+        self._reader, self._writer = reader, writer
+        self._held: dict[str, list[Array]] = {}
+
+    def read_ahead(self) -> None:
+        """Read the next window, if there is one."""
+        if len(self.ahead) < len(self._windows):
+            self.ahead.append(self._reader.submit(self._load, len(self.ahead)))
+
+    def write_behind(self) -> None:
+        """Wait until there is a place for results."""
+        if len(self._behind) >= self._buffers.places:
+            self._behind[-self._buffers.places].result()
+
+    def write(self, results: Mapping[str, Sequence[Array]]) -> None:
+        """Write the results of the next window."""
+        self._behind.append(self._writer.submit(self._store, self._windows[len(self._behind)], results))
+
+    def finish(self) -> None:
+        """Wait for all results."""
+        for future in self._behind:
+            future.result()
+
+    def _load(self, number: int) -> dict[str, list[Array]]:
+        each, before = self._windows[number], self._held
+        self._held = self._buffers.read(number, each, self._source)
+        for field, levels in self._held.items():
+            rows = self._source[field]
+            for age, values in enumerate(levels):
+                known = (self._windows[number - 1].span[0], before[field][age]) if number else None
+                _read(rows[min(age, len(rows) - 1)], each.span[0], self._extent, values, known)
+        return self._held
+
+    def _store(self, each: Window, results: Mapping[str, Sequence[Array]]) -> None:
+        for field, levels in results.items():
+            for rows, values in zip(self._target[field], levels, strict=True):
+                rows.write(each.box[0][0], values[each.inner[0]])
 
 
 def computed(  # noqa: PLR0913, PLR0917
@@ -230,17 +298,13 @@ def computed(  # noqa: PLR0913, PLR0917
     done: int,
     points: WindowPoints | None,
     table: Mapping[str, Array],
+    turns: Turns | None = None,
 ) -> None:
     """Compute a window, and put what it records into a table of all windows, see :meth:`Computer.run`."""
-    if points is None:
-        computer.run(each.problem, arrays, results, done)
-    else:
-        points.put(computer.run(each.problem, arrays, results, done, points.data), table)
-
-
-def _cut(buffers: Mapping[str, Sequence[Array]], each: Window) -> dict[str, list[Array]]:
-    rows = each.problem.shape[0]
-    return {field: [values[:rows] for values in levels] for field, levels in buffers.items()}
+    data = None if points is None else points.data
+    recorded = computer.run(each.problem, arrays, results, done, data, turns=turns)
+    if points is not None:
+        points.put(recorded, table)
 
 
 def _read(
@@ -251,7 +315,9 @@ def _read(
     if before is not None and before[0][0] <= first < before[0][1]:
         shared = min(before[0][1], span[1]) - first
         at = first - before[0][0]
-        np.copyto(target[:shared], before[1][at : at + shared])
+        kept = before[1][at : at + shared]
+        # The same memory perhaps, at another place: NumPy would copy the rows to a third one.
+        ctypes.memmove(target.ctypes.data, kept.ctypes.data, kept.nbytes)
         first += shared
     for (low, high), at in pieces((first, span[1]), extent):
         start = first - span[0] + at
