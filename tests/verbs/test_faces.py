@@ -6,6 +6,7 @@ from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.programs.stencil.boundaries import parse_boundary
+from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import FAMILIES
 
 DRAW = np.random.default_rng(5)
@@ -206,5 +207,15 @@ def test_what_cannot_be_had_is_one_sentence():
         tw.run(lambda u: u[-1] + u[1], np.arange(9, dtype=np.int32), steps=1, boundary="robin:1:1")
     with pytest.raises(tw.UsageError, match="at least as many cells along an axis as 'far' reads far, 5, got 3"):
         tw.run(tw.stencil(lambda u: u[-5] * 0.5, name="far"), np.ones(3), steps=1, boundary="neumann:1")
-    with pytest.raises(tw.UsageError, match="values per step or along a side of a boundary are for runs in memory"):
-        tw.predict(plane, shape=(40, 50), steps=2, boundary=tw.Boundary("neumann", ALONG[0]))
+    with pytest.raises(tw.UsageError, match="values per step or along a side of a boundary are for runs, predictions"):
+        make_problem(tw.stencil(plane).program, (40, 50), 2, boundary=tw.Boundary("neumann", ALONG[0]))
+
+
+def test_models_see_values_along_a_side_as_one_more_field_near_it():
+    asked = {"shape": (400, 500), "steps": 20, "machine": "zen3", "tiling": "none"}
+    number = tw.predict(plane, boundary=tw.Boundary("neumann", 1.0), a=0.1, **asked)
+    array = tw.predict(
+        plane, boundary=(tw.Boundary("neumann", np.ones((1, 500))), tw.Boundary("neumann", 1.0)), a=0.1, **asked
+    )
+    assert array.work.problem.program.fields == ("u", "u_low0", "u_high0")
+    assert number.costs.seconds <= array.costs.seconds < 1.2 * number.costs.seconds

@@ -176,7 +176,12 @@ def test_what_has_no_cells_or_steps_says_so() -> None:
         tw.recurrence(lambda D, a: D[-1, -1] + tw.index(0))
 
 
-@pytest.mark.parametrize("boundary", ["nearest", ("wrap", "constant")])
+def tide(steps: int) -> tuple[tw.Boundary, str]:
+    """Along axis 0 a value per step outside."""
+    return tw.Boundary("constant", np.sin(np.arange(steps))), "nearest"
+
+
+@pytest.mark.parametrize("boundary", ["nearest", ("wrap", "constant"), tide(12)])
 def test_a_run_out_of_core_counts_in_the_whole_grid_and_over_all_passes(tmp_path, boundary) -> None:
     u, a = start((300, 40)), np.linspace(0.5, 1.0, 12)
     np.save(tmp_path / "u.npy", u)
@@ -188,7 +193,7 @@ def test_a_run_out_of_core_counts_in_the_whole_grid_and_over_all_passes(tmp_path
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("boundary", ["nearest", ("wrap", "constant")])
+@pytest.mark.parametrize("boundary", ["nearest", ("wrap", "constant"), tide(40)])
 def test_a_run_on_dask_arrays_counts_in_the_whole_grid_and_over_all_tasks(boundary) -> None:
     da = pytest.importorskip("dask.array")
     u, a = start((60, 40)), np.linspace(0.5, 1.0, 40)
@@ -320,8 +325,8 @@ def test_boundaries_that_vary_in_no_way_they_can_are_one_sentence() -> None:
         tw.run(plane, u, steps=3, a=1.0, boundary=tw.Boundary("nearest", np.ones(3)))
     with pytest.raises(tw.ArrayError, match="a value for each of 2 steps, the run has 3"):
         tw.run(plane, u, steps=3, a=1.0, boundary=tw.Boundary("constant", np.ones(2)))
-    with pytest.raises(tw.UsageError, match="for runs in memory and gradients"):
-        tw.predict(plane, shape=(64, 64), steps=3, machine="gtx980", boundary=tw.Boundary("constant", np.ones(3)))
+    with pytest.raises(tw.ArrayError, match="a value for each of 2 steps, the run has 3"):
+        tw.predict(plane, shape=(64, 64), steps=3, machine="gtx980", boundary=tw.Boundary("constant", np.ones(2)))
 
 
 @pytest.mark.parametrize(
@@ -376,3 +381,47 @@ def test_a_session_that_goes_on_beyond_its_steps_has_the_last_values(oclgrind) -
             session.advance(steps)
         assert session.newest("u")[7] == 1.0 + 12 * 10.0
         session.close()
+
+
+@tw.stencil
+def shore(u, a):
+    return a * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])
+
+
+@pytest.mark.parametrize("machine", ["zen3", "gtx980"])
+def test_models_see_values_per_step_as_numbers(machine: str) -> None:
+    asked = {"shape": (1000, 1200), "steps": 30, "machine": machine}
+    found = tw.predict(shore, boundary=tide(30), a=np.linspace(0.2, 0.25, 30), **asked)
+    assert found.work.problem.varying == ("a", "u_low0", "u_high0")
+    assert found.work.problem.program.fields == ("u",)
+    plain = tw.predict(shore, boundary=("constant", "nearest"), a=0.25, **asked)
+    assert plain.costs.seconds <= found.costs.seconds < (1.3 if machine == "zen3" else 3) * plain.costs.seconds
+    assert tw.select(shore, boundary=tide(30), within=0.1, **asked)[0].costs.seconds > 0
+    if machine == "zen3":
+        assert tw.predict_gradient(shore, boundary=tide(30), **asked).ratio > 1
+
+
+def test_a_plan_tuned_with_values_per_step_runs_with_these_and_with_others() -> None:
+    u, steps = start((40, 64)), 8
+    sides = [tide(n) for n in (steps, 12)]
+    plan = tw.tune(
+        shore, shape=u.shape, steps=steps, dtype="float64", effort="quick", candidates=1, boundary=sides[0], a=0.2
+    )
+    expected = [
+        tw.run(shore, u, steps=n, boundary=side, a=0.2, backend="numpy")
+        for n, side in zip((steps, 12), sides, strict=True)
+    ]
+    np.testing.assert_allclose(plan.run(u), expected[0], rtol=1e-12)
+    np.testing.assert_allclose(plan.run(u, steps=12, boundary=sides[1]), expected[1], rtol=1e-12)
+    with pytest.raises(tw.ArrayError, match="a value for each of 8 steps, the run has 12"):
+        plan.run(u, steps=12)
+
+
+def test_grids_of_a_batch_take_values_per_step() -> None:
+    u, steps = start((3, 20, 24)), 6
+    a = np.linspace(0.2, 0.25, steps)
+    found = tw.run(shore, u, steps=steps, boundary=tide(steps), a=a, axes=(-2, -1))
+    for one, grid in zip(found, u, strict=True):
+        np.testing.assert_allclose(
+            one, tw.run(shore, grid, steps=steps, boundary=tide(steps), a=a, backend="numpy"), rtol=1e-12
+        )

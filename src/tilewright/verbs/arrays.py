@@ -17,7 +17,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
-from tilewright.programs.stencil.problem import DTYPES
+from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.views import DeviceView
@@ -108,9 +108,7 @@ def with_edges(
     return edges.program, edges.sides, {**scalars, **values}
 
 
-def _split_varying(
-    program: Program, values: dict[str, Any], shape: tuple[int, ...], steps: int | None
-) -> dict[str, Array]:
+def _split_varying(values: dict[str, Any], shape: tuple[int, ...], steps: int | None) -> dict[str, Array]:
     """Take the scalars with a value for every step out of some values."""
     found: dict[str, Array] = {}
     for name, value in list(values.items()):
@@ -128,11 +126,16 @@ def _split_varying(
             raise ArrayError(f"{name!r} has a value for each of {len(array)} steps, the run has {steps or 'one state'}")
         found[name] = array
         del values[name]
-    if STEP in program.scalars:
-        if steps is None:
-            raise UsageError(f"{program.name!r} computes with tw.t, the number of a step, and here there are no steps")
-        found[STEP] = np.arange(steps)
     return found
+
+
+def _numbers_of_steps(program: Program, steps: int | None) -> dict[str, Array]:
+    """The steps' numbers, where a program computes with them."""
+    if STEP not in program.scalars:
+        return {}
+    if steps is None:
+        raise UsageError(f"{program.name!r} computes with tw.t, the number of a step, and here there are no steps")
+    return {STEP: np.arange(steps)}
 
 
 def gather(
@@ -171,7 +174,7 @@ def gather(
     if missing:
         raise UsageError(f"{program.name!r} needs a value of {missing[0]!r}", f"pass {missing[0]}=…")
     versions = {field: _versions(program, field, given) for field, given in zip(program.fields, arrays, strict=True)}
-    varying = _split_varying(program, values, _shape_of(program, versions), steps)
+    varying = _split_varying(values, _shape_of(program, versions), steps) | _numbers_of_steps(program, steps)
     coefficients: dict[str, Any] = {
         name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)
     }
@@ -220,28 +223,42 @@ def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]
     return found
 
 
-def costed(program: Program, scalars: Mapping[str, Any], dtype: str) -> tuple[Program, dict[str, Any]]:
-    """Return a program as the cost models see it, and the numbers among its scalars.
+def problem_of(
+    program: Program,
+    scalars: Mapping[str, Any],
+    shape: tuple[int, ...],
+    steps: int,
+    dtype: str,
+    boundary: BoundarySpec,
+) -> tuple[Problem, dict[str, Any]]:
+    """Return a problem as the cost models see it, and the numbers among a program's scalars.
 
     Args:
         program: The program.
-        scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost.
+        scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost, but for
+            those with a value for every step.
+        shape: Extents of the grid.
+        steps: Time steps.
         dtype: Element type of the fields.
+        boundary: Boundaries, their values perhaps arrays.
 
     Returns:
-        The program, its arrays coefficient fields, and the numbers by name.
+        The problem, in which arrays are coefficient fields, and the numbers by name.
 
     Raises:
-        ArrayError: If a value is neither a number nor an array of numbers.
-        UsageError: If a name is none of the program's scalars, or a value is complex and the fields are not.
+        ArrayError: If a value is neither a number nor an array of numbers, or has values for other steps.
+        UsageError: If anything is unknown or does not fit.
     """
+    program, boundary, scalars = with_edges(program, boundary, scalars)
     values = scalar_values(program, {name: each for name, each in scalars.items() if name not in program.profiles})
-    values = {name: value for name, value in values.items() if not isinstance(value, PerStep)}
-    for name, value in values.items():
+    varying = _split_varying(values, shape, steps)
+    for name, value in [*values.items(), *varying.items()]:
         if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
             raise UsageError(f"{name!r} is complex, so the dtype is complex64 or complex128, got {dtype!r}")
     arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
-    return with_coefficients(program, arrays), {name: v for name, v in values.items() if name not in arrays}
+    known = with_coefficients(program, arrays)
+    problem = make_problem(known, shape, steps, dtype, boundary, varying)
+    return problem, {name: value for name, value in values.items() if name not in arrays}
 
 
 def as_array(value: Any, name: str) -> Array:  # noqa: ANN401

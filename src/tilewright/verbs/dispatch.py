@@ -6,11 +6,10 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.tables import catalogue as recurrences
 from tilewright.programs.tables.table import Recurrence
-from tilewright.verbs.arrays import costed
+from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.verbs.tables.table import Table
 from tilewright.verbs.unstable import warn_if_unstable
@@ -76,8 +75,7 @@ def workload_of(given: AnyProgram, scalars: Mapping[str, Any] | None, asked: Req
 def _stencil(program: Program, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
     from tilewright.workloads import stencil
 
-    known, numbers = costed(program, scalars or {}, asked.dtype)
-    problem = make_problem(known, asked.shape, asked.steps, asked.dtype, asked.boundary)
+    problem, numbers = problem_of(program, scalars or {}, asked.shape, asked.steps, asked.dtype, asked.boundary)
     if scalars is not None:
         warn_if_unstable(problem, numbers)
     return stencil.on_machine(problem, machine, model=asked.model, scope=asked.scope)

@@ -231,7 +231,8 @@ def make_problem(
     given = resolve(program, boundary)
     if any(np.ndim(side.value) for sides in given for pair in sides for side in pair):
         raise UsageError(
-            "values per step or along a side of a boundary are for runs in memory and gradients", "give one number"
+            "values per step or along a side of a boundary are for runs, predictions, tuning and gradients",
+            "give one number",
         )
     edges = plain_edges(program, dict(zip(program.fields, given, strict=True)))
     if edges.program is not program:

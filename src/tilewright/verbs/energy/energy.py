@@ -14,13 +14,13 @@ from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.spaces import space
-from tilewright.verbs.arrays import costed
+from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program
@@ -256,8 +256,8 @@ def compare(
     Raises:
         UsageError: If anything is unknown or does not fit.
     """
-    full, _ = costed(as_program(program), scalars, dtype)
-    problem, where = make_problem(full, shape, steps, dtype, boundary), as_machine(machine)
+    problem, _ = problem_of(as_program(program), scalars, shape, steps, dtype, boundary)
+    where = as_machine(machine)
     return compared(problem, where, cap=cap, clocks=clocks, model=model, scope=scope, coarse=coarse)
 
 

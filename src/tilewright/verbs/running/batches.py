@@ -22,7 +22,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.arrays import Array, as_array, gather, like
+from tilewright.verbs.arrays import Array, as_array, gather, like, with_edges
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.targets import targets_of
@@ -67,6 +67,7 @@ def run_batches(
         ArrayError: If an array does not fit.
         UsageError: If the axes are none of the arrays', or anything else cannot be used.
     """
+    program, boundary, scalars = with_edges(program, boundary, scalars)
     wanted = len(program.fields)
     if len(arrays) != wanted:
         raise ArrayError(f"{program.name!r} takes {wanted} array{'s' * (wanted != 1)}, got {len(arrays)}")

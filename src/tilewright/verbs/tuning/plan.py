@@ -213,6 +213,7 @@ class Plan:
         record: bool = False,
         sources: "Mapping[str, SourceList] | SourceList | None" = None,
         receivers: "Mapping[str, Points] | Points | None" = None,
+        boundary: BoundarySpec | None = None,
         **scalars: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Run the program with the winner's tiling.
@@ -225,6 +226,7 @@ class Plan:
             record: Return a :class:`tilewright.Run`.
             sources: What is added to new values, as :func:`tilewright.run` takes it.
             receivers: What is recorded, as :func:`tilewright.run` takes it; then the traces are returned, too.
+            boundary: Boundaries, such as those of the plan with values for other steps; those of the plan by default.
             **scalars: Scalars; those given to ``tune`` by default.
 
         Returns:
@@ -238,8 +240,8 @@ class Plan:
         wanted = self.problem.steps if steps is None else steps
         plan, given = self.decision, {**self.scalars, **scalars}
         case = make_case(
-            self.program, arrays, given, steps=wanted, boundary=self.boundary, sources=sources, receivers=receivers,
-            stops=plan.target.on_device,
+            self.program, arrays, given, steps=wanted, boundary=self.boundary if boundary is None else boundary,
+            sources=sources, receivers=receivers, stops=plan.target.on_device,
         )  # fmt: skip
         return execute(
             case, arrays, plan.target, plan.tiling, strict=plan.strict, out=out, levels=levels, record=record

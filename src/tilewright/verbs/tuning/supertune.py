@@ -15,7 +15,6 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
@@ -24,7 +23,7 @@ from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.energy import cost as metric_cost
 from tilewright.tuning.spaces import space
 from tilewright.tuning.supertune import FeasibleSet, feasible_sets, union
-from tilewright.verbs.arrays import costed
+from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike
@@ -178,8 +177,8 @@ def supertune(
     """
     if metric not in choices.METRICS:
         raise UsageError(f"the metric is one of {', '.join(choices.METRICS)}, got {metric!r}")
-    known, _ = costed(stencil_of(program, "supertune"), scalars, dtype)
-    problem, where = make_problem(known, shape, steps, dtype, boundary), as_machine(machine)
+    problem, _ = problem_of(stencil_of(program, "supertune"), scalars, shape, steps, dtype, boundary)
+    where = as_machine(machine)
     setting = make_setting(problem, where, scope)
     families = families_of(problem, setting, model)
     tiled = [family for family in families if family not in _own_points(setting)]

@@ -49,6 +49,7 @@ class Tuning:
         strict: Whether the order of operations is kept.
         boundary: Boundaries.
         scalars: Values of scalars.
+        numbers: Those of them that are numbers.
     """
 
     program: Program
@@ -64,6 +65,7 @@ class Tuning:
     strict: bool
     boundary: BoundarySpec
     scalars: dict[str, Any]
+    numbers: dict[str, Any]
 
 
 def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:

@@ -16,7 +16,6 @@ from tilewright.plan import RunPlan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.progress import bar
 from tilewright.runtime.devices.found import circumstances as device_circumstances
 from tilewright.runtime.devices.found import device_machine, open_device
@@ -31,7 +30,7 @@ from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.search import BATCH, Meter, Progress, SearchResult, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
-from tilewright.verbs.arrays import costed
+from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.dispatch import stencil_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike
@@ -106,7 +105,7 @@ def tune(
         executor: Any ``concurrent.futures.Executor`` whose workers compile candidates and measure them, one per node;
             only times of nodes like the first one that answers count, and finalists are measured again on one node.
         **scalars: Scalars of the program, for the plan's ``run``; an array makes one a coefficient field. What is
-            measured has their values, too; one without a value or a default is measured as 0.1.
+            measured has their values, too; one without a value or a default, and values per step, are measured as 0.1.
 
     Returns:
         The plan.
@@ -124,8 +123,7 @@ def tune(
     level = effort_level(effort, seconds, candidates)
     asked = _check(backend, metric, effort)
     known = stencil_of(program, "tune")
-    full, numbers = costed(known, scalars, dtype)
-    problem = make_problem(full, shape, steps, dtype, boundary)
+    problem, numbers = problem_of(known, scalars, shape, steps, dtype, boundary)
     if effort != "none" and problem.steps == 0:
         raise UsageError("what is measured has at least one step, got steps=0", "give some, or --effort none")
     warn_if_unstable(problem, numbers)
@@ -154,6 +152,7 @@ def tune(
         strict=strict,
         boundary=boundary,
         scalars=dict(scalars),
+        numbers=numbers,
     )
     if effort == "none":
         return _planned(tuning)
@@ -229,8 +228,7 @@ def _measured(
     if log is not None and not resume:
         store.append(log, {"kind": "restart", "when": wisdom.now()})
     history = read_history(log)
-    numbers = costed(tuning.program, tuning.scalars, tuning.problem.dtype)[1]
-    scalars = tuple((name, _number(numbers.get(name))) for name in tuning.problem.program.scalars)
+    scalars = tuple((name, _number(tuning.numbers.get(name))) for name in tuning.problem.program.scalars)
     if farm is not None:
         choice, needs = _search_on_farm(tuning, farm, scalars, steps, log, history, progress)
     else:
