@@ -5,14 +5,16 @@
 
 A field is several times the memory promised, and the memory that the run takes is compared with it. The page cache is
 kept out: what was read or written is dropped from it (``posix_fadvise``), and the input is dropped before every run.
-The bound is the greater of the time in memory, at the speed of the largest grid that fits, and of what the disk needs
-at the bandwidths that are measured first.
+The bound is the greater of the time in memory, at the speed of a grid that fits, and of what the disk needs at the
+bandwidths that are measured. Runs out of core, runs in memory and measurements of the disk take turns, since disks that
+others use as well are not the same a minute later; medians are compared. A first run is not counted.
 """
 
 import argparse
 import json
 import math
 import os
+import statistics
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ import environment
 import tilewright as tw
 from tilewright.distributed import slabs
 from tilewright.distributed.compute import Computer
+from tilewright.distributed.measure import disk_bandwidths
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
@@ -64,33 +67,50 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     target = read_target("auto", threads)
     computer = Computer(target=target, threads=threads, tiling=None, strict=False, scalars={}, make=memo.prepared)
     chosen = slabs.plan(problem, int(0.95 * options.memory), memo.host(), computer)
+    part = (max(8, min(shape[0], options.memory // 16 // math.prod(shape[1:]))), *shape[1:])
+    fields = tuple(np.random.default_rng(age).random(part, np.float32) for age in range(ages))
+
+    def outside() -> float:
+        begin = time.perf_counter()
+        tw.run(
+            name, paths if ages > 1 else paths[0], out=folder / "out.npy", steps=options.steps, boundary="nearest",
+            memory=options.memory, threads=threads,
+        )  # fmt: skip
+        seconds = time.perf_counter() - begin
+        (folder / "out.npy").unlink()
+        return seconds
+
+    def inside() -> float:
+        begin = time.perf_counter()
+        tw.run(name, fields if ages > 1 else fields[0], steps=options.steps, boundary="nearest", threads=threads)
+        return (time.perf_counter() - begin) * problem.cells / math.prod(part)
+
     before = highest_since()
-    begin = time.perf_counter()
-    tw.run(
-        name, paths if ages > 1 else paths[0], out=folder / "out.npy", steps=options.steps, boundary="nearest",
-        memory=options.memory, threads=threads,
-    )  # fmt: skip
-    seconds = time.perf_counter() - begin
+    outside()
     taken = highest() - before
     if taken > options.memory:
         raise SystemExit(f"{name} took {taken} bytes of the {options.memory} promised")
-    part = (max(8, min(shape[0], options.memory // 16 // math.prod(shape[1:]))), *shape[1:])
-    fields = tuple(np.random.default_rng(age).random(part, np.float32) for age in range(ages))
-    inside = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        tw.run(name, fields if ages > 1 else fields[0], steps=options.steps, boundary="nearest", threads=threads)
-        inside.append((time.perf_counter() - begin) * problem.cells / math.prod(part))
-    bound = max(min(inside), chosen.disk_seconds)
-    for path in (*paths, folder / "out.npy"):
+    inside()
+    samples = [(outside(), inside(), *bandwidths(folder)) for _ in range(options.repeats)]
+    seconds, memory_seconds, read, write = (statistics.median(each) for each in zip(*samples, strict=True))
+    disk_seconds = chosen.read_bytes / read + chosen.write_bytes / write
+    bound = max(memory_seconds, disk_seconds)
+    for path in paths:
         path.unlink()
     return {
         "program": name, "shape": shape, "steps": options.steps, "memory": options.memory, "threads": threads,
         "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs, "seconds": seconds,
-        "expected_seconds": chosen.seconds, "in_memory_seconds": min(inside), "disk_seconds": chosen.disk_seconds,
+        "expected_seconds": chosen.seconds, "in_memory_seconds": memory_seconds, "disk_seconds": disk_seconds,
+        "read_bandwidth": read, "write_bandwidth": write, "samples": samples,
         "share_of_bound": bound / seconds, "field_bytes": problem.cells * problem.itemsize * ages,
         "taken_bytes": taken,
     }  # fmt: skip
+
+
+def bandwidths(folder: Path) -> tuple[float, float]:
+    """Measure the disk, and return the bytes per second that it reads and writes."""
+    found = disk_bandwidths(folder)
+    return found["disk_read_bandwidth"].value, found["disk_write_bandwidth"].value
 
 
 def highest_since() -> int:
@@ -113,6 +133,7 @@ def main() -> None:
     parser.add_argument("--memory", type=tw_bytes, default=2**28)
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--programs", nargs="*", default=PROGRAMS)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()

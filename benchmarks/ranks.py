@@ -14,7 +14,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from mpi4py import MPI
 
 import environment
 import tilewright as tw
+from tilewright.costs.transfers import network
 from tilewright.distributed import ghosts, measure, runs
 from tilewright.distributed.compute import Computer
 from tilewright.plan import read_target
@@ -36,6 +38,11 @@ REPEATS = 3
 PAUSE = 1.1
 """Seconds of sleep before a sample."""
 DELAYS = (5e-5, 2e-4, 2e-3)
+PARTS = ("beside_threads", "delayed", "overlapped")
+BESIDE = (4, 8, 12, 16, 32)
+"""Steps between exchanges that are tried beside the model's."""
+BOTH = (1, 4, 16)
+"""Steps between exchanges at which overlapped ones are compared with others."""
 
 
 class Delayed:
@@ -122,16 +129,84 @@ def quietly(work: Callable[[], float]) -> float:
 
 
 def beside_threads(name: str, shape: tuple[int, ...], steps: int) -> dict[str, Any]:
-    """Compare two ranks of one thread with one process of two."""
-    one = job(name, shape, steps)
-    found, _ = runs.run(one, memo.host(), computer())
-    ranks = statistics.median(seconds_of(lambda: runs.run(one, memo.host(), computer())) for _ in range(REPEATS))
-    threads = quietly(lambda: alone(name, shape, steps))
+    """Compare two ranks of one thread with one process of two, and the model's steps with others, all in turn."""
+    free = job(name, shape, steps)
+    found, _ = runs.run(free, memo.host(), computer())
     traffic = found["u"][0].traffic
+    jobs = {t: job(name, shape, steps, t, overlapped=False) for t in sorted({traffic.steps, *BESIDE})} | {0: free}
+    ranks: dict[int, list[float]] = {t: [] for t in jobs}
+    threads = []
+    for number in range(REPEATS + 1):
+        for t, one in jobs.items():
+            seconds = seconds_of(lambda one=one: runs.run(one, memo.host(), computer()), PAUSE if number else 0.0)
+            if number:
+                ranks[t].append(seconds)
+        if number:
+            threads.append(quietly(lambda: alone(name, shape, steps)))
+    medians = {t: statistics.median(samples) for t, samples in ranks.items()}
+    own, both = medians.pop(0), statistics.median(threads)
     return {
-        "program": name, "shape": shape, "steps": steps, "ranks_seconds": ranks, "threads_seconds": threads,
-        "speed": threads / ranks, "t": traffic.steps, "overlapped": traffic.overlapped,
+        "program": name, "shape": shape, "steps": steps, "ranks_seconds": own, "threads_seconds": both,
+        "speed": both / own, "t": traffic.steps, "overlapped": traffic.overlapped,
+        "over_best": own / min(own, *medians.values()), "all": list(medians.items()), "samples": ranks[0],
+        "threads_samples": threads,
     }  # fmt: skip
+
+
+def beside_both(name: str, shape: tuple[int, ...], steps: int, delay: float) -> list[dict[str, Any]]:
+    """Compare exchanges that are overlapped with others where messages are delayed, as predicted and as measured."""
+    host = memo.host()
+    latency = replace(host.network_latency, value=delay, low=None, high=None)
+    host = replace(host, network_latency=latency, network_bandwidth=measure.network(COMM)["network_bandwidth"])
+    free, found = job(name, shape, steps), []
+    with delayed(delay):
+        for t in BOTH:
+            jobs = [job(name, shape, steps, t, overlapped=each) for each in (False, True)]
+            expected = [expected_seconds(free, host, t, overlapped=each) for each in (False, True)]
+            times: list[list[float]] = [[], []]
+            for number in range(REPEATS + 1):
+                for one, samples in zip(jobs, times, strict=True):
+                    seconds = seconds_of(lambda one=one: runs.run(one, host, computer()), 0.05)
+                    if number:
+                        samples.append(seconds)
+            apart, hidden = map(statistics.median, times)
+            found.append(
+                {
+                    "program": name, "shape": shape, "steps": steps, "delay": delay, "t": t,
+                    "expected": expected, "measured": [apart, hidden], "expected_gain": expected[0] / expected[1],
+                    "measured_gain": apart / hidden,
+                }
+            )  # fmt: skip
+    return found
+
+
+def expected_seconds(one: Any, host: Any, t: int, *, overlapped: bool) -> float:
+    """Return what the model expects of a run, whichever of both ways it would choose."""
+    margin = network._HIDDEN_MARGIN  # noqa: SLF001
+    network._HIDDEN_MARGIN = 0.0  # noqa: SLF001
+    try:
+        found = runs.choose(one.problem, one.first.layout, host, computer(), t, overlapped=overlapped)
+    finally:
+        network._HIDDEN_MARGIN = margin  # noqa: SLF001
+    if found.overlapped != overlapped:
+        raise SystemExit(f"{one.problem.program.name} has no interior at t={t}")
+    return float(found.seconds)
+
+
+@contextmanager
+def delayed(delay: float) -> Iterator[None]:
+    """Delay the messages of runs."""
+    original = ghosts.Ghosts.__init__
+
+    def shimmed(self: Any, problem: Any, like: Any, t: int) -> None:
+        original(self, problem, like, t)
+        self._comm = Shim(self._comm, delay)
+
+    ghosts.Ghosts.__init__ = shimmed  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        ghosts.Ghosts.__init__ = original  # type: ignore[method-assign]
 
 
 def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> dict[str, Any]:
@@ -146,21 +221,14 @@ def beside_all(name: str, shape: tuple[int, ...], steps: int, delay: float) -> d
         (chosen.steps, chosen.overlapped),
         (chosen.steps, False),
     }
-    original = ghosts.Ghosts.__init__
-
-    def shimmed(self: Any, problem: Any, like: Any, t: int) -> None:
-        original(self, problem, like, t)
-        self._comm = Shim(self._comm, delay)
-
-    ghosts.Ghosts.__init__ = shimmed  # type: ignore[method-assign]
     jobs = {each: job(name, shape, steps, *each) for each in sorted(choices)}
     times: dict[tuple[int, bool], list[float]] = {each: [] for each in jobs}
-    for number in range(REPEATS + 1):
-        for each, one in jobs.items():
-            seconds = seconds_of(lambda one=one: runs.run(one, host, computer()), 0.05)
-            if number:
-                times[each].append(seconds)
-    ghosts.Ghosts.__init__ = original  # type: ignore[method-assign]
+    with delayed(delay):
+        for number in range(REPEATS + 1):
+            for each, one in jobs.items():
+                seconds = seconds_of(lambda one=one: runs.run(one, host, computer()), 0.05)
+                if number:
+                    times[each].append(seconds)
     medians = {each: statistics.median(samples) for each, samples in times.items()}
     best = min(medians, key=medians.__getitem__)
     own = medians[chosen.steps, chosen.overlapped]
@@ -176,24 +244,60 @@ def main() -> None:
     """Measure, print, and keep the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS, help="others stay as the output has them")
     options = parser.parse_args()
-    threads = [beside_threads("heat2d", (4096, 4096), 768), beside_threads("wave3d", (256, 192, 192), 320)]
-    if COMM.Get_rank() == 0:
-        print(threads, flush=True)
-    delays = [beside_all("heat2d", (1024, 1024), 128, delay) for delay in DELAYS]
+    record: dict[str, Any] = {}
+    if options.output is not None and options.output.exists():
+        record = json.loads(options.output.read_text())
+    for part in options.parts:
+        record[part] = {"beside_threads": threads_rows, "delayed": delayed_rows, "overlapped": both_rows}[part]()
+        record.setdefault("environments", {})[part] = environment.describe(2)
     if COMM.Get_rank():
         return
-    for row in threads:
-        print(f"{row['program']}: 2 ranks reach {row['speed']:.2f} of the speed of 2 threads, t={row['t']}")
-    for row in delays:
+    for part in options.parts:
+        for row in record[part]:
+            print(told(part, row))
+    if options.output:
+        options.output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def threads_rows() -> list[dict[str, Any]]:
+    """Return the rows of ranks beside threads."""
+    return [beside_threads("heat2d", (4096, 4096), 768), beside_threads("wave3d", (256, 192, 192), 320)]
+
+
+def delayed_rows() -> list[dict[str, Any]]:
+    """Return the rows of the model's steps beside others."""
+    return [beside_all("heat2d", (1024, 1024), 128, delay) for delay in DELAYS]
+
+
+def both_rows() -> list[dict[str, Any]]:
+    """Return the rows of overlapped exchanges beside others, of programs that the margin was not taken from."""
+    return [
+        row
+        for name, shape in (("wave2d", (1024, 1024)), ("heat3d", (128, 96, 96)), ("wave3d", (128, 96, 96)))
+        for delay in (2e-4, 2e-3)
+        for row in beside_both(name, shape, 32, delay)
+    ]
+
+
+def told(part: str, row: dict[str, Any]) -> str:
+    """Say what a row says."""
+    if part == "beside_threads":
+        return (
+            f"{row['program']}: 2 ranks reach {row['speed']:.2f} of the speed of 2 threads, t={row['t']}, "
+            f"{row['over_best']:.2f} of the best t's time"
+        )
+    if part == "delayed":
         more = row["every_step_seconds"] / row["model_seconds"]
-        print(
+        return (
             f"{row['program']}, delay {row['delay']:.2g} s: model's t {row['model']}, best {row['best']}, "
             f"{row['over_best']:.3f} of the best time; every step {more:.2f}"
         )
-    if options.output:
-        record = {"environment": environment.describe(2), "beside_threads": threads, "delayed": delays}
-        options.output.write_text(json.dumps(record, indent=1) + "\n")
+    return (
+        f"{row['program']}, delay {row['delay']:.2g} s, t={row['t']}: overlapped exchanges {row['measured_gain']:.2f} "
+        f"times as fast, {row['expected_gain']:.2f} expected"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Windows computed by the ordinary way from a problem to its kernel: planned, compiled and kept as any run is."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -202,7 +203,10 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
     around = block.around if block is not None else ((0, 0),) * len(problem.shape)
     shape = tuple(low + extent + high for extent, (low, high) in zip(problem.shape, around, strict=True))
     plan = layout(shape, problem.itemsize)
-    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads
+    history, moved = max(map(problem.program.history, problem.program.updated)), 0
+    if max(code.copies) > 2 and problem.steps % history:  # levels change places before a last step of its own
+        moved = history * math.prod(shape) * problem.itemsize
+    return sum(code.copies) * plan.slot * plan.itemsize + code.scratch * threads + moved
 
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies: bool = True) -> float:

@@ -67,6 +67,8 @@ def plan(
         write_bytes=kept,
         held_bytes=places * (read + kept) + row * _session_rows(problem),
         memory=memory,
+        # Levels are then where they were; else they are moved for a last step of its own.
+        unit=max(map(problem.program.history, problem.program.updated)),
     )
     known: dict[tuple[int, int], float] = {}
 
@@ -88,7 +90,12 @@ def plan(
                 "slabs are cut along the first axis: put the longest one there",
             )
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
-        sessions = [session_bytes(computer.kernel(each), each, computer.threads) for each in shapes.values()]
+        last = problem.steps - chosen.steps * (chosen.count - 1)
+        sessions = [
+            session_bytes(computer.kernel(each), replace(each, steps=count), computer.threads)
+            for each in shapes.values()
+            for count in {chosen.steps, last}
+        ]
         needed = _taken(Buffers.bytes(problem, chosen.rows, places)) + max(map(_taken, sessions))
         needed += 0 if points is None else points.bytes(chosen.steps)
         if needed <= memory:

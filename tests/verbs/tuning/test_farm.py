@@ -5,6 +5,9 @@ import dataclasses
 import functools
 import importlib.metadata
 import os
+import shutil
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -228,6 +231,48 @@ def test_a_program_is_tuned_by_workers(tmp_path, monkeypatch):
     (log,) = (tmp_path / "tunes").glob("*.jsonl")
     samples = [each for each in store.read(log) if each["kind"] == "sample" and each["outcome"] == "ok"]
     assert len(samples) >= 6
+    assert all(each["node"] for each in samples)
+
+
+TUNED = """
+import sys
+import tilewright as tw
+
+def tuned(pool):
+    plan = tw.tune("heat2d", shape=(64, 64), steps=8, candidates=2, threads=1, executor=pool)
+    print("winner", plan.winner.tiling, plan.winner.samples, sep="|")
+
+if __name__ == "__main__":
+    if sys.argv[1] == "mpi4py":
+        from mpi4py.futures import MPIPoolExecutor as Executor
+    else:
+        from executorlib import SingleNodeExecutor as Executor
+    with Executor(max_workers=2) as pool:
+        tuned(pool)
+"""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("kind", ["mpi4py", "executorlib"])
+def test_a_program_is_tuned_by_processes_of_a_cluster(kind, tmp_path):
+    if not installed(kind):
+        pytest.skip(f"{kind} is not installed")
+    script = tmp_path / "tuned.py"
+    script.write_text(TUNED)
+    command = [sys.executable, str(script), kind]
+    if kind == "mpi4py":
+        mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if mpiexec is None:
+            pytest.skip("there is no mpiexec")
+        command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", str(script), kind]
+    environment = os.environ | {"TILEWRIGHT_STORE": str(tmp_path / "store")}
+    found = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=600)
+    assert found.returncode == 0, found.stderr
+    (line,) = (each for each in found.stdout.splitlines() if each.startswith("winner|"))
+    assert int(line.split("|")[2]) >= 2
+    (log,) = (tmp_path / "store" / "tunes").glob("*.jsonl")
+    samples = [each for each in store.read(log) if each["kind"] == "sample" and each["outcome"] == "ok"]
+    assert samples
     assert all(each["node"] for each in samples)
 
 

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tilewright.base.intmath import ceil_div
+from tilewright.base.intmath import ceil_div, round_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class Streamed:
         write_bytes: Bytes per row that it writes.
         held_bytes: Bytes of memory per row of a window.
         memory: Bytes of memory that may be used.
+        unit: Steps of which a pass makes a multiple.
     """
 
     extent: int
@@ -32,6 +33,7 @@ class Streamed:
     write_bytes: int
     held_bytes: float
     memory: int
+    unit: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,7 @@ def passes(
     """
     most = min(case.extent, int(case.memory // case.held_bytes))
     found: list[Passes] = []
-    for steps in [fixed] if fixed else _candidates(case.steps):
+    for steps in [fixed] if fixed else _candidates(case.steps, case.unit):
         slabs = slab_count(case.extent, most, overlap(steps), wraps=wraps)
         if slabs == 0:
             break
@@ -128,10 +130,10 @@ def passes(
     return min(found, key=lambda each: (each.seconds, each.steps), default=None)
 
 
-def _candidates(steps: int) -> Iterator[int]:
+def _candidates(steps: int, unit: int) -> Iterator[int]:
     """Steps per pass worth looking at, ascending: those that divide the run into equal passes, a few per octave."""
     counts = {1, *(ceil_div(steps, each) for each in itertools.takewhile(lambda n: n <= steps, _octaves()))}
-    yield from sorted({ceil_div(steps, count) for count in counts})
+    yield from sorted({min(steps, round_up(ceil_div(steps, count), unit)) for count in counts})
 
 
 def _octaves() -> Iterator[int]:
