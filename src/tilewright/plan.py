@@ -27,12 +27,14 @@ class Target:
         device: Of a GPU backend, the device's number or a part of its name; empty for the first one.
         threads: Threads on the processor; 0 for every CPU that the process may use.
         fallback: Whether NumPy may compute instead, where no code is generated or nothing compiles it.
+        yields: Whether fewer threads than planned compute where other processes keep CPUs busy.
     """
 
     backend: str
     device: str = ""
     threads: int = 0
     fallback: bool = False
+    yields: bool = False
 
     @property
     def on_device(self) -> bool:

@@ -82,6 +82,11 @@ def available_cpus() -> int:
     return max(1, min(_allowed_cpus(), _quota(_CGROUP)))
 
 
+def whole_machine() -> bool:
+    """Whether this process may use every CPU of the machine."""
+    return available_cpus() == os.cpu_count()
+
+
 @functools.cache
 def _allowed_cpus() -> int:
     """CPUs that this process was given, asked for once.

@@ -1,8 +1,12 @@
 """Compiled code between a compiler and a loader: plain values, which may come from another process."""
 
+import ctypes
+import os
 import pickle
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,3 +80,45 @@ def test_what_is_no_library_is_compiled_once_more_and_else_one_sentence(private_
     monkeypatch.setattr(cpu, "shared_object", lambda *_, **__: b"no library either")
     with pytest.raises(ToolchainError, match="the compiled kernel cannot be loaded"):
         cpu.load(spoilt)
+
+
+@pytest.mark.parametrize(("system", "suffix"), [("linux", ".so"), ("darwin", ".dylib"), ("win32", ".dll")])
+def test_libraries_are_loaded_from_files_named_as_the_system_does(private_cache, monkeypatch, tmp_path, system, suffix):
+    content = cpu.compile_source(SOURCE).content
+    real, seen = ctypes.CDLL, []
+    folder = tmp_path / "a folder with spaces"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: (seen.append(Path(path)), real(path))[1])
+    monkeypatch.setattr(sys, "platform", system)
+    assert open_library(content).tw_twice
+    assert [each.suffix for each in seen] == [suffix]
+    assert list(folder.iterdir()) == []
+
+
+def test_where_loaded_libraries_cannot_be_removed_what_is_left_goes_later(private_cache, monkeypatch, tmp_path):
+    """As on Windows, which keeps the file of a library as long as a process has it."""
+    content, real, loaded = cpu.compile_source(SOURCE).content, Path.unlink, set()
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    library = ctypes.CDLL
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: (loaded.add(Path(path)), library(path))[1])
+
+    def unlink(path, missing_ok=False):
+        if path in loaded:
+            raise PermissionError(13, "Access is denied", str(path))
+        real(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    for _ in range(2):
+        assert open_library(content).tw_twice
+    assert set(folder.iterdir()) == loaded
+    (ended, running), new = sorted(loaded), folder / "tilewright-new.so"
+    new.write_bytes(content)  # another process is about to load it
+    os.utime(ended, (0, 0))
+    os.utime(running, (0, 0))
+    loaded.remove(ended)  # its process has ended
+    assert open_library(content).tw_twice
+    assert set(folder.iterdir()) == {*loaded, new}
+    assert ended not in loaded

@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.runtime import host
 from tilewright.runtime.store import hosts
@@ -114,11 +115,76 @@ def test_without_openmp_kernels_run_on_one_thread(monkeypatch, tmp_path):
     with pytest.warns(UserWarning, match="cannot link OpenMP, so kernels run on one thread"):
         tools = toolchain.toolchain()
     assert not tools.openmp
-    import tilewright as tw
-
     u = np.random.default_rng(0).random((40, 60)).astype("f")
     expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
     np.testing.assert_allclose(tw.run("jacobi2d", u, steps=5, backend="c", threads=2), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_apples_clang_takes_openmp_from_homebrew(monkeypatch, tmp_path, library):
+    """A compiler that knows -fopenmp behind -Xclang alone, and has the library only where Homebrew keeps it."""
+    real, prefix = toolchain.find_command()[0], tmp_path / "libomp"
+    if library:
+        prefix.mkdir()
+    body = (
+        "import subprocess\nwords = sys.argv[1:]\n"
+        "if '--version' in words: print('Apple clang version 15.0.0 (clang-1500.3.9.4)'); sys.exit(0)\n"
+        "if '-fopenmp' in words:\n"
+        "    if words[words.index('-fopenmp') - 1] != '-Xclang':\n"
+        "        print(\"clang: error: unsupported option '-fopenmp'\", file=sys.stderr); sys.exit(1)\n"
+        f"    if '-L{prefix}/lib' not in words: print('ld: library not found', file=sys.stderr); sys.exit(1)\n"
+        "words = ['-lgomp' if word == '-lomp' else word for word in words if word != '-Xclang']\n"
+        f"sys.exit(subprocess.call([{real!r}, *words]))"
+    )
+    monkeypatch.setattr(toolchain, "_PREFIXES", (prefix,))
+    _use(monkeypatch, _fake(tmp_path, body))
+    with monkeypatch.context() as there:
+        there.setattr(sys, "platform", "darwin")
+        if library:
+            tools = toolchain.toolchain()
+            assert tools.openmp
+            assert tools.flags(strict=True)[-5:-3] == ("-Xclang", "-fopenmp")
+        else:
+            with pytest.warns(UserWarning, match="one thread .hint: install its OpenMP library: `brew install libomp`"):
+                tools = toolchain.toolchain()
+            assert not tools.openmp
+        toolchain.known.cache_clear()
+        assert toolchain.toolchain() == tools  # as it was kept on disk
+    u = np.random.default_rng(0).random((40, 60)).astype("f")
+    expected = tw.run("jacobi2d", u, steps=5, backend="numpy")
+    run = tw.run("jacobi2d", u, steps=5, backend="c", threads=2, record=True)
+    assert run.threads == (2 if library else 1)
+    np.testing.assert_allclose(run.state, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "words"),
+    [
+        ("linux", "Debian clang version 14.0.6", "apt install libomp-dev"),
+        ("linux", "gcc (Debian 12.2.0) 12.2.0", "apt install libgomp1"),
+        ("darwin", "Apple clang version 15.0.0", "brew install libomp"),
+        ("win32", "clang version 18.1.8", "MinGW-w64's gcc"),
+    ],
+)
+def test_hints_name_what_the_system_has(monkeypatch, system, version, words):
+    monkeypatch.setattr(sys, "platform", system)
+    assert words in toolchain._openmp_hint(version)
+
+
+def test_a_compiler_for_windows_is_not_told_of_positions(monkeypatch, tmp_path):
+    """Clang for Windows refuses -fPIC, and its libraries have no -lm."""
+    real = toolchain.find_command()[0]
+    body = (
+        "import subprocess\n"
+        "if {'-fPIC', '-lm'} & set(sys.argv):\n"
+        "    print(\"error: unsupported option '-fPIC'\", file=sys.stderr); sys.exit(1)\n"
+        f"sys.exit(subprocess.call([{real!r}, *sys.argv[1:], *(['-fPIC'] if '--version' not in sys.argv else [])]))"
+    )
+    _use(monkeypatch, _fake(tmp_path, body))
+    with pytest.raises(ToolchainError, match="unsupported option '-fPIC'"):
+        toolchain.toolchain()
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert compile_shared(toolchain.toolchain(), "int tw_x(void) { return 1; }", strict=True)
 
 
 def test_a_changed_compiler_is_looked_at_again(monkeypatch, tmp_path):

@@ -10,14 +10,12 @@ import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.plan import read_target
 from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.waiting import waiting
 from tilewright.runtime.formats.files import check_output, check_place, is_archive, read_planes, write_planes
 from tilewright.runtime.formats.series import check_series, is_series
-from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.simulation import Calculation
 from tilewright.schedules.tiling import Tiling
@@ -26,7 +24,7 @@ from tilewright.verbs.load import load_program
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.record import threads_of
-from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, without_points
+from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, target_here, without_points
 from tilewright.verbs.running.saving import Recorder
 from tilewright.verbs.running.told import Watched, while_running
 
@@ -186,7 +184,7 @@ def perform(job: Job, note: Note) -> Report:
     Raises:
         TilewrightError: If anything does not fit.
     """
-    program, target = load_program(job.program), read_target(job.backend, thread_count(job.threads))
+    program, target = load_program(job.program), target_here(job.backend, job.threads)
     _check_outputs(program, job, note)
     scalars = data.scalar_values(program, job.scalars)
     planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
@@ -220,7 +218,7 @@ def perform(job: Job, note: Note) -> Report:
         planes=len(planes),
         backend=kernel.plan.target.backend,
         tiling=kernel.plan.tiling,
-        threads=threads_of(kernel, target.threads),
+        threads=threads_of(kernel, calculations[0].threads),
         seconds=seconds,
         steps=min(steps for _, steps in done),
         comparison=_compare(cases, results, note) if job.check else None,

@@ -2,7 +2,10 @@
 
 import ctypes
 import os
+import sys
 import tempfile
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
@@ -32,6 +35,12 @@ class Artifact(Generic[LayoutT]):
     resources: Resources | None = None
 
 
+_PREFIX = "tilewright-"
+_LEFT = 600.0
+"""Seconds after which a file is nobody's who has yet to load it."""
+_SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
+
+
 def open_library(content: bytes) -> ctypes.CDLL:
     """Load a library from bytes that were checked: through a private file, so that nobody can change it in between.
 
@@ -40,7 +49,7 @@ def open_library(content: bytes) -> ctypes.CDLL:
     """
     path = ""
     try:
-        handle, path = tempfile.mkstemp(prefix="tilewright-", suffix=".so")
+        handle, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIXES.get(sys.platform, ".so"))
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         return ctypes.CDLL(path)
@@ -49,10 +58,21 @@ def open_library(content: bytes) -> ctypes.CDLL:
             raise
     finally:
         if path:
-            Path(path).unlink(missing_ok=True)
+            _remove(Path(path))
     # A temporary directory that is full or forbids execution. The descriptor stays open: the loader knows libraries by
     # their path, and a second one of the same number would be taken for the first.
     descriptor = os.memfd_create("tilewright")
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)
     return ctypes.CDLL(f"/proc/self/fd/{descriptor}")
+
+
+def _remove(path: Path) -> None:
+    """Remove a library's file. Windows keeps those that are loaded: there, what earlier processes left is removed."""
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        for left in path.parent.glob(f"{_PREFIX}*{path.suffix}"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _LEFT:
+                    left.unlink()

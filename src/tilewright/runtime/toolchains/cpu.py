@@ -18,7 +18,19 @@ from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.toolchains import call as compiler_call
 from tilewright.runtime.warn import warn_once
 
-INSTALL_HINT = "install a C compiler: `apt install gcc` (or clang), or `pip install ziglang`"
+_INSTALL = {
+    "darwin": "install a C compiler: `xcode-select --install`, or `pip install ziglang`",
+    "win32": "install a C compiler: MinGW-w64's gcc, or `pip install ziglang`",
+}
+INSTALL_HINT = _INSTALL.get(
+    sys.platform, "install a C compiler: `apt install gcc` (or clang), or `pip install ziglang`"
+)
+_OPENMP = {
+    "darwin": "install its OpenMP library: `brew install libomp`, or name another compiler by TILEWRIGHT_CC",
+    "win32": "name a compiler that has it by TILEWRIGHT_CC, such as MinGW-w64's gcc",
+}
+_PREFIXES = (Path("/opt/homebrew/opt/libomp"), Path("/usr/local/opt/libomp"))
+"""Where Homebrew keeps the OpenMP library that Apple's clang comes without."""
 _VARIABLES = ("TILEWRIGHT_CC", "CC")
 _NAMES = ("cc", "gcc", "clang")
 _COMMON = (
@@ -58,6 +70,7 @@ class Toolchain:
         command: How it is called.
         identity: What it says about itself, with its file's size and time of change.
         openmp: Whether OpenMP code links.
+        openmp_flags: The flags that it takes for that, where it does.
         native: Flags that select this CPU; those of a command that names a processor are its own.
         simd_bits: Width of the vectors that it makes.
         fused: Whether it makes a multiplication and an addition one instruction.
@@ -69,6 +82,7 @@ class Toolchain:
     native: tuple[str, ...]
     simd_bits: int = 0
     fused: bool = True
+    openmp_flags: tuple[str, ...] = ("-fopenmp",)
 
     def flags(self, *, strict: bool) -> tuple[str, ...]:
         """Flags of a compilation, in order.
@@ -78,7 +92,25 @@ class Toolchain:
         code makes ``vfmaddsub`` even where contraction is off, so it is off too then.
         """
         contract = ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
-        return (*_COMMON, *contract, *self.native, *(("-fopenmp",) if self.openmp else ("-Wno-unknown-pragmas",)))
+        openmp = self.openmp_flags if self.openmp else ("-Wno-unknown-pragmas",)
+        return (*_common(), *contract, *self.native, *openmp)
+
+
+def _common() -> tuple[str, ...]:
+    """Flags of every compilation; all code for Windows is independent of its position, and clang refuses to be told."""
+    return tuple(flag for flag in _COMMON if flag != "-fPIC" or sys.platform != "win32")
+
+
+def _openmp() -> tuple[tuple[str, ...], ...]:
+    """Ways to ask for OpenMP: the usual one, and that of Apple's clang, whose driver knows none."""
+    if sys.platform != "darwin":
+        return (("-fopenmp",),)
+    apple = (
+        ("-Xclang", "-fopenmp", f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", "-lomp")
+        for prefix in _PREFIXES
+        if prefix.is_dir()
+    )
+    return (("-fopenmp",), *apple)
 
 
 def find_command() -> tuple[str, ...]:
@@ -147,10 +179,10 @@ def _stamp(command: tuple[str, ...]) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=16)
 def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     """Return what is known about a compiler, from disk or by trying it."""
-    key = fingerprint("toolchain", command, stamp, cpu_features(), _COMMON)
+    key = fingerprint("toolchain", command, stamp, cpu_features(), _common(), _openmp())
     store = cache.directory()
     lines = (cache.load_text(store, f"cc-{key}") or "").split("\n")
-    if len(lines) == 4 and len(target := lines[3].split()) == 2 and target[0].isdecimal():
+    if len(lines) == 5 and len(target := lines[3].split()) == 2 and target[0].isdecimal():
         return Toolchain(
             command=command,
             identity=lines[0],
@@ -158,10 +190,11 @@ def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
             native=tuple(lines[2].split()),
             simd_bits=int(target[0]),
             fused=target[1] == "1",
+            openmp_flags=tuple(lines[4].split()),
         )
     found = _probe(command, stamp)
     kept = [found.identity, "openmp" if found.openmp else "-", " ".join(found.native)]
-    kept.append(f"{found.simd_bits} {int(found.fused)}")
+    kept += [f"{found.simd_bits} {int(found.fused)}", " ".join(found.openmp_flags)]
     cache.save_text(store, f"cc-{key}", "\n".join(kept))
     return found
 
@@ -194,8 +227,9 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     identity = fingerprint(first, stamp) + " " + first
     failure = ""
     for options in _native(command):
-        for openmp in (True, False):
-            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options)
+        for asked in (*_openmp(), ()):
+            openmp = bool(asked)
+            candidate = Toolchain(command=command, identity=identity, openmp=openmp, native=options, openmp_flags=asked)
             try:
                 compile_shared(
                     candidate,
@@ -209,12 +243,17 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
                 continue
             if not openmp:
                 warn_once(
-                    f"{command[0]} cannot link OpenMP, so kernels run on one thread "
-                    "(hint: install its OpenMP library, for clang `apt install libomp-dev`)"
+                    f"{command[0]} cannot link OpenMP, so kernels run on one thread (hint: {_openmp_hint(first)})"
                 )
             bits, fused = _target(candidate)
             return replace(candidate, simd_bits=bits, fused=fused)
     raise ToolchainError(failure, INSTALL_HINT)
+
+
+def _openmp_hint(version: str) -> str:
+    """What to do where OpenMP does not link, by system and by what the compiler calls itself."""
+    package = "libomp-dev" if "clang" in version else "libgomp1"
+    return _OPENMP.get(sys.platform, f"install its OpenMP library, on Debian and Ubuntu `apt install {package}`")
 
 
 def _native(command: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -18,6 +18,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.batches import run_batch
+from tilewright.runtime.busy import unoccupied
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
@@ -92,12 +93,13 @@ def run_batches(
     warn_if_unstable(problem, given.scalars)
     warn_if_at_rest(replace(given, versions=moved))
     count, threads = math.prod(shape), thread_count(target.threads or None)
+    team = unoccupied(threads) if target.yields else threads
     plan = batch_plan(problem, count, target, tiling, strict=strict)
     kernel = prepared(problem, target, tiling, strict=strict) if plan is None else batch_kernel(plan)
     inputs = Inputs(arrays=moved, scalars=given.scalars)
     targets = () if out is None else targets_of(problem, out, batch.whole(shape, problem.shape), levels=levels)
     into = _as_grids(batch, targets, problem, read)
-    found = run_batch(kernel, problem, inputs, count, threads, deep=levels, out=into)
+    found = run_batch(kernel, problem, inputs, count, team, deep=levels, out=into)
     results = {field: tuple(batch.back(grids, shape) for grids in found[field]) for field in found}
     if out is not None:
         for age, row in enumerate(targets if into is None else ()):

@@ -18,6 +18,7 @@ from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.regions import is_packable
+from tilewright.runtime.busy import may_yield, unoccupied
 from tilewright.runtime.formats.series import is_series
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import CpuKernel, GpuKernel
@@ -85,7 +86,8 @@ def run(
             ``opencl:geforce``; ``cuda`` alone is the device of the arrays, or the first one.
         tiling: A tiling such as ``hybrid:t=16,s=32x512``; the cost model's choice by default.
         dtype: Element type to compute in; NumPy's promotion rules decide by default.
-        threads: Number of threads; every CPU that the process may use by default.
+        threads: Number of threads. By default those of TILEWRIGHT_THREADS or OMP_NUM_THREADS, else one for every CPU
+            that the process may use, fewer while other processes keep some of them busy; the tiling is that of all.
         strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into; with ``levels``, arrays in the
             form of that result. Of arrays on a device, arrays there of the same element type. A path that ends in
@@ -152,7 +154,7 @@ def run(
     """
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
-    chosen, target = as_program(program), read_target(backend, thread_count(threads))
+    chosen, target = as_program(program), target_here(backend, threads)
     if _writes_series(arrays, out, every, memory):
         if axes is not None:
             raise UsageError("a run over axes writes no series of states", "give out= an array")
@@ -377,10 +379,24 @@ def calculation_of(
         given, everywhere = whole(case.given), replace(problem, subdomains=())
         again = replace(case, given=given, problem=everywhere)
         return calculation_of(again, target, tiling, strict=strict, monitor=monitor)
-    log_choice(kernel, problem, target.threads)
+    threads = unoccupied(target.threads) if target.yields and kernel.parallel else target.threads
+    log_choice(kernel, problem, threads)
     return Calculation(
-        kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=target.threads, forcing=forcing
+        kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=threads, forcing=forcing
     )
+
+
+def target_here(backend: str, threads: int | None) -> Target:
+    """Read where to compute, with this machine's threads; they yield to other processes' where none are asked for.
+
+    Args:
+        backend: The backend, perhaps with a device.
+        threads: Threads that are asked for.
+
+    Raises:
+        UsageError: If there is no such backend, or no such number of threads.
+    """
+    return replace(read_target(backend, thread_count(threads)), yields=may_yield(threads))
 
 
 def execute(
@@ -445,7 +461,7 @@ def execute(
         steps_done=done,
         backend=kernel.plan.target.backend,
         tiling=kernel.plan.tiling,
-        threads=threads_of(kernel, target.threads),
+        threads=threads_of(kernel, calculation.threads),
         seconds=seconds,
         predicted_seconds=predicted_seconds(kernel, problem, done),
     )

@@ -1,0 +1,85 @@
+"""CPUs that other processes keep busy: runs that are not told how many threads to use leave these alone.
+
+Threads meet at barriers, many times in a run. One that waits for its turn on a busy CPU lets all others wait, for
+milliseconds each time: with two threads on two busy CPUs small grids take tens of times as long as with one.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from tilewright.runtime.host import THREAD_VARIABLES, whole_machine
+
+_LOAD = Path("/proc/loadavg")
+_TASKS = Path("/proc/self/task")
+_SAMPLES = 3
+"""Looks that must agree: what runs for a moment is no reason for fewer threads."""
+_APART = 1e-3
+"""Seconds between the first looks."""
+_AGAIN = 0.05
+"""Seconds after which one more is taken: a look takes a tenth of a millisecond."""
+_OLD = 5.0
+"""Seconds after which a look says nothing any more."""
+_seen: list[tuple[float, int]] = []
+
+
+def may_yield(asked: int | None) -> bool:
+    """Whether a run may take fewer threads: nobody said how many, and this process may use the whole machine.
+
+    In a part of a machine, by affinity or quota, it is not known whose CPUs others keep busy.
+
+    Args:
+        asked: Threads that the caller asked for, if any.
+    """
+    told = any(os.environ.get(name, "").strip() for name in THREAD_VARIABLES)
+    return asked is None and not told and whole_machine()
+
+
+def unoccupied(threads: int) -> int:
+    """Return how many of so many threads find a CPU that no other process uses, at least one.
+
+    What runs is asked of Linux (``/proc/loadavg``, ``/proc/self/task``): the fewest of the last three looks count. The
+    first call, and one after five seconds without, looks three times, which takes two milliseconds. Elsewhere, and
+    where that cannot be read, nothing is known, and all threads remain.
+
+    Args:
+        threads: Threads that would be used.
+    """
+    if threads == 1:
+        return 1
+    now = time.monotonic()
+    recent = [(when, others) for when, others in _seen if now - when <= _OLD]
+    missing = _SAMPLES - len(recent) or int(now - recent[-1][0] > _AGAIN)
+    for number in range(missing):
+        if number:
+            time.sleep(_APART)
+        found = running_elsewhere()
+        if found is None:
+            return threads
+        recent.append((now, found))
+    _seen[:] = recent[-_SAMPLES:]
+    return max(1, threads - min(others for _, others in recent[-_SAMPLES:]))
+
+
+def running_elsewhere() -> int | None:
+    """Return how many threads of other processes run or wait for a CPU, or None where the system does not say."""
+    try:
+        every = _running()
+        if every <= 1:
+            return 0
+        own = sum(_runs(task) for task in _TASKS.iterdir())
+        # Own threads may have stopped since the first look.
+        return max(0, min(every, _running()) - own)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _running() -> int:
+    return int(_LOAD.read_text().split()[3].partition("/")[0])
+
+
+def _runs(task: Path) -> bool:
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):  # it has just ended
+        return False
