@@ -8,7 +8,7 @@ import pytest
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs.machine_code.bound import LaunchWork, Needs, analyse, bound, resident_blocks
-from tilewright.costs.machine_code.listing import read
+from tilewright.costs.machine_code.listing import Code, Instruction, pipe_of, read
 from tilewright.costs.machine_code.paths import steady
 from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.files import load
@@ -38,6 +38,29 @@ def test_the_steady_loop_is_found_and_counted(smooth):
     assert path.instructions[0].name == "LDG.E.128"
     assert path.instructions[0].width == 4
     assert (path.instructions[0].result, path.instructions[4].waits) == (2, 1 << 2)
+
+
+def test_a_loop_around_two_forms_of_a_loop_is_not_the_steady_one():
+    """The form without tests is: fewer instructions for the same arithmetic, though all three have arithmetic."""
+    names = ["IADD3", "ISETP", "FFMA", "FFMA", "BRA", "FFMA", "FFMA", "BRA", "BRA", "EXIT"]
+    targets = {4: "tested", 7: "steady", 8: "around"}
+    instructions = tuple(
+        Instruction(
+            name=name,
+            pipe=pipe_of(name),
+            target=targets.get(place, ""),
+            falls=name != "EXIT",
+            stall=1,
+            result=7,
+            operands=7,
+            waits=0,
+            width=1.0,
+        )
+        for place, name in enumerate(names)
+    )
+    path = steady(Code(instructions, {"around": 0, "tested": 1, "steady": 5}))
+    assert path.instructions == instructions[5:8]
+    assert path.loops
 
 
 def test_bounds_of_a_multiprocessor(smooth):

@@ -3,7 +3,8 @@
 Loops are the natural loops of back edges (Aho et al., "Compilers", section 9.6.6). Of every loop the path from its head
 to its back edge with the most arithmetic and accesses is taken, of equal ones the shorter; the steady loop is the one
 whose path has the most arithmetic. A kernel may have one loop in several forms, inside the grid and at its edges: of
-those with nearly the same arithmetic the shortest is the steady one.
+those with nearly the same arithmetic the shortest is the steady one. A loop around loops with arithmetic is none: it
+says in which order they are gone through.
 """
 
 from tilewright.costs.machine_code.listing import Code, Instruction
@@ -52,7 +53,7 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
     for place, targets in enumerate(after):
         for target in targets:
             before[target].append(place)
-    found: list[WarpPath] = []
+    natural: list[tuple[set[int], WarpPath]] = []
     for tail, targets in enumerate(after if loops else ()):
         for head in targets:
             if head > tail or not code.instructions[tail].target:
@@ -60,7 +61,9 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
             body = _natural(before, head, tail)
             places = _heaviest(code, after, body, head, {tail})
             if places:
-                found.append(WarpPath(code, places, len(body), loops=True))
+                natural.append((body, WarpPath(code, places, len(body), loops=True)))
+    computing = [body for body, path in natural if path.count(*_ARITHMETIC)]
+    found = [path for body, path in natural if not any(other < body for other in computing)]
     most = max((path.count(*_ARITHMETIC) for path in found), default=0)
     if most:
         alike = [path for path in found if path.count(*_ARITHMETIC) >= _ALIKE * most]

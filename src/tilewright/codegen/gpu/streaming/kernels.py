@@ -91,12 +91,23 @@ def _kernel(
 
 
 def _steady(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
+    thread, group = ir.Var("thread"), ir.Var("group")
+    afresh = [
+        ir.Let(name, ir.op(ir.Operator.OPAQUE, value)) for name, value in ((thread, ir.THREAD), (group, ir.GROUP))
+    ]
+    place = (*afresh, *_placed(plan, thread, group), *_advances(plan))
+    body = ir.If(whole_test(plan, "low"), steady_body(plan, place))
+    return (_title(plan, "the steady loop"), *_placed(plan, ir.THREAD, ir.GROUP), body)
+
+
+def _placed(plan: GpuStreamingContext, thread: ir.Expr, group: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """Where a thread and its block's tile lie."""
     tiles = tuple(ir.Var(f"tile{axis}") for axis in range(plan.site.rank))
     counts: tuple[ir.Expr, ...] = (ir.Int(0), *(ir.Var(f"tiles{axis}") for axis in plan.inner))
-    lets: list[ir.Stmt] = [*_start(plan, "the steady loop"), *unpacked(ir.GROUP, tiles, counts)]
+    lets: list[ir.Stmt] = [*_threads(plan, thread), *unpacked(group, tiles, counts)]
     for axis, size in enumerate(plan.space):
         lets += _bounds(plan, axis, ir.mul(tiles[axis], size), extent(axis))
-    return (*lets, ir.If(whole_test(plan, "low"), (*_advances(plan), *steady_body(plan))))
+    return tuple(lets)
 
 
 def _general(tile: GpuStreamingContext, plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
@@ -105,7 +116,8 @@ def _general(tile: GpuStreamingContext, plan: GpuStreamingContext) -> tuple[ir.S
     each = [ceil_div(size, part) for size, part in zip(tile.space, plan.space, strict=True)]
     counts: list[ir.Expr] = [ir.Int(0)]
     counts += [ir.mul(ir.Var(f"tiles{axis}"), each[axis]) for axis in plan.inner]
-    lets: list[ir.Stmt] = [*_start(plan, "any band, any edge"), *unpacked(ir.GROUP, parts, tuple(counts))]
+    lets: list[ir.Stmt] = [_title(plan, "any band, any edge"), *_threads(plan, ir.THREAD)]
+    lets += unpacked(ir.GROUP, parts, tuple(counts))
     for axis, size in enumerate(plan.space):
         start = ir.Var(f"start{axis}")
         lets.append(ir.Let(start, ir.mul(ir.div(parts[axis], each[axis]), tile.space[axis])))
@@ -118,10 +130,13 @@ def _general(tile: GpuStreamingContext, plan: GpuStreamingContext) -> tuple[ir.S
     return (*lets, ir.If(whole_test(tile, "start"), (), body))
 
 
-def _start(plan: GpuStreamingContext, what: str) -> tuple[ir.Stmt, ...]:
+def _title(plan: GpuStreamingContext, what: str) -> ir.Stmt:
+    return ir.Comment(f"streaming tiles, {plan.schedule.tiling}: {plan.levels} levels, {what}")
+
+
+def _threads(plan: GpuStreamingContext, thread: ir.Expr) -> tuple[ir.Stmt, ...]:
     threads = tuple(ir.Var(f"i{axis}") for axis in plan.inner)
-    title = ir.Comment(f"streaming tiles, {plan.schedule.tiling}: {plan.levels} levels, {what}")
-    return (title, *unpacked(ir.THREAD, threads, tuple(map(ir.Int, plan.threads[1:]))))
+    return unpacked(thread, threads, tuple(map(ir.Int, plan.threads[1:])))
 
 
 def _bounds(plan: GpuStreamingContext, axis: int, low: ir.Expr, end: ir.Expr) -> Iterator[ir.Stmt]:
