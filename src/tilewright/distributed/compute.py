@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.costs.run import whole_seconds
+from tilewright.costs.run import copy_seconds, whole_seconds
 from tilewright.driver import prepare
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
@@ -114,7 +114,9 @@ class Computer:
         Returns:
             What its receivers recorded in these steps, by field; shapes (rows, points).
         """
-        kernel = self.kernel(problem)
+        # Only one level of results can be written by a kernel itself; else both are copied, whatever the family.
+        copied = turns is not None or max(map(len, results.values())) > 1
+        kernel = self.kernel(problem, copies=not copied)
         workspace = self._workspace(kernel)
         first = {name: levels[0] for name, levels in results.items()}
         inputs = Inputs(arrays=arrays, scalars=self.scalars, out=first, first=done, traced_from=done)
@@ -124,7 +126,10 @@ class Computer:
                 rows = each.rows(done + problem.steps) - each.rows(done)
                 recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
             inputs = replace(inputs, points=points, traces=recorded)
-        self._compute(kernel, problem, inputs, results, workspace, turns)
+        if isinstance(kernel, CpuKernel) and not copied:
+            cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
+        else:
+            self._advance(self._start(kernel, problem, inputs, workspace), problem.steps, results, turns)
         return recorded
 
     def resident(
@@ -150,25 +155,13 @@ class Computer:
             return None
         return kernel.start(whole, inputs, self.threads)
 
-    def _compute(
-        self,
-        kernel: Kernel,
-        problem: Problem,
-        inputs: Inputs,
-        results: Mapping[str, Sequence[Array]],
-        workspace: Workspace,
-        turns: Turns | None,
-    ) -> None:
-        newest = max(map(len, results.values())) == 1
-        if isinstance(kernel, CpuKernel) and newest and turns is None:
-            cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
-            return
+    def _advance(self, state: State, steps: int, results: Mapping[str, Sequence[Array]], turns: Turns | None) -> None:
+        """Advance a window and copy its levels out."""
         rows = slice(None) if turns is None else turns.rows
-        state = self._start(kernel, problem, inputs, workspace)
         try:
             if turns is not None:
                 turns.read()
-            state.advance(problem.steps)
+            state.advance(steps)
             if turns is not None:
                 turns.wait()
             pairs = [
@@ -224,6 +217,20 @@ def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies
         return whole_seconds(tiling.family, costs.seconds, workload.setting) if copies else costs.seconds
     moved = problem.program.loads * problem.cells * problem.steps * problem.itemsize
     return machine.sm_count.value * moved / machine.dram_bandwidth.value
+
+
+def copied_seconds(problem: Problem, machine: Machine, backend: str) -> float:
+    """Return what the models expect of a window whose arrays are copied in and out, whatever its family.
+
+    Args:
+        problem: What is computed.
+        machine: Where.
+        backend: By what.
+    """
+    if backend != "c":
+        return expected_seconds(problem, machine, backend)
+    inside = expected_seconds(problem, machine, backend, copies=False)
+    return inside + copy_seconds(on_machine(problem, machine).setting)
 
 
 def share(machine: Machine, threads: int) -> Machine:

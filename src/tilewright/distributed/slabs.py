@@ -14,7 +14,7 @@ from tilewright.base.intmath import round_up
 from tilewright.base.units import format_bytes
 from tilewright.costs.transfers.disk import Passes, Streamed, passes
 from tilewright.distributed import disk
-from tilewright.distributed.compute import Computer, Turns, expected_seconds, session_bytes
+from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, RowArray
 from tilewright.distributed.points import GridPoints, WindowPoints
 from tilewright.distributed.windows import Window, depths, pieces, window
@@ -59,7 +59,8 @@ def plan(
     read, kept = (
         row * sum(map(problem.program.history, names)) for names in (problem.program.fields, problem.program.updated)
     )
-    places = 1 if computer.copies(problem) else 2
+    copied = computer.copies(problem)
+    places, expected = (1, copied_seconds) if copied else (2, expected_seconds)
     case = Streamed(
         extent=problem.shape[0],
         steps=max(1, problem.steps),
@@ -76,7 +77,7 @@ def plan(
         like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
         if (rows, like) not in known:
             part = replace(problem, shape=(rows, *problem.shape[1:]), steps=like)
-            known[rows, like] = expected_seconds(part, machine, computer.target.backend)
+            known[rows, like] = expected(part, machine, computer.target.backend)
         return known[rows, like] * count / like
 
     bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
@@ -92,7 +93,7 @@ def plan(
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
         last = problem.steps - chosen.steps * (chosen.count - 1)
         sessions = [
-            session_bytes(computer.kernel(each), replace(each, steps=count), computer.threads)
+            session_bytes(computer.kernel(each, copies=not copied), replace(each, steps=count), computer.threads)
             for each in shapes.values()
             for count in {chosen.steps, last}
         ]
