@@ -4,7 +4,7 @@ A block advances along axis 0 row by row; per advance it computes a row of every
 barrier. In the time of a tile the blocks that are resident together on a multiprocessor
 
 - *issue*: per cell and level the arithmetic and its share of the rims that threads hand to each other on chip; per row,
-  loads and stores of the first and last versions, and the barrier. Warps stay with a scheduler: the one with most is last,
+  its loads and stores, and the barrier. Warps stay with a scheduler, and that with the most of them is the last,
 - *access* shared memory: every read of a neighbour's cell and every one that is published, and the rows that come from
   memory and go there by the same path, 32 words per cycle,
 - wait: a warp issues one instruction per cycle at most, and every advance ends with a barrier,
