@@ -92,6 +92,34 @@ def test_every_resource_counts():
     assert scaled("clock", 2.0) < base
 
 
+def test_the_scheduler_with_a_warp_more_is_the_last():
+    """Of blocks of 8, 9 and 12 warps, one per multiprocessor: issue takes as long with 9 as with 12."""
+
+    def issue(threads):
+        text = f"streaming:t=2,s=512x60x{4 * threads - 4},threads=1x32x{threads}"
+        problem = make_problem(program("j3d27pt"), (512, 512, 512), 96)
+        setting = make_setting(problem, H200)
+        block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
+        assert (block.threads[0], block.turns[0]) == (32 * threads, 8)
+        found, _ = evaluated("j3d27pt", (512, 512, 512), text)
+        return found.compute_seconds[0]
+
+    few, some, many = (issue(threads) for threads in (8, 9, 12))
+    assert some == many == pytest.approx(1.5 * few)
+
+
+def test_rows_from_memory_take_the_path_to_shared_memory():
+    """With four-byte values a warp's row of 2 x 4 cells is 8 wavefronts in and 8 out, besides what is on chip."""
+    text = "streaming:t=4,s=512x32x64,threads=1x20x18"
+    problem = make_problem(program("j3d7pt"), (512, 512, 512), 96)
+    setting = make_setting(problem, H200)
+    block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
+    found, _ = evaluated("j3d7pt", (512, 512, 512), text)
+    assert block.turns[0] == 8
+    taken = 12 * (block.words[0] + 16) * block.rows[0] / 1.98e9
+    assert found.compute_seconds[0] == pytest.approx(taken)
+
+
 def test_registers_of_the_code_limit_the_resident_blocks():
     problem, tiling = make_problem(program("j2d5pt"), (16384, 16384), 96), parse(CASES[0][2])
 

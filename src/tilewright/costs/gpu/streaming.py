@@ -1,18 +1,21 @@
-"""The cost of streaming tiles on a GPU: issue slots, shared memory, DRAM, latency, and how well waves fill the device.
+"""The cost of streaming tiles on a GPU: issue slots, shared memory, latency, DRAM, and how well waves fill the device.
 
 A block advances along axis 0 row by row; per advance it computes a row of every level of the band and meets at one
 barrier. In the time of a tile the blocks that are resident together on a multiprocessor
 
-- *issue*: per cell and level the arithmetic and its share of the rims that threads hand to each other on chip; per row
-  the loads and stores of the band's first and last versions with their addresses, and the barrier,
-- *access* shared memory: every read of a neighbour's cell and every one that is published, 32 words per cycle,
-- move bytes between DRAM and chip: the tile with its halo, part of which other tiles left in L2, and its results,
-- wait: a warp issues one instruction per cycle at most, and every advance ends with a barrier.
+- *issue*: per cell and level the arithmetic and its share of the rims that threads hand to each other on chip; per row,
+  its loads and stores, and the barrier. Warps stay with a scheduler, and that with the most of them is the last,
+- *access* shared memory: every read of a neighbour's cell and every one that is published, and the rows that come from
+  memory and go there by the same path, 32 words per cycle,
+- wait: a warp issues one instruction per cycle at most, and every advance ends with a barrier,
+- move bytes between DRAM and chip: the tile with its whole halo, and its results.
 
-These combine as in :mod:`tilewright.costs.gpu.threads`, with its constants. A band's tiles run in waves of as many
-blocks as are resident; the last wave may be partial. Where C_iter of the program was measured on the machine it bounds
-the arithmetic of a cell from below, as in every model here. This is our own; no GPU has confirmed it yet. What it
-leaves out: clock changes, the code's way through the instruction cache, and bands shorter than a tiling's levels.
+The first three combine as in :mod:`tilewright.costs.gpu.threads`. Rows are fetched while an advance computes, so that
+the bytes take the longer of both times. A band's tiles run in waves of as many blocks as are resident; the last wave
+may be partial. Where C_iter of the program was measured on the machine it bounds the arithmetic of a cell from below,
+as in every model here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What
+it leaves out: clock changes, the code's way through the instruction cache, bands shorter than a tiling's levels, and
+that tiles at edges of the axes that threads share test every cell.
 """
 
 from dataclasses import dataclass
@@ -30,16 +33,12 @@ from tilewright.costs.setting import Setting
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.block import BlockGrowth
 
-LOAD_SLOTS, ADVANCE_SLOTS = 5.0, 14.0
-"""Further instructions per cell of a row that is loaded and stored, and per advance, by NVRTC's code."""
-LEVEL_SLOTS = {2: 12.0, 3: 8.0}
-"""Issue slots per level of an advance besides those of its cells, in which a warp waits for values of other threads."""
+END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
+"""Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
+and places on chip, of which machine code for sm_90 has 11 to 33."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
-ALONE_CYCLES = 50.0
-"""Cycles of an advance in which a block's warps begin again together and no other block fills the time. Fitted, as are
-:data:`LEVEL_SLOTS`: with them the first choice for eight of ten problems is within a tenth of the best by code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,21 +83,21 @@ class StreamTiles:
 def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
     foot = _footing(setting)
-    issue = _cell_slots(setting, foot, gpu) * STREAMING.issue / gpu.schedulers * setting.vector_width / WARP
-    return max(issue, _arithmetic(setting, foot, gpu) * foot.stages) / gpu.clock
+    issue = _cell_slots(setting, foot, gpu) / gpu.schedulers * setting.vector_width / WARP
+    return max(issue, body(foot.program).arithmetic * _double(setting, gpu) * foot.stages) / gpu.clock
 
 
-def _arithmetic(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
-    """Arithmetic instructions of a cell, in those of float32."""
-    return body(foot.program).arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
+def _double(setting: Setting, gpu: Hardware) -> float:
+    """For how many times as long an operation occupies its pipe as one of float32 does."""
+    return gpu.double_cost if setting.itemsize > WORD else 1.0
 
 
 def _cell_slots(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
     """Instructions of a cell and level besides what threads hand to each other."""
-    cell = _arithmetic(setting, foot, gpu) + 3.0 * foot.constant_reads
+    cell = body(foot.program).arithmetic + 3.0 * foot.constant_reads
     if setting.c_iter.source in {"paper", "measured"}:
         known = setting.c_iter.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
-        cell = max(cell, known / STREAMING.issue)
+        cell = max(cell, known)
     return cell
 
 
@@ -275,39 +274,46 @@ class _Cycles:
         """All parts combined; 0 for no block."""
         p = STREAMING.overlap
         work = np.maximum(self.issue(together), self.access(together))
-        time = (self.latency() ** p + work**p + self.dram(together) ** p) ** (1.0 / p)
-        time = time + self.block.rows * ALONE_CYCLES / np.maximum(together, 1)
+        time = np.maximum((self.latency() ** p + work**p) ** (1.0 / p), self.dram(together))
         return np.where(np.asarray(together) > 0, time, 0.0)
 
-    def _slots(self) -> Floats:
-        """Instructions of a thread per advance."""
-        foot, block = self.foot, self.block
-        cells = block.levels * block.turns * _cell_slots(self.setting, foot, self.gpu)
-        ends = block.turns * LOAD_SLOTS * foot.versions
-        levels = block.levels * LEVEL_SLOTS[len(self.setting.shape)]
-        return np.asarray(cells + levels + block.moves + ends + ADVANCE_SLOTS)
+    def _slots(self, of_cell: float) -> Floats:
+        """Instructions of a thread per advance, with so many per cell and level."""
+        block = self.block
+        return np.asarray(block.levels * block.turns * of_cell + block.moves + END_SLOTS * self._ends() + ADVANCE_SLOTS)
+
+    def _ends(self) -> Ints:
+        """Cells that a thread loads, and that it stores, per advance."""
+        return np.asarray(self.block.turns * self.foot.versions)
+
+    def _warps(self, together: Ints | Floats) -> Floats:
+        """Warps of a scheduler, over all advances: they stay with it, so that the one with the most is the last."""
+        warps = np.asarray(together) * ceil_div(self.block.threads, WARP)
+        return np.asarray(np.ceil(warps / self.gpu.schedulers) * self.block.rows)
 
     def issue(self, together: Ints | Floats) -> Floats:
-        """Of the schedulers, and of the lanes, which the arithmetic alone occupies."""
-        warps = together * self.block.rows * ceil_div(self.block.threads, WARP)
+        """Of a scheduler, and of its lanes, which the arithmetic alone occupies."""
         cells = self.block.levels * self.block.turns * self.foot.stages
-        lanes = cells * _arithmetic(self.setting, self.foot, self.gpu) * WARP / self.setting.vector_width
-        return np.asarray(warps * np.maximum(self._slots() * STREAMING.issue / self.gpu.schedulers, lanes))
+        cycles = WARP * self.gpu.schedulers / self.setting.vector_width * _double(self.setting, self.gpu)
+        lanes = cells * body(self.foot.program).arithmetic * cycles
+        slots = self._slots(_cell_slots(self.setting, self.foot, self.gpu))
+        return np.asarray(self._warps(together) * np.maximum(slots, lanes))
 
     def access(self, together: Ints | Floats) -> Floats:
-        """Of shared memory."""
-        each = self.block.words * (self.setting.itemsize / WORD)
+        """Of the path to shared memory, by which rows from and to memory go as well."""
+        each = (self.block.words + 2 * self._ends()) * (self.setting.itemsize / WORD)
         return np.asarray(together * self.block.rows * ceil_div(self.block.threads, WARP) * each)
 
     def latency(self) -> Floats:
         """Of one warp alone: its own instructions and a barrier per advance."""
-        return np.asarray(self.block.rows * (self._slots() + BARRIER_CYCLES + SHARED_CYCLES))
+        cell = _cell_slots(self.setting, self.foot, self.gpu)
+        cell += body(self.foot.program).arithmetic * (_double(self.setting, self.gpu) - 1.0)
+        return np.asarray(self.block.rows * (self._slots(cell) + BARRIER_CYCLES + SHARED_CYCLES))
 
     def bytes(self) -> Floats:
-        """Between DRAM and chip per tile; part of the halo is still in L2 from its neighbours."""
+        """Between DRAM and chip per tile; halos in full, as a bound by machine code counts them."""
         foot, block = self.foot, self.block
-        halo = np.maximum(0.0, block.loaded - block.own) * STREAMING.halo_share
-        read = (block.own + halo) * (foot.versions + foot.constants)
+        read = block.loaded * (foot.versions + foot.constants)
         return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
 
     def dram(self, together: Ints | Floats) -> Floats:

@@ -108,8 +108,8 @@ class GpuConstants:
     drift: float = 0.493
 
 
-STREAMING = GpuConstants(dram_share=0.95, overlap=1.8, issue=1.2, halo_share=0.5)
-"""What the model of streaming tiles takes of these: estimates, since nobody has measured such tiles on a GPU."""
+STREAMING = GpuConstants(dram_share=0.95, overlap=1.8)
+"""What the model of streaming tiles takes of these two: estimates, since nobody has measured such tiles on a GPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,14 @@ each takes what it needs of the oldest row before the newest comes into its plac
 known by then, to which the newest row is added (:class:`Parts`).
 
 Levels, a thread's cells and a multiple of the rows in use are written out, so that registers rotate by their names and
-every place on chip is a number next to the thread's own. There is one barrier per advance and no test but at stores:
-before a level has rows it computes on zeros, and nothing of it is stored. Inside the grid pointers to the rows that are
-fetched and stored move on with them.
+every place on chip is a number next to the thread's own. There is one barrier per advance. Before a level has rows it
+computes on zeros, and nothing of it is stored.
 
-Two forms: *inside* the grid every cell that counts is updated; at its ``fixed`` edges a cell that is not keeps its
-value by a select. The next rows of the band's first versions are fetched at the start of an advance; they come into
-their places at its end, or in the next one where that reads them at once.
+Two forms. *Tested*: at the grid's ``fixed`` edges a cell that is not updated keeps its value by a select, and a row is
+stored where it is the tile's own. *Steady*: between the first and the last advance that need any of this, in tiles that
+lie inside the grid along the axes that threads share, all that is asked is which cells of a thread are the tile's own,
+and no advance changes that. The next rows of the band's first versions are fetched at the start of an advance; they
+come into their places at its end, or in the next one where that reads them at once.
 """
 
 import functools
