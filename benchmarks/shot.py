@@ -5,7 +5,8 @@
 An acoustic wave of order 8 in space with a sponge of 20 cells, one Ricker source between cells, receivers between
 cells at every step: the same equation, the same weights, the same values outside (0) in both. Devito runs with its
 advanced optimisations, OpenMP, and its autotuner at its most thorough. The first lines compare runs of this package
-without points, with the source, and with receivers. ``--equation elastic`` is that of velocities and stresses in an
+without points, with the source, and with receivers. ``--tile`` is a tiling that ``tw.tune`` found, measured as Devito's
+blocks are; without it this package measures nothing. ``--equation elastic`` is that of velocities and stresses in an
 even solid, without a layer, with an explosion as source and receivers of the stress along the first axis.
 """
 
@@ -62,7 +63,7 @@ def own(asked: argparse.Namespace) -> Runner:
     import tilewright as tw
     from tilewright import waves
 
-    shape, steps, threads = asked.shape, asked.steps, asked.threads
+    shape, steps, threads, tiling = asked.shape, asked.steps, asked.threads, asked.tile or None
     known = setting(shape, steps, asked.receivers)
     rest = np.zeros(shape, np.float32)
     if asked.equation == "elastic":
@@ -78,8 +79,9 @@ def own(asked: argparse.Namespace) -> Runner:
 
         def run_elastic(kind: str) -> "np.ndarray[Any, Any] | None":
             done = tw.run(
-                program, *arrays, steps=steps, boundary="constant", threads=threads, record=True, **given[kind]
-            )
+                program, *arrays, steps=steps, boundary="constant", threads=threads, tiling=tiling, record=True,
+                **given[kind],
+            )  # fmt: skip
             return done.traces.get(stresses[0])
 
         return run_elastic
@@ -94,7 +96,7 @@ def own(asked: argparse.Namespace) -> Runner:
     def run(kind: str) -> "np.ndarray[Any, Any] | None":
         done = tw.run(
             program, (rest, rest), known["square"], known["taper"], steps=steps, boundary="constant", threads=threads,
-            record=True, **given[kind],
+            tiling=tiling, record=True, **given[kind],
         )  # fmt: skip
         return done.traces.get("u")
 
@@ -116,7 +118,7 @@ def devito(asked: argparse.Namespace) -> Runner:
     known = setting(shape, steps, receivers)
     grid = dv.Grid(shape=shape, extent=tuple(SPACING * (n - 1) for n in shape), dtype=np.float32)
     if asked.equation == "elastic":
-        return devito_elastic(dv, grid, known, steps, receivers)
+        return devito_elastic(dv, grid, known, asked)
     u = dv.TimeFunction(name="u", grid=grid, time_order=2, space_order=ORDER)
     m, g = (dv.Function(name=name, grid=grid, space_order=2) for name in ("m", "g"))
     m.data[:], g.data[:] = known["square"], known["taper"]
@@ -129,7 +131,7 @@ def devito(asked: argparse.Namespace) -> Runner:
     parts = [equation, source.inject(field=u.forward, expr=source * m), traces.interpolate(expr=u.forward)]
     operator = dv.Operator(parts, opt="advanced")
 
-    operator.apply(time_m=1, time_M=4, dt=known["dt"], autotune="aggressive")
+    operator.apply(time_m=1, time_M=4, dt=known["dt"], autotune=asked.autotune)
     blocks = operator._state["autotuning"][-1].get("tuned", {})  # noqa: SLF001  (it says so nowhere else)
 
     def run(_: str) -> "np.ndarray[Any, Any]":
@@ -140,8 +142,9 @@ def devito(asked: argparse.Namespace) -> Runner:
     return run
 
 
-def devito_elastic(dv: ModuleType, grid: object, known: dict[str, Any], steps: int, receivers: int) -> Runner:
+def devito_elastic(dv: ModuleType, grid: object, known: dict[str, Any], asked: argparse.Namespace) -> Runner:
     """The elastic equation for Devito; parameters are arrays, as for this package."""
+    steps, receivers = asked.steps, asked.receivers
     velocity = dv.VectorTimeFunction(name="v", grid=grid, space_order=ORDER, time_order=1)
     stress = dv.TensorTimeFunction(name="tau", grid=grid, space_order=ORDER, time_order=1)
     light, first, shear = (dv.Function(name=name, grid=grid, space_order=0) for name in ("b", "l", "mu"))
@@ -162,7 +165,7 @@ def devito_elastic(dv: ModuleType, grid: object, known: dict[str, Any], steps: i
     parts += [source.inject(field=stress[axis, axis].forward, expr=source) for axis in range(len(known["taper"].shape))]
     parts += [traces.interpolate(expr=stress[0, 0].forward)]
     operator = dv.Operator(parts, opt="advanced")
-    operator.apply(time_m=1, time_M=4, dt=known["dt"], autotune="aggressive")
+    operator.apply(time_m=1, time_M=4, dt=known["dt"], autotune=asked.autotune)
     blocks = operator._state["autotuning"][-1].get("tuned", {})  # noqa: SLF001  (it says so nowhere else)
 
     def run(_: str) -> "np.ndarray[Any, Any]":
@@ -253,7 +256,8 @@ def record(arguments: argparse.Namespace, found: dict[str, Any]) -> None:
     whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"shots": {}}
     shape = "x".join(map(str, arguments.shape))
     name = f"{arguments.equation} {shape}, {arguments.steps} steps, {arguments.receivers} receivers"
-    whole["shots"][name] = {**found, "repeats": arguments.repeats, "environment": describe(arguments.threads)}
+    how = {"tiling": arguments.tile or "the model's", "autotune": arguments.autotune, "repeats": arguments.repeats}
+    whole["shots"][name] = {**found, **how, "environment": describe(arguments.threads)}
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
@@ -265,12 +269,15 @@ def main() -> None:
     parser.add_argument("--receivers", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--equation", choices=("acoustic", "elastic"), default="acoustic")
+    parser.add_argument("--tile", default="", help="this package's tiling; the model's choice by default")
+    parser.add_argument("--autotune", choices=("basic", "aggressive"), default="aggressive", help="Devito's autotuner")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--devito", metavar="PYTHON", default="", help="an interpreter that has Devito")
     parser.add_argument("--output", metavar="FILE", default="", help="add the result to this record")
     parser.add_argument("--child", choices=("own", "devito"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    rest = [f"--{name}={getattr(arguments, name)}" for name in ("shape", "steps", "receivers", "threads", "equation")]
+    handed = ("shape", "steps", "receivers", "threads", "equation", "tile", "autotune")
+    rest = [f"--{name}={getattr(arguments, name)}" for name in handed]
     arguments.shape = tuple(int(extent) for extent in arguments.shape.split("x"))
     if arguments.child:
         child(arguments)
