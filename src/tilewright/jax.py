@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.verbs.gradients.vjp import vjp
+from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
 
@@ -25,7 +25,7 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         program: A stencil, a function, a program, or the name of a built-in one.
         steps: Time steps.
         **options: Of :func:`tilewright.run`: ``boundary``, ``threads``, ``strict``, ``backend``; of
-            :func:`tilewright.vjp`: ``memory``, ``checkpoints``.
+            :func:`tilewright.vjp`: ``memory``, ``checkpoints``, ``disk``.
 
     Returns:
         ``function(*arrays, **scalars)``: one array per field, or a tuple of its time levels, newest first; scalars are
@@ -41,10 +41,10 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         [0.333, 0.333, 0.0, 0.0, 0.0, 0.333]
     """
     known = as_program(program)
-    unknown = sorted(set(options) - {"boundary", "threads", "strict", "backend", "memory", "checkpoints"})
+    unknown = sorted(set(options) - {"boundary", "threads", "strict", "backend", "memory", "checkpoints", "disk"})
     if unknown:
         raise UsageError(f"op takes no {unknown[0]!r}", "scalars are arguments of the function that it returns")
-    plain = {name: value for name, value in options.items() if name not in {"memory", "checkpoints"}}
+    plain = {name: value for name, value in options.items() if name not in {"memory", "checkpoints", "disk"}}
 
     def shapes(arrays: tuple[Any, ...]) -> Any:  # noqa: ANN401
         first = {
@@ -62,10 +62,10 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
 
     def back_on_host(arrays: tuple[Any, ...], scalars: dict[str, Any], cotangent: Any) -> Any:  # noqa: ANN401
         given = jax.tree.map(np.asarray, arrays)
-        _, pullback = vjp(known, *given, steps=steps, **options, **numbers(scalars))
-        gradients, of_scalars = pullback(jax.tree.map(np.asarray, cotangent))
+        worth = jax.tree.map(np.asarray, cotangent)
+        of_arrays, of_scalars = gradients(known, worth, *given, steps=steps, **options, **numbers(scalars))
         typed = {name: np.asarray(of_scalars[name], np.asarray(value).dtype) for name, value in scalars.items()}
-        return gradients, typed
+        return of_arrays, typed
 
     @jax.custom_vjp
     def called(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401

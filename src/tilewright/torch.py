@@ -14,14 +14,14 @@ import torch
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.program import Program
-from tilewright.verbs.gradients.vjp import vjp
+from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
 
 Tensor = Any
 """A tensor, where PyTorch's types are not at hand."""
 _OPTIONS = ("boundary", "threads", "strict", "backend")
-_GRADIENT_OPTIONS = ("memory", "checkpoints")
+_GRADIENT_OPTIONS = ("memory", "checkpoints", "disk")
 _numbers = itertools.count()
 
 
@@ -35,7 +35,7 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         program: A stencil, a function, a program, or the name of a built-in one.
         steps: Time steps.
         **options: Of :func:`tilewright.run`: ``boundary``, ``threads``, ``strict``, ``backend``; of
-            :func:`tilewright.vjp`: ``memory``, ``checkpoints``.
+            :func:`tilewright.vjp`: ``memory``, ``checkpoints``, ``disk``.
 
     Returns:
         ``function(*tensors, **scalars)``: one tensor per field, or a tuple of its time levels, newest first; scalars
@@ -100,10 +100,10 @@ def _registered(program: Program, steps: int, options: dict[str, Any]) -> Callab
 
     def backward(tensors: list[Tensor], levels: list[int], names: str, cotangents: list[Tensor]) -> list[Tensor]:
         fields, scalars = given(tensors, levels, names)
-        _, pullback = vjp(program, *fields, steps=steps, **options, **scalars)
         worth = tuple(each.detach().contiguous().numpy() for each in cotangents)
-        gradients, of_scalars = pullback(worth if count > 1 else worth[0])
-        flat = [one for each in gradients for one in (each if isinstance(each, tuple) else (each,))]
+        each_worth = worth if count > 1 else worth[0]
+        of_arrays, of_scalars = gradients(program, each_worth, *fields, steps=steps, **options, **scalars)
+        flat = [one for each in of_arrays for one in (each if isinstance(each, tuple) else (each,))]
         every = [*flat, *(of_scalars[name] for name in _split(names))]
         return [torch.as_tensor(np.asarray(a)).to(b.dtype) for a, b in zip(every, tensors, strict=True)]
 

@@ -53,7 +53,7 @@ def misfit(  # noqa: PLR0913  (a public verb)
         interpolation: Of source and receivers.
         every: Record every so many steps.
         dtype: ``float32`` or ``float64``.
-        **options: Further options of :func:`tilewright.vjp`: ``memory``, ``checkpoints``, ``threads``.
+        **options: Further options of :func:`tilewright.vjp`: ``memory``, ``checkpoints``, ``disk``, ``threads``.
 
     Returns:
         Half the sum of the squared differences, and its gradient by the speeds, of the model's shape. The strength of a

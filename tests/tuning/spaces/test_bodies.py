@@ -10,12 +10,14 @@ import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil import rounding
+from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.verbs.gradients.bands import split_problem
 
 _SHAPES = {1: (200,), 2: (37, 150), 3: (13, 17, 70)}
 
@@ -172,3 +174,16 @@ def test_keys_of_code_are_none_of_a_gpu():
     problem = problem_of("box2d2r")
     with pytest.raises(UsageError, match="code for CPUs"):
         tw.run(problem.program, np.zeros(problem.shape, "float32"), steps=2, backend="cuda", tiling="none:sums=inputs")
+
+
+def test_few_cells_at_the_ends_of_rows_are_computed_one_by_one():
+    adjoint = adjoint_of(program("j3d7pt"))
+    whole = make_problem(adjoint.program, (20, 20, 20), 4, "float32", adjoint.boundary)
+    problem = split_problem(whole, adjoint.split)
+    body = choose_body(problem, parse("hybrid:t=4,s=4x4x16"))
+    ends = {each.field for each in problem.program.statements if problem.spans(each)[-1] in {(0, 1), (-1, 0)}}
+    assert len(ends) == 2
+    single = {
+        statement.field for statement, code in zip(problem.program.statements, body.boxes, strict=True) if code.single
+    }
+    assert single == ends

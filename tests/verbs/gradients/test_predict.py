@@ -13,6 +13,7 @@ from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.gradients.bands import split_problem
 from tilewright.verbs.gradients.checkpoints import recomputed, segments
+from tilewright.verbs.gradients.predict import _at_once
 
 LARGE = {"shape": (2048, 2048), "steps": 500, "machine": "zen3"}
 
@@ -73,3 +74,11 @@ def test_a_root_is_taken_once_per_cell():
     special = [node.op for each in made.statements for node in each.tape if getattr(node, "op", None) in SPECIAL]
     assert special.count("sqrt") == 1
     assert made.updated == ("u_bar_node", "u_bar")
+
+
+def test_what_older_versions_are_worth_is_a_run_of_its_own():
+    made = adjoint_of(program("wave2d"))
+    whole = make_problem(made.program, LARGE["shape"], LARGE["steps"], "float32", made.boundary)
+    first, older = _at_once(whole, made)
+    assert (first.program, older.program) == (made.recurrent.split.program, made.recurrent.older)
+    assert (first.steps, older.steps) == (LARGE["steps"], 1)

@@ -7,6 +7,7 @@ with the cells that they stand for; other ends are computed by ``cells``. Large 
 reads (:mod:`tilewright.codegen.boxes.loops`).
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -45,6 +46,7 @@ from tilewright.codegen.sites import (
     version_lets,
 )
 from tilewright.programs.stencil.expression import Placed, Read
+from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import nested_axes
 from tilewright.schedules.bodies.body import BoxCode
@@ -273,8 +275,31 @@ def _split(site: Site, statement: Statement, name: str, parts: tuple[ir.Function
 
 
 def _values_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
+    """What computes the values of a box; of a slab along a side of the grid, which most boxes miss, one that looks."""
+    bounds = box_bounds(site, site.problem.program.statements[number])
+    sides = [
+        axis
+        for axis, span in enumerate(site.problem.spans(site.problem.program.statements[number]))
+        if cells_at_end(span)
+    ]
+    if not sides:
+        return _all_functions(site, number, name)
+    made = _all_functions(site, number, f"{name}_slab")
+    params = made[-1].params
+    box = params[len(params) - 2 * site.rank :]
+    hit: list[ir.Expr] = []
+    for axis in sides:
+        (low, high), (first, end) = box[2 * axis : 2 * axis + 2], bounds[axis]
+        hit += [ir.lt(low, end), ir.lt(first, high)]
+    call = ir.If(functools.reduce(ir.and_, hit), (ir.Call(made[-1].name, params),))
+    return (*made, replace(made[-1], name=name, body=(*unpack(site), call), kind="inline"))
+
+
+def _all_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
     box = _Box(site=site, number=number, together=False)
     code = box.code
+    if code.single:
+        return (box.cells(name),)
     if code.block.neighbours != "shuffles":
         rows = sorted({1, code.block.rows})
         blocks = ((lines, row_pointers(site, box.statement, _places(site), lines)) for lines in rows)
@@ -321,6 +346,27 @@ class _Box:
             name=name,
             params=(*site.params, STEP, *(var for pair in given for var in pair)),
             body=(*lets, *self.loops(clipped, block)),
+            kind="apart",
+        )
+
+    def cells(self, name: str) -> ir.Function:
+        """The function for boxes of few cells a row."""
+        site, places = self.site, _places(self.site)
+        bounds = box_bounds(site, self.statement)
+        given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
+        clipped = [(ir.Var(f"a{axis}"), ir.Var(f"b{axis}")) for axis in range(site.rank)]
+        lets: list[ir.Stmt] = [*unpack(site)]
+        for (low, high), (least, end), (a, b) in zip(given, bounds, clipped, strict=True):
+            lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
+        nest: tuple[ir.Stmt, ...] = (
+            ir.Call(cells_name(site, self.number), (*site.params, STEP, *places, *clipped[-1])),
+        )
+        for place, (a, b) in reversed(list(zip(places, clipped, strict=False))):
+            nest = (ir.For(var=place, low=a, high=b, body=nest),)
+        return ir.Function(
+            name=name,
+            params=(*site.params, STEP, *(var for pair in given for var in pair)),
+            body=(*lets, *nest),
             kind="apart",
         )
 

@@ -182,6 +182,16 @@ class Problem:
         return tuple(found)
 
 
+def cells_at_end(span: Span) -> int:
+    """Return how many cells a span has at one end of an axis, in a grid of any shape; 0 where it is not at one alone.
+
+    >>> cells_at_end((0, 2)), cells_at_end((-1, 0)), cells_at_end((1, -1))
+    (2, 1, 0)
+    """
+    low, high = span
+    return high - low if low >= 0 < high or low < 0 >= high else 0
+
+
 def make_problem(
     program: Program,
     shape: tuple[int, ...],

@@ -80,6 +80,7 @@ class BoxCode:
         short: Rows together where rows are too short for neighbours by shuffles.
         shuffled: Vectors of a row from which on neighbours come by shuffles.
         end_vectors: Whether the ends of the grid's rows are vectors, not single cells.
+        single: Whether all is computed cell by cell.
     """
 
     block: RowBlock
@@ -88,6 +89,7 @@ class BoxCode:
     short: int = 1
     shuffled: int = 0
     end_vectors: bool = True
+    single: bool = False
 
     def of(self, rows: int) -> RowBlock:
         """How so many rows are written: those of :attr:`block`, or one."""

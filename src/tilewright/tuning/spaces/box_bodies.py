@@ -9,7 +9,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Apply, Const, Read
 from tilewright.programs.stencil.operators import SPECIAL
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import Problem, cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart, box_sum
 from tilewright.schedules.bodies.body import BoxCode, RowBlock, Sum
@@ -43,6 +43,8 @@ _LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
 _SPECIAL = 8.0
 """Cycles of a division, root or function, about."""
 
+_FEW = 8
+"""Cells of a row up to which vectors are none: what prepares them takes longer than the cells."""
 _COLUMN = 8
 """Rows of a field that a statement of several fields reads from which on four rows are computed together in tiles."""
 
@@ -74,6 +76,7 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
         short=1 if many > _MOST_BLOCK_READS else rows,
         shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else _SHUFFLED,
         end_vectors=loops or many <= _MOST_END_READS,
+        single=not loops and 0 < cells_at_end(problem.spans(statement)[-1]) <= _FEW,
     )
 
 

@@ -116,7 +116,7 @@ def predict_gradient(
     whole = make_problem(adjoint.program, shape, steps, dtype, adjoint.boundary, problem.varying)
     run = _run_seconds(problem, where)
     if not adjoint.changing:
-        back = _run_seconds(_at_once(whole, adjoint), where)
+        back = sum(_run_seconds(each, where) for each in _at_once(whole, adjoint))
         return _found(problem, where, 0, run, (run, 0.0, back))
     slots = _slots(problem, memory, checkpoints)
     return _found(problem, where, slots, run, _with_states(problem, whole, adjoint, where, slots))
@@ -145,15 +145,19 @@ def _slots(problem: Problem, memory: int | str | None, checkpoints: int | None) 
     return problem.steps if room is None else max(2, int(room) // (levels * problem.cells * problem.itemsize))
 
 
-def _at_once(whole: Problem, adjoint: Adjoint) -> Problem:
-    """What takes back steps that depend on no state, as ``vjp`` chooses it."""
-    split = adjoint.split if adjoint.recurrent is None else adjoint.recurrent.split
+def _at_once(whole: Problem, adjoint: Adjoint) -> list[Problem]:
+    """The runs that take back steps that depend on no state, as ``vjp`` chooses them."""
+    recurrent, steady = adjoint.recurrent, adjoint.steady
+    split = adjoint.split if recurrent is None else recurrent.split
     if split is not None and not adjoint.sums:
-        return split_problem(whole, split)
-    if adjoint.steady is None:
-        return whole
-    steady = adjoint.steady
-    return make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)
+        found = [split_problem(whole, split)]
+        if recurrent is not None:
+            found.append(make_problem(recurrent.older, whole.shape, 1, whole.dtype, recurrent.boundary))
+        return found
+    if steady is None:
+        return [whole]
+    some = make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)
+    return [some, replace(whole, steps=1)]
 
 
 def _run_seconds(problem: Problem, machine: Machine) -> float:

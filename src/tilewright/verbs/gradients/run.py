@@ -4,6 +4,7 @@ import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tilewright.runtime.session import SHARED, Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
 from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined, split_problem
 from tilewright.verbs.gradients.checkpoints import fits, longest, segments
+from tilewright.verbs.gradients.disk import StatesOnDisk, equal_segments
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
@@ -60,11 +62,31 @@ class DifferentiatedRun:
         self._kernels: dict[_Key, Kernel] = {}
         self._points: PointData | None = None
         self._scaled: tuple[tuple[str, Sources], ...] = ()
+        self._disk: StatesOnDisk | None = None
 
     @property
     def needs_states(self) -> bool:
         """Whether what a step is worth depends on the state that it began with."""
         return bool(self.adjoint.changing)
+
+    def keep_on_disk(self, folder: str | Path, slots: int) -> None:
+        """Let the states at the starts of segments lie in a folder; so many are in memory at a time.
+
+        Raises:
+            ArrayError: If there is no room for them.
+        """
+        disk = StatesOnDisk(folder)
+        if self.needs_states and self.problem.steps:
+            disk.check_room(len(equal_segments(self.problem.steps, slots)) - 1, _state_bytes(self.problem))
+            self._disk = disk
+
+    def _segments(self, slots: int) -> tuple[int, ...]:
+        steps = self.problem.steps
+        return segments(steps, slots) if self._disk is None else equal_segments(steps, slots)
+
+    def _beside(self, number: int, slots: int) -> int:
+        """States that fit into memory beside the starts of so many segments."""
+        return max(1, slots - number) if self._disk is None else slots
 
     def take_points(
         self,
@@ -126,8 +148,10 @@ class DifferentiatedRun:
         traces = points.traces(self.problem) if points is not None and points.receivers else None
         if not self.needs_states or steps == 0:
             return self.advance(start, steps, traces=traces, newest=True), [], traces
-        at = list(itertools.accumulate(segments(steps, slots), initial=0))
-        states = [start, *self._looked_at(start, at, traces)]
+        at = list(itertools.accumulate(self._segments(slots), initial=0))
+        states = [start]
+        for number, state in enumerate(self._looked_at(start, at, traces), 2):
+            states.append(state if self._disk is None or number == len(at) else self._disk.keep(state))
         return states.pop(), list(zip(at, states, strict=False)), traces
 
     def backward(
@@ -148,7 +172,7 @@ class DifferentiatedRun:
                     back.step({}, number)
             end = steps
             for number, (begin, state) in reversed(list(enumerate(kept))):
-                self._segment(back, state, begin, end - begin, max(1, slots - number))
+                self._segment(back, state, begin, end - begin, self._beside(number, slots))
                 end = begin
             found = back.results()
             if points is not None and isinstance(back, BandsBack):
@@ -208,7 +232,7 @@ class DifferentiatedRun:
             return None
         ends = [*[begin for begin, _ in kept[1:]], self.problem.steps]
         most = max(
-            longest(end - begin, max(1, slots - number))
+            longest(end - begin, self._beside(number, slots))
             for number, ((begin, _), end) in enumerate(zip(kept, ends, strict=True))
         )
         adding = None if self._points is None else replace(self._points, receivers=())
@@ -474,6 +498,11 @@ class _StepsBack:
             self._session.close()
 
 
+def _state_bytes(problem: Problem) -> int:
+    levels = sum(problem.program.history(field) for field in problem.program.updated)
+    return levels * problem.cells * problem.itemsize
+
+
 def _with_points(problem: Problem, data: PointData | None) -> Problem:
     return replace(problem, points=PointFields() if data is None else data.fields(problem))
 
@@ -490,8 +519,7 @@ def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int 
         if not isinstance(checkpoints, int) or checkpoints < 2:
             raise UsageError(f"checkpoints is a number of states, at least 2, got {checkpoints!r}")
         return checkpoints
-    levels = sum(run.program.history(field) for field in run.program.updated)
-    size = max(1, levels * run.problem.cells * run.problem.itemsize)
+    size = max(1, _state_bytes(run.problem))
     room = parse_bytes(memory) if isinstance(memory, str) else memory
     if room is None:
         room = (available_bytes() or 2**31) // 2

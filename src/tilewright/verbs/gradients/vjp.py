@@ -3,6 +3,9 @@
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import thread_count
 from tilewright.verbs.arrays import Array, Given, gather, like, with_edges
-from tilewright.verbs.gradients.run import DifferentiatedRun, slots_of
+from tilewright.verbs.gradients.run import DifferentiatedRun, State, slots_of
 from tilewright.verbs.running.forcing import SourceList
 from tilewright.verbs.stencil import ProgramLike, as_program
 
@@ -63,6 +66,7 @@ def vjp(
     wrt: Sequence[str] | None = None,
     memory: int | str | None = None,
     checkpoints: int | None = None,
+    disk: str | Path | None = None,
     **scalars: Any,  # noqa: ANN401
 ) -> tuple[Any, Pullback]:
     """Run a program, and return the result and what takes a cotangent of it back to the inputs.
@@ -88,6 +92,8 @@ def vjp(
         wrt: Names of scalars and of fields that no step updates whose worth is wanted; all of them by default.
         memory: Bytes for forward states, such as ``4GiB``; half of what is free by default.
         checkpoints: Forward states that are kept at a time, at least 2, in place of ``memory``.
+        disk: A folder for further forward states, in files that go with the pullback: then ``memory`` bounds the states
+            of a band alone, and no step is computed more than twice.
         **scalars: The program's scalars; an array makes one a coefficient field. Gradients are not taken by values per
             step.
 
@@ -107,6 +113,89 @@ def vjp(
         >>> gradient
         array([1., 1., 0., 0., 1.])
     """
+    options = {"boundary": boundary, "dtype": dtype, "backend": backend, "threads": threads, "strict": strict}
+    bounds = {"wrt": wrt, "memory": memory, "checkpoints": checkpoints, "disk": disk}
+    asked = _asked(program, arrays, steps, scalars, sources=sources, receivers=receivers, **options, **bounds)
+    run = asked.run
+    last, kept, traces = run.forward(asked.start, asked.slots)
+    results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
+    several = results[0] if len(results) == 1 else results
+
+    def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
+        """Return the gradients of what a cotangent of the result is worth."""
+        if traces is None:
+            return _pulled(asked, kept, cotangent, None)
+        if not isinstance(cotangent, tuple) or len(cotangent) != 2:
+            raise ArrayError("with receivers a cotangent is a pair: of the state, and a mapping of those of traces")
+        return _pulled(asked, kept, *cotangent)
+
+    return several if traces is None else (several, traces), pullback
+
+
+def gradients(
+    program: ProgramLike,
+    cotangent: Any,  # noqa: ANN401
+    *arrays: Any,  # noqa: ANN401
+    steps: int,
+    **options: Any,  # noqa: ANN401
+) -> Gradients:
+    """Return what :func:`vjp`'s pullback does of a cotangent, without the result: no run, where no state is needed.
+
+    Args:
+        program: A stencil, a function, a program, or the name of a built-in one.
+        cotangent: Of the result.
+        *arrays: One per field.
+        steps: Time steps.
+        **options: Options and scalars of :func:`vjp`, but for ``receivers``.
+
+    Raises:
+        ArrayError: As :func:`vjp` does.
+        UsageError: As :func:`vjp` does.
+
+    Examples:
+        >>> import numpy as np
+        >>> worth = np.array([3.0, 0.0, 0.0, 0.0, 0.0])
+        >>> gradients("jacobi1d", worth, np.zeros(5), steps=1, boundary="wrap")[0][0]
+        array([1., 1., 0., 0., 1.])
+    """
+    names = [name for name in signature(_asked).parameters if name in options]
+    own = {name: options.pop(name) for name in names}
+    asked = _asked(program, arrays, steps, options, **own)
+    kept = asked.run.forward(asked.start, asked.slots)[1] if asked.run.needs_states else []
+    return _pulled(asked, kept, cotangent, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A gradient that is asked for: the run, what it starts from, and how many states are in memory at a time."""
+
+    run: DifferentiatedRun
+    given: Given
+    arrays: Sequence[Any]
+    scalars: Mapping[str, Any]
+    start: State
+    slots: int
+
+
+def _asked(
+    program: ProgramLike,
+    arrays: Sequence[Any],
+    steps: int,
+    scalars: Mapping[str, Any],
+    *,
+    boundary: BoundarySpec = "fixed",
+    dtype: Any = None,  # noqa: ANN401
+    backend: str = "auto",
+    threads: int | None = None,
+    strict: bool = False,
+    sources: Mapping[str, SourceList] | SourceList | None = None,
+    receivers: Mapping[str, Points] | Points | None = None,
+    wrt: Sequence[str] | None = None,
+    memory: int | str | None = None,
+    checkpoints: int | None = None,
+    disk: str | Path | None = None,
+) -> _Asked:
+    """Check what :func:`vjp` is given."""
     _check_options(scalars)
     source, boundary, scalars = with_edges(as_program(program), boundary, scalars)
     given = gather(_same(source), arrays, scalars, dtype, steps)
@@ -118,26 +207,20 @@ def vjp(
     run = DifferentiatedRun(given, steps, boundary, target, strict=strict, wrt=wrt)
     run.take_points(given, sources, receivers)
     slots = slots_of(run, memory, checkpoints)
-    start = run.start(given)
-    last, kept, traces = run.forward(start, slots)
-    results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
-    several = results[0] if len(results) == 1 else results
+    if disk is not None:
+        run.keep_on_disk(disk, slots)
+    return _Asked(run=run, given=given, arrays=arrays, scalars=scalars, start=run.start(given), slots=slots)
 
-    def pullback(cotangent: Any) -> Gradients:  # noqa: ANN401
-        """Return the gradients of what a cotangent of the result is worth."""
-        of_state, of_traces = cotangent, None
-        if traces is not None:
-            if not isinstance(cotangent, tuple) or len(cotangent) != 2:
-                raise ArrayError("with receivers a cotangent is a pair: of the state, and a mapping of those of traces")
-            of_state, of_traces = cotangent
-        points = run.pulled(of_traces)
-        worth = run.backward(run.cotangents(of_state), kept, slots, points)
-        gradients, by_name = _gradients(run, given, arrays, scalars, worth)
-        if points is not None and points.values:
-            by_name["sources"] = points.values
-        return gradients, by_name
 
-    return several if traces is None else (several, traces), pullback
+def _pulled(asked: _Asked, kept: Sequence[tuple[int, State]], of_state: Any, of_traces: Any) -> Gradients:  # noqa: ANN401
+    """Take a cotangent back."""
+    run = asked.run
+    points = run.pulled(of_traces)
+    worth = run.backward(run.cotangents(of_state), kept, asked.slots, points)
+    of_arrays, by_name = _gradients(run, asked.given, asked.arrays, asked.scalars, worth)
+    if points is not None and points.values:
+        by_name["sources"] = points.values
+    return of_arrays, by_name
 
 
 def value_and_grad(
