@@ -200,6 +200,37 @@ def test_rows_of_a_step_by_brute_force(name, read, written):
     np.testing.assert_allclose(case.work.held_rows, loaded + np.mean(widths) * 5 * written)
 
 
+@pytest.mark.parametrize(("name", "rows", "kept"), [("star3d1r", 5, 3), ("star3d2r", 9, 5), ("j3d27pt", 9, 3)])
+def test_rows_that_other_points_have_read(name, rows, kept):
+    """Of the rows of a point one is new; a thread that walks along the hexagon's axis keeps a column in registers."""
+    case = case_of(name, [(4, (2, 5, 32), (1, 5, 32)), (4, (2, 10, 32), (1, 5, 32))], shape=(512, 512, 512))
+    np.testing.assert_array_equal(case.work.again, (kept - 1, rows - 1))
+
+
+def test_rows_between_two_uses_of_a_step_by_brute_force():
+    """Planes z - 1, z and z + 1 with a halo along the middle axis, and the plane that is written."""
+    case = case_of("j3d7pt", [(8, (1, size, 32), (1, size, 32)) for size in (8, 16, 32)], shape=(512, 512, 512))
+    counted = [len({(z, y) for z in range(3) for y in range(size + 2)}) + size for size in (8, 16, 32)]
+    np.testing.assert_array_equal(case.work.near_rows, counted)
+
+
+def test_boxes_of_many_rows_lose_even_what_a_step_uses_at_once():
+    """8 rows of 512 words apart are held between two uses, 16 in part, 32 hardly at all: L2 pays for it."""
+    tiles = [(8, (1, size, 1024 // size), (1, size, 1024 // size)) for size in (8, 16, 32)]
+    case = case_of("j3d7pt", tiles, shape=(512, 512, 512))
+    dearer = evaluate(case, GPU).l2 / evaluate(case, GPU, off=("near_rows",)).l2
+    assert 1.0 <= dearer[0] < 1.03 < dearer[1] < dearer[2]
+
+
+def test_rows_through_l1_cost_their_own_sectors_and_copies_what_they_wait_for():
+    """What a copied segment costs beyond its own words moves no tile that is not copied."""
+    case = case_of("j3d7pt", [(4, (1, 2, 32), (1, 2, 32)), (8, (1, 16, 64), (1, 16, 64))], shape=(512, 512, 512))
+    plain, cut = (evaluate(case, GPU, GpuConstants(segment_words=words)) for words in (7.0, 37.0))
+    assert plain.shared.tolist() == [True, False]
+    assert cut.dram[0] > plain.dram[0]
+    assert cut.dram[1] == plain.dram[1]
+
+
 def test_an_unknown_term_is_refused():
     with pytest.raises(UsageError, match="'magic'"):
         evaluate(case_of("j2d5pt", [(16, (6, 256), (1, 256))]), GPU, off=("magic",))

@@ -37,11 +37,15 @@ class CodeCounts:
         columns: For every column of reads along the hexagon's axis the offsets along that axis: the reads of
             ``u[-1, 0], u[0, 0], u[1, 0], u[0, 1]`` are two columns, ``(-1, 0, 1)`` and ``(0,)``.
         stores: Values written per cell and step.
+        rows: Contiguous rows that a point reads.
+        rows_kept: The same of a thread that keeps in registers what it has read along the hexagon's axis.
     """
 
     arithmetic: float
     columns: tuple[tuple[int, ...], ...]
     stores: int
+    rows: int
+    rows_kept: int
 
     @property
     def reads(self) -> int:
@@ -78,6 +82,9 @@ class TileWork:
         segments: Rows that one warp spans.
         step_rows: Segments of contiguous values that a row of the hexagon reads on average, over all that is read.
         held_rows: The same of all that it reads and writes.
+        near_rows: The same between two uses by one point of the hexagon's axis and the next: the planes that a point
+            reads and the one that it writes.
+        again: Further rows that a point reads, each of which another point has read first.
     """
 
     threads: Ints
@@ -104,6 +111,8 @@ class TileWork:
     segments: Floats
     step_rows: Floats
     held_rows: Floats
+    near_rows: Floats
+    again: Floats
 
 
 @functools.lru_cache(maxsize=256)
@@ -126,6 +135,10 @@ def body(program: Program) -> CodeCounts:
         arithmetic=float(plain + _SPECIAL_SLOTS * specials),
         columns=tuple(tuple(sorted(columns[key])) for key in sorted(columns, key=str)),
         stores=len(program.statements),
+        rows=len({(read.field, read.level, read.offset[:-1]) for each in program.statements for read in each.reads}),
+        rows_kept=len(
+            {(read.field, read.level, read.offset[1:-1]) for each in program.statements for read in each.reads}
+        ),
     )
 
 
@@ -181,6 +194,8 @@ def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting
         segments=np.maximum(1.0, WARP / threads[-1]),
         step_rows=read,
         held_rows=read + written,
+        near_rows=_near_rows(sizes, setting),
+        again=np.where(alone, one.rows_kept, one.rows) - 1.0,
     )
 
 
@@ -255,3 +270,12 @@ def _step_rows(sizes: TileSizes, setting: Setting) -> tuple[Floats, Floats]:
     written = functools.reduce(np.multiply, [size for size, _ in middle], width)
     updated = setting.copies - setting.levels - setting.constants
     return np.asarray((setting.levels + setting.constants) * read), np.asarray(max(1, updated) * written)
+
+
+def _near_rows(sizes: TileSizes, setting: Setting) -> Floats:
+    """Count the segments of the planes that a point reads, and of the one that it writes."""
+    middle = list(zip(sizes.space[1:-1], setting.slopes[1:-1], strict=True))
+    one = np.ones(len(sizes.time))
+    read = functools.reduce(np.multiply, [size + 2 * reach for size, reach in middle], one)
+    written = functools.reduce(np.multiply, [size for size, _ in middle], one)
+    return np.asarray((setting.levels + setting.constants) * (2 * setting.slopes[0] + 1) * read + written)

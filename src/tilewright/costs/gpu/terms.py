@@ -29,6 +29,7 @@ TERMS = (
     "boundary_tiles",
     "l2",
     "l1_sets",
+    "near_rows",
     "spills",
     "instruction_cache",
 )
@@ -58,7 +59,8 @@ class GpuConstants:
         fetch_cycles: Cycles per instruction that comes from beyond the instruction cache.
         plain_slots: Further instructions per point of straight code: addresses and loop control.
         guarded_slots: The same of guarded code.
-        segment_words: Words that a contiguous segment costs off chip beyond its own: sectors and DRAM bursts cut short.
+        segment_words: Words that a contiguous segment of a copy costs off chip beyond its own: sectors and DRAM bursts
+            cut short, and copies that wait for each other. What comes through L1 costs the sectors that it touches.
         overlap: Exponent p by which latency, issue and memory combine: ``(a^p + b^p + c^p)^(1/p)``; 1 is their sum,
             infinity their maximum.
         tile_cycles: Cycles per tile for the first copy.
@@ -69,6 +71,8 @@ class GpuConstants:
         halo_share: Share of the halo along the classic axes that comes from DRAM again; the rest is in L2.
         l1_share: Share of L1 that holds useful lines.
         step_misses: How often a step's rows come from L2 again when L1 holds none of them.
+        near_misses: The same for every further row that a point reads, when L1 holds not even the rows between two
+            uses by one step: few, since warps that read the same row run side by side.
         spill_slots: Instructions per value that does not fit into registers.
         base_registers: Registers of a kernel without unrolled statements.
         even_registers: Registers per unrolled statement without guards.
@@ -77,29 +81,30 @@ class GpuConstants:
         drift: Share of a partial wave's rounding that blocks which have fallen out of step make up for.
     """
 
-    latency: float = 0.872
-    row_cycles: float = 32.7
-    copy_cycles: float = 76.2
-    guarded_copy_cycles: float = 127.0
-    guarded_copy_slots: float = 43.9
-    dram_share: float = 1.0
-    l2_share: float = 0.758
-    boundary: float = 1.16
-    global_access: float = 1.73
-    global_row_cycles: float = 381.0
+    latency: float = 0.871
+    row_cycles: float = 32.8
+    copy_cycles: float = 74.6
+    guarded_copy_cycles: float = 128.0
+    guarded_copy_slots: float = 43.6
+    dram_share: float = 0.985
+    l2_share: float = 0.796
+    boundary: float = 1.19
+    global_access: float = 1.85
+    global_row_cycles: float = 403.0
     fetch_cycles: float = 2.99
-    plain_slots: float = 10.7
-    guarded_slots: float = 17.6
-    segment_words: float = 32.6
-    overlap: float = 1.97
+    plain_slots: float = 10.9
+    guarded_slots: float = 17.2
+    segment_words: float = 37.2
+    overlap: float = 2.02
     tile_cycles: float = 279.0
-    copy_slots: float = 10.0
+    copy_slots: float = 9.88
     row_slots: float = 3.0
-    issue: float = 1.36
-    global_latency: float = 1.13
-    halo_share: float = 0.446
-    l1_share: float = 0.579
-    step_misses: float = 0.979
+    issue: float = 1.38
+    global_latency: float = 1.15
+    halo_share: float = 0.485
+    l1_share: float = 0.575
+    step_misses: float = 0.964
+    near_misses: float = 0.1
     spill_slots: float = 3.0
     base_registers: float = 40.0
     even_registers: float = 0.3

@@ -241,7 +241,7 @@ class _Model:
         access = together * work.warps * self._accesses() * self._access_cost()
         sharers = np.ones_like(sharers) if "bandwidth" in self.off else sharers
         dram = together * self._dram() * sharers * self.gpu.clock / (self.gpu.dram_bandwidth * known.dram_share)
-        l2 = together * self._l2(miss) * sharers * self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share)
+        l2 = together * self._l2(miss, together) * sharers * self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share)
         if "l2" in self.off:
             l2 = np.zeros_like(l2)
         p = self.constants.overlap
@@ -317,46 +317,67 @@ class _Model:
     def _width(self) -> float:
         return self.gpu.schedulers
 
-    def _segments(self, values: Floats, rows: Floats, words: float) -> Floats:
+    def _segments(self, values: Floats, rows: Floats, words: float | Floats) -> Floats:
         """Values moved for contiguous segments, every segment rounded up."""
         return values if "coalescing" in self.off else values + rows * words
 
     def _dram(self) -> Floats:
         """Bytes between chip and memory per tile: the box without its halo, part of the halo, and the results."""
-        work, pad = self.case.work, self.constants.segment_words
+        work, pad = self.case.work, self._pad
         core = self._segments(work.core_values, work.core_rows, pad)
         halo = np.maximum(0.0, self._box(pad) - core)
         share = 0.0 if "l2" in self.off else self.constants.halo_share
         return np.asarray((core + share * halo + self._results(pad)) * self.case.setting.itemsize)
 
-    def _box(self, pad: float) -> Floats:
+    @property
+    def _pad(self) -> Floats:
+        """Words off chip that a segment costs beyond its own: of a copy, or of rows that come through L1."""
+        return np.where(self.here.shared, self.constants.segment_words, _SECTOR_WORDS - 1.0)
+
+    def _box(self, pad: float | Floats) -> Floats:
         return self._segments(self.case.work.box_values, self.case.work.box_rows, pad)
 
-    def _results(self, pad: float) -> Floats:
+    def _results(self, pad: float | Floats) -> Floats:
         return self._segments(self.case.work.out_values, self.case.work.out_rows, pad)
 
-    def _l2(self, miss: Floats) -> Floats:
+    def _l2(self, miss: Floats, together: Floats | Ints) -> Floats:
         """Bytes between L2 and the multiprocessors per tile; without shared memory also stores and L1 misses."""
         work, pad = self.case.work, self.constants.segment_words
         item = self.case.setting.itemsize
         copied = (self._box(pad) + self._results(pad)) * item
         stores = self._segments(work.points, work.point_rows, _SECTOR_WORDS - 1) * item
         again = self._segments(work.step_rows * work.last, work.step_rows, _SECTOR_WORDS - 1) * item
-        missed = miss * work.rows * again * self.constants.step_misses
-        return np.asarray(np.where(self.here.shared, copied, stores + self._dram() + missed))
+        times = miss * self.constants.step_misses
+        if "near_rows" not in self.off:
+            times = times + self._near_miss(together) * work.again * self.constants.near_misses
+        return np.asarray(np.where(self.here.shared, copied, stores + self._dram() + times * work.rows * again))
 
     def _miss(self, together: Floats | Ints) -> Floats:
         """Share of what a step reads that L1 does not hold, for tiles that do not live in shared memory.
 
-        Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do, because they
-        meet in sets: rows that lie a pitch apart begin in every g-th set only, g the greatest common divisor of the
-        pitch and a way in lines, so that each takes the room of g lines, however short it is.
+        Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do.
         """
-        lines = self._segments(self.case.work.box_values, self.case.work.box_rows, _LINE_WORDS - 1)
+        work = self.case.work
+        return self._beyond(self._lines(work.box_values, work.box_rows), work.held_rows, together)
+
+    def _near_miss(self, together: Floats | Ints) -> Floats:
+        """Share of the rows between two uses by one step that L1 does not hold."""
+        work = self.case.work
+        return self._beyond(self._lines(work.near_rows * work.last, work.near_rows), work.near_rows, together)
+
+    def _lines(self, values: Floats, rows: Floats) -> Floats:
+        return self._segments(values, rows, _LINE_WORDS - 1)
+
+    def _beyond(self, words: Floats, rows: Floats, together: Floats | Ints) -> Floats:
+        """Share of lines that the part of L1 that is used does not hold.
+
+        Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
+        the pitch and a way in lines, so that each takes the room of g lines, however short it is.
+        """
         item = self.case.setting.itemsize
-        wanted = lines * item
+        wanted = words * item
         pitch, way = self.case.setting.shape[-1] * item, self.gpu.l1_bytes // _L1_WAYS
         if "l1_sets" not in self.off and pitch < way:
-            wanted = np.maximum(wanted, self.case.work.held_rows * math.gcd(pitch, way))
+            wanted = np.maximum(wanted, rows * math.gcd(pitch, way))
         used = self.constants.l1_share * self.gpu.l1_bytes
         return np.clip(1.0 - used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
