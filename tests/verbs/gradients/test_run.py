@@ -15,7 +15,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients.points import Pulled
-from tilewright.verbs.gradients.run import _StepsBack
+from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
+from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.stencil import as_program
 
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
@@ -469,3 +470,21 @@ def test_nothing_outlives_a_pullback(private_folders, steps):
     del k, result, pullback, gradients
     gc.collect()
     assert seen() is None
+
+
+def test_gradients_alone_run_nothing_forward_where_no_state_is_needed(private_folders, monkeypatch):
+    draw = np.random.default_rng(16)
+    u, k, worth = draw.random((3, 40))
+    known = {}
+    for name, given in (("jacobi1d", (u,)), (lambda u, k: u[0] + 0.1 * k[0] * (u[-1] - u[1]), (u, k))):
+        program = tw.stencil(name) if callable(name) else name
+        known[program] = given, tw.vjp(program, *given, steps=7)[1](worth)
+    refuse = []
+    monkeypatch.setattr(DifferentiatedRun, "forward", lambda self, *_: refuse.append(self.program) or (None, [], None))
+    (given, expected), _ = known.values()
+    np.testing.assert_array_equal(gradients("jacobi1d", worth, *given, steps=7)[0], expected[0])
+    assert refuse == []
+    monkeypatch.undo()
+    program = list(known)[1]
+    for found, other in zip(gradients(program, worth, u, k, steps=7)[0], known[program][1][0], strict=True):
+        np.testing.assert_array_equal(found, other)

@@ -113,9 +113,23 @@ def vjp(
         >>> gradient
         array([1., 1., 0., 0., 1.])
     """
-    options = {"boundary": boundary, "dtype": dtype, "backend": backend, "threads": threads, "strict": strict}
-    bounds = {"wrt": wrt, "memory": memory, "checkpoints": checkpoints, "disk": disk}
-    asked = _asked(program, arrays, steps, scalars, sources=sources, receivers=receivers, **options, **bounds)
+    asked = _asked(
+        program,
+        arrays,
+        steps,
+        scalars,
+        boundary=boundary,
+        dtype=dtype,
+        backend=backend,
+        threads=threads,
+        strict=strict,
+        sources=sources,
+        receivers=receivers,
+        wrt=wrt,
+        memory=memory,
+        checkpoints=checkpoints,
+        disk=disk,
+    )
     run = asked.run
     last, kept, traces = run.forward(asked.start, asked.slots)
     results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
