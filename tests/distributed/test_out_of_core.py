@@ -249,6 +249,16 @@ def test_grids_that_cannot_be_cut(tmp_path):
         tw.run(coupled, place, place, out=out, steps=1, boundary={"u": "wrap", "v": "nearest"})
 
 
+def test_windows_of_unlike_rows_in_time_tiles_on_a_grid_that_wraps(tmp_path):
+    field = np.random.default_rng(0).random((301, 512))
+    np.save(tmp_path / "in.npy", field)
+    options = {"steps": 8, "boundary": "wrap", "tiling": "skewed:t=4,s=16x64", "strict": True, "threads": 1}
+    expected = tw.run("heat2d", field, **options)
+    for memory in ("3MiB", "5MiB"):
+        found = tw.run("heat2d", tmp_path / "in.npy", out=tmp_path / "out.npy", memory=memory, **options)
+        assert np.array_equal(found, expected)
+
+
 def test_an_unfinished_run_of_something_else_is_not_gone_on_with(tmp_path):
     place = saved(tmp_path, "in.npy", (40, 30))
     folder = tmp_path / "out.npy.tilewright"

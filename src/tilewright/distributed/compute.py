@@ -127,7 +127,7 @@ class Computer:
                 recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
             inputs = replace(inputs, points=points, traces=recorded)
         if isinstance(kernel, CpuKernel) and not copied:
-            cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.plan.block)
+            cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))
         else:
             self._advance(self._start(kernel, problem, inputs, workspace), problem.steps, results, turns)
         return recorded
@@ -192,9 +192,8 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
             sum(problem.program.history(name) + 2 for name in problem.program.fields) * problem.cells * problem.itemsize
         )
     code = kernel.compiled.layout
-    block = kernel.plan.block
-    around = block.around if block is not None else ((0, 0),) * len(problem.shape)
-    shape = tuple(low + extent + high for extent, (low, high) in zip(problem.shape, around, strict=True))
+    block = kernel.halo(problem)
+    shape = problem.shape if block is None else block.problem.shape
     plan = layout(shape, problem.itemsize)
     history, moved = max(map(problem.program.history, problem.program.updated)), 0
     if max(code.copies) > 2 and problem.steps % history:  # levels change places before a last step of its own

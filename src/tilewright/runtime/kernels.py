@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.base.records import Resources
 from tilewright.plan import RunPlan
 from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cpu
@@ -107,11 +108,15 @@ class CpuKernel:
 
     def start(self, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None) -> Session:
         """Take memory for a run, that of earlier runs by default, and fill it."""
-        return Session(self.compiled, problem, inputs, threads, halo=self.plan.block, workspace=workspace)
+        return Session(self.compiled, problem, inputs, threads, halo=self.halo(problem), workspace=workspace)
 
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
         """Run all steps."""
-        return cpu.execute(self.compiled, problem, inputs, threads, halo=self.plan.block)
+        return cpu.execute(self.compiled, problem, inputs, threads, halo=self.halo(problem))
+
+    def halo(self, problem: Problem) -> Extended | None:
+        """Return the periodic copies around a grid of a problem's shape, or None."""
+        return None if self.plan.block is None else self.plan.block.fitted(problem.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,11 @@ class Extended:
     problem: Problem
     around: tuple[tuple[int, int], ...]
 
+    def fitted(self, shape: tuple[int, ...]) -> "Extended":
+        """Return the same copies around a grid of another shape."""
+        whole = tuple(low + extent + high for extent, (low, high) in zip(shape, self.around, strict=True))
+        return self if whole == self.problem.shape else replace(self, problem=replace(self.problem, shape=whole))
+
 
 def wrapped_axes(problem: Problem) -> tuple[int, ...]:
     """Return the axes on which a read wraps around the grid.
