@@ -66,7 +66,7 @@ def gallery(folder: Path) -> None:
             finally:
                 sys.argv = before
             made[example.stem] = Image.open(io.BytesIO(picture.read_bytes())).convert("RGB")
-        made[example.stem].quantize(256).save(folder / f"{example.stem}.png", optimize=True)
+        made[example.stem].save(folder / f"{example.stem}.png", optimize=True)
     row = [made[name] for name in RESULTS]
     whole = Image.new("RGB", (sum(one.width for one in row), max(one.height for one in row)), "white")
     for place, one in enumerate(row):

@@ -10,6 +10,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
@@ -109,3 +110,34 @@ def test_only_public_names_are_listed():
 
     listed = {name for name in dir(tilewright) if not name.startswith("__")}
     assert listed == set(tilewright.__all__) - {"__version__"}
+
+
+def test_the_wheel_installs_without_network_and_runs_without_compiler(wheel, tmp_path):
+    pytest.importorskip("pip")
+    path, _ = wheel
+    # The dependencies are there; a machine without network has their wheels beside this one.
+    asked = [
+        "install",
+        "--no-index",
+        "--find-links",
+        str(Path(path).parent),
+        "--no-deps",
+        "--target",
+        str(tmp_path / "site"),
+    ]
+    subprocess.run([sys.executable, "-m", "pip", "-q", *asked, "tilewright"], check=True, timeout=120)
+    code = (
+        "import numpy as np, tilewright as tw\n"
+        f"assert tw.__file__.startswith({str(tmp_path / 'site')!r})\n"
+        "run = tw.run('heat2d', np.eye(20, dtype='f'), steps=3, record=True)\n"
+        "print(run.backend, float(run.state.sum()))"
+    )
+    places = {"HOME": str(tmp_path), "PATH": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=places, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+    )
+    backend, total = done.stdout.split()
+    expected = tilewright.run("heat2d", np.eye(20, dtype="f"), steps=3, backend="numpy").sum()
+    assert (backend, float(total)) == ("numpy", pytest.approx(float(expected), rel=1e-6))
+    (warning,) = (line for line in done.stderr.splitlines() if "Warning" in line)
+    assert "running with NumPy, which is many times slower: there is no C compiler on this machine (hint: " in warning

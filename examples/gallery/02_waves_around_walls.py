@@ -28,5 +28,5 @@ figure, axes = plt.subplots(figsize=(4.6, 3.7), layout="constrained")
 drawn = axes.imshow(np.where(free, u, np.nan), cmap="RdBu_r", vmin=-0.1, vmax=0.1)
 axes.set_facecolor("#26323f")  # the walls
 axes.set(title=f"waves around walls: step {steps}", xlabel="cell", ylabel="cell")
-figure.colorbar(drawn, label="height", extend="both", shrink=0.8)
+figure.colorbar(drawn, cax=axes.inset_axes([1.03, 0, 0.04, 1]), label="height", extend="both")
 figure.savefig(sys.argv[1], dpi=110)

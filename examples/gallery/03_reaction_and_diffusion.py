@@ -32,5 +32,5 @@ u, v = tw.run(gray_scott, u, v, steps=4000, boundary="wrap", feed=0.035, kill=0.
 figure, axes = plt.subplots(figsize=(4.6, 3.7), layout="constrained")
 drawn = axes.imshow(v, cmap="viridis", vmin=0)
 axes.set(title="reaction and diffusion: step 4000", xlabel="cell", ylabel="cell")
-figure.colorbar(drawn, label="concentration of v", shrink=0.8)
+figure.colorbar(drawn, cax=axes.inset_axes([1.03, 0, 0.04, 1]), label="concentration of v")
 figure.savefig(sys.argv[1], dpi=110)

@@ -23,9 +23,9 @@ u = tw.run(
     boundary=("nearest", tw.Boundary("constant", 0.0)), sources=[((100, 120), 0.4)],
 )  # fmt: skip
 
-figure, axes = plt.subplots(figsize=(6.4, 4))
+figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
 drawn = axes.contourf(u, levels=24, cmap="inferno")
 axes.axvline(150, color="white", linewidth=1)
 axes.set(title="temperature after 8000 steps", xlabel="cell", ylabel="cell")
-figure.colorbar(drawn)
+figure.colorbar(drawn, label="temperature")
 figure.savefig(sys.argv[1], dpi=90)

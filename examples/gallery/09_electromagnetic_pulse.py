@@ -25,5 +25,5 @@ ez, *_ = tw.run(maxwell, pulse, np.zeros_like(pulse), np.zeros_like(pulse), step
 figure, axes = plt.subplots(figsize=(4.6, 3.7), layout="constrained")
 drawn = axes.imshow(ez, cmap="RdBu_r", vmin=-0.1, vmax=0.1)
 axes.set(title="electromagnetic pulse: step 150", xlabel="cell", ylabel="cell")
-figure.colorbar(drawn, label="electric field", extend="both", shrink=0.8)
+figure.colorbar(drawn, cax=axes.inset_axes([1.03, 0, 0.04, 1]), label="electric field", extend="both")
 figure.savefig(sys.argv[1], dpi=110)

@@ -276,6 +276,9 @@ def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[s
         if cells > narrow * len(rows):
             x = sum((high - low) * (low + high) / 2 for low, high in rows.values()) / cells
             y = sum((high - low) * (time + 0.5) for time, (low, high) in rows.items()) / cells
+            left, right = rows.get(int(y), (x, x))
+            if min(x - left, right - x) < narrow:  # of a tile that the panel cuts
+                continue
             panel.text(x, y, text, ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")
 
 
@@ -293,7 +296,9 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
     few = cells and shown.shape[axis] <= _GRID_CELLS
     panel.set_xlabel(f"cell on axis {axis}" + (" (the grid: one cell, one step)" if few else ""))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per time step)")
-    panel.yaxis.set_major_locator(_matplotlib("matplotlib.ticker").MaxNLocator(8, integer=True))
+    ticker = _matplotlib("matplotlib.ticker")
+    panel.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
+    panel.yaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
     if few:
         panel.set_xticks(range(shown.shape[axis] + 1), minor=True)
         panel.set_yticks(range(low, high + 1), minor=True)

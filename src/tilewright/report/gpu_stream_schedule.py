@@ -11,7 +11,7 @@ from tilewright.schedules.tiling import Tiling
 
 Cells = set[tuple[int, int]]
 """Pairs of a version and a cell along an axis."""
-_INCH = 0.3
+_INCH = 0.2
 
 
 def rows_at(problem: Problem, tiling: Tiling, front: int) -> dict[str, Cells]:
@@ -86,8 +86,8 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         cells, versions = [x for _, x in every], [v for v, _ in every]
         spans.append((min(cells) - 1, max(cells) + 1, min(versions) - 1, max(versions) + 1))
     wide = [high - low for low, high, _, _ in spans]
-    figure = Figure(figsize=(_INCH * (sum(wide) + 8), _INCH * (spans[0][3] - spans[0][2] + 6)), layout="constrained")
-    names = ("axis 0: rows in registers at one advance", "last axis: cells from the tile's first own one")
+    figure = Figure(figsize=(_INCH * (sum(wide) + 8), _INCH * (spans[0][3] - spans[0][2] + 7)), layout="constrained")
+    names = ("axis 0: rows in registers\nat one advance", "last axis: cells from the tile's first own one")
     colours = {"kept": "#e4edf6", "loaded": LOADED, "computed": COMPUTED, "written": WRITTEN}
     for axes, panel, span, name in zip(figure.subplots(1, 2, width_ratios=wide), panels, spans, names, strict=True):
         for key, colour in colours.items():
@@ -100,7 +100,7 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         axes.set_ylabel("version (time)")
     meaning = ("kept", "loaded", "computed and kept", "computed and written")
     handles = [Patch(facecolor=colour, label=text) for colour, text in zip(colours.values(), meaning, strict=True)]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)
     target = Path(path)
-    figure.savefig(target)
+    figure.savefig(target, dpi=150)
     return target
