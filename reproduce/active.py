@@ -199,9 +199,9 @@ def line(program: str, name: str, row: Floats) -> str:
 
 
 def reached(space: Space, order: Sequence[int]) -> Floats:
-    """Return the share of the best speed after each of COUNTS measurements."""
+    """Return the share of the best speed after each of COUNTS measurements; 0 where nothing measured was met."""
     best = space.seconds.min()
-    return np.array([best / space.seconds[list(order[:count])].min() for count in COUNTS])
+    return np.array([best / space.seconds[list(order[:count])].min(initial=np.inf) for count in COUNTS])
 
 
 def in_turn(space: Space) -> list[int]:
