@@ -8,6 +8,7 @@ import tilewright as tw
 from tilewright.costs.regions import parts, row_ends
 from tilewright.costs.setting import make_setting
 from tilewright.machines import files
+from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Value
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
@@ -98,3 +99,9 @@ def test_what_lives_at_the_ends_alone_counts_as_that() -> None:
     kept, spread = make_setting(packed, ZEN), make_setting(whole, ZEN)
     assert (kept.levels, kept.writes, kept.copies) == (1, 1, 2)
     assert (spread.levels, spread.writes) == (3, 3)
+
+
+def test_axes_without_regions_may_be_longer_than_memory():
+    problem = make_problem(program("jacobi1d"), (2**40,), 5)
+    assert row_ends(problem) == 0
+    assert len(parts(problem)) == 1

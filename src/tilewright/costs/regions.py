@@ -88,9 +88,12 @@ def row_ends(problem: Problem) -> int:
 
 def _ends(problem: Problem) -> tuple[tuple[int, int], ...]:
     """Where the middle begins and ends, per axis."""
+    nodes = conditions(problem.program)
+    if not nodes and not problem.subdomains:  # axes may be longer than memory
+        return tuple((0, extent) for extent in problem.shape)
     lines = [
         (node, along(node, *problem.places(node.axis, 0, problem.shape[node.axis]), np.dtype(bool), {}))
-        for node in conditions(problem.program)
+        for node in nodes
     ]
     return middle(problem, lines)
 
