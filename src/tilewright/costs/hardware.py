@@ -29,6 +29,7 @@ class Hardware:
         l2_bandwidth: L2 bandwidth, bytes per second.
         launch_seconds: One kernel call.
         double_cost: Issue slots of a float64 operation over one of float32.
+        fetch_latency: Cycles from a load of what lies off chip to its value.
     """
 
     sm_count: int
@@ -46,6 +47,7 @@ class Hardware:
     l2_bandwidth: float
     launch_seconds: float
     double_cost: float
+    fetch_latency: float
 
 
 def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
@@ -82,6 +84,7 @@ def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
         l2_bandwidth=_or(machine.l2_bandwidth, estimate),
         launch_seconds=machine.launch_seconds.value,
         double_cost=1.0 / machine.fp64_ratio.value,
+        fetch_latency=machine.fetch_latency.value,
     )
 
 

@@ -120,6 +120,36 @@ def test_rows_from_memory_take_the_path_to_shared_memory():
     assert found.compute_seconds[0] == pytest.approx(taken)
 
 
+def test_others_fill_the_waits_of_a_block_but_the_last():
+    """The same cells in one block of 8 warps and in two of 4: the barrier stops all of the one, and half of the two."""
+
+    def taken(text, shape=(16384, 16384)):
+        problem = make_problem(program("box2d1r"), shape, 100, "float64")
+        setting = make_setting(problem, H200)
+        foot = setting.block
+        block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, foot)
+        parts = streaming_gpu._Cycles(block=block, setting=setting, foot=foot, gpu=setting.gpu)
+        return lambda blocks: parts.all(np.array([blocks]))[0] / block.rows[0]
+
+    one, half = taken("streaming:t=5,s=2731x745,threads=1x252"), taken("streaming:t=5,s=2731x373,threads=1x128")
+    waits = streaming_gpu.BARRIER_CYCLES + streaming_gpu.SHARED_CYCLES
+    assert half(2) < one(1) < half(2) + waits
+    more = np.diff([half(blocks) for blocks in range(1, 7)])
+    assert (more > 0).all()
+    assert more[0] < more[-1]  # the first waits in full, and with others the work is what counts
+    assert half(0) == 0.0
+
+
+def test_no_advance_is_sooner_than_its_row():
+    """Threads of a single cell and level: nearly nothing to do, and every advance lasts a load from memory at least."""
+    text = "streaming:t=1,s=16384x126,threads=1x128"
+    found, setting = evaluated("j2d5pt", (16384, 16384), text, steps=1)
+    block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
+    assert found.prism_seconds[0] >= block.rows[0] * H200.fetch_latency.value / 1.98e9 / found.tiles_per_sm[0]
+    slow = replace(H200, fetch_latency=replace(H200.fetch_latency, value=60000.0, low=None, high=None))
+    assert evaluated("j2d5pt", (16384, 16384), text, slow, steps=1)[0].seconds[0] > 10 * found.seconds[0]
+
+
 def test_registers_of_the_code_limit_the_resident_blocks():
     problem, tiling = make_problem(program("j2d5pt"), (16384, 16384), 96), parse(CASES[0][2])
 
@@ -134,11 +164,12 @@ def test_registers_of_the_code_limit_the_resident_blocks():
 
 def test_a_partial_wave_costs_a_whole_one():
     """One tile more than the device holds at a time makes one multiprocessor run twice."""
-    text = "streaming:t=8,s=1024x240,threads=1x256"
-    whole, _ = evaluated("j2d5pt", (1024, 240 * 132), text)
-    more, _ = evaluated("j2d5pt", (1024, 240 * 133), text)
+    text = "streaming:t=14,s=1024x1490,threads=1x253"
+    whole, _ = evaluated("j2d5pt", (1024, 1490 * 132), text)
+    more, _ = evaluated("j2d5pt", (1024, 1490 * 133), text)
     assert more.tiles_per_wavefront[0] == 133
-    assert more.seconds[0] > 1.3 * whole.seconds[0]
+    assert more.tiles_per_sm[0] == 1
+    assert more.seconds[0] > 1.9 * whole.seconds[0]
 
 
 @pytest.mark.parametrize("name", ["j2d5pt", "wave2d", "star3d2r", "fdtd2d"])

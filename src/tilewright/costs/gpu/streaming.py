@@ -7,15 +7,17 @@ barrier. In the time of a tile the blocks that are resident together on a multip
   its loads and stores, and the barrier. Warps stay with a scheduler, and that with the most of them is the last,
 - *access* shared memory: every read of a neighbour's cell and every one that is published, and the rows that come from
   memory and go there by the same path, 32 words per cycle,
-- wait: a warp issues one instruction per cycle at most, and every advance ends with a barrier,
+- wait: every advance ends with a barrier, and needs a row that was asked for an advance before,
 - move bytes between DRAM and chip: the tile with its whole halo, and its results.
 
-The first three combine as in :mod:`tilewright.costs.gpu.threads`. Rows are fetched while an advance computes, so that
-the bytes take the longer of both times. A band's tiles run in waves of as many blocks as are resident; the last wave
-may be partial. Where C_iter of the program was measured on the machine it bounds the arithmetic of a cell from below,
-as in every model here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What
-it leaves out: clock changes, the code's way through the instruction cache, bands shorter than a tiling's levels, and
-that tiles at edges of the axes that threads share test every cell.
+Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until the
+last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
+compute, so that the bytes take the longer of both times, and a few per cent more where both are alike. A band's tiles
+run in waves of as many blocks as are resident; the last wave may be partial. Where C_iter of the program was measured
+on the machine it bounds the arithmetic of a cell from below, as in every model here. This is our own, its counts those
+of machine code for sm_90; no GPU has confirmed it yet. What it leaves out: clock changes, the code's way through the
+instruction cache, bands shorter than a tiling's levels, and that tiles at edges of the axes that threads share test
+every cell.
 """
 
 from dataclasses import dataclass
@@ -272,10 +274,23 @@ class _Cycles:
 
     def all(self, together: Ints | Floats) -> Floats:
         """All parts combined; 0 for no block."""
-        p = STREAMING.overlap
-        work = np.maximum(self.issue(together), self.access(together))
-        time = np.maximum((self.latency() ** p + work**p) ** (1.0 / p), self.dram(together))
+        some = np.maximum(np.asarray(together), 1)
+        busy, alone, p = self.work(some), self.alone(), STREAMING.overlap
+        each = busy / some
+        time = np.maximum(alone, busy + each * (1.0 - each / alone))
+        longer, shorter = np.maximum(time, self.dram(some)), np.minimum(time, self.dram(some))
+        time = longer * (1.0 + (shorter / longer) ** p) ** (1.0 / p)
         return np.where(np.asarray(together) > 0, time, 0.0)
+
+    def work(self, together: Ints | Floats) -> Floats:
+        """Of the busiest scheduler, or of the path to shared memory."""
+        return np.maximum(self.issue(together), self.access(together))
+
+    def alone(self) -> Floats:
+        """Of one block: what it has to do and the waits at its barriers, and no advance sooner than its row comes."""
+        waits = self.block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
+        found = np.maximum(self.latency(), self.work(np.ones_like(self.block.tiles)) + waits)
+        return np.maximum(found, self.block.rows * self.gpu.fetch_latency)
 
     def _slots(self, of_cell: float) -> Floats:
         """Instructions of a thread per advance, with so many per cell and level."""
