@@ -29,7 +29,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu.code import body
-from tilewright.costs.gpu.terms import STREAMING, CompiledCounts
+from tilewright.costs.gpu.terms import CompiledCounts
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.schedules.streaming import block as stream_block
@@ -38,6 +38,9 @@ from tilewright.schedules.streaming.block import BlockGrowth
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
 and places on chip, of which machine code for sm_90 has 11 to 33."""
+_OVERLAP = 16.0
+"""Exponent by which work and bytes combine: 4 % more than the longer one where both take as long. An estimate, since
+nobody has measured such tiles on a GPU."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
@@ -275,7 +278,7 @@ class _Cycles:
     def all(self, together: Ints | Floats) -> Floats:
         """All parts combined; 0 for no block."""
         some = np.maximum(np.asarray(together), 1)
-        busy, alone, p = self.work(some), self.alone(), STREAMING.overlap
+        busy, alone, p = self.work(some), self.alone(), _OVERLAP
         each = busy / some
         time = np.maximum(alone, busy + each * (1.0 - each / alone))
         longer, shorter = np.maximum(time, self.dram(some)), np.minimum(time, self.dram(some))
@@ -290,7 +293,7 @@ class _Cycles:
         """Of one block: what it has to do and the waits at its barriers, and no advance sooner than its row comes."""
         waits = self.block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
         found = np.maximum(self.latency(), self.work(np.ones_like(self.block.tiles)) + waits)
-        return np.maximum(found, self.block.rows * self.gpu.fetch_latency)
+        return np.asarray(np.maximum(found, self.block.rows * self.gpu.fetch_latency))
 
     def _slots(self, of_cell: float) -> Floats:
         """Instructions of a thread per advance, with so many per cell and level."""
@@ -332,7 +335,7 @@ class _Cycles:
         return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
 
     def dram(self, together: Ints | Floats) -> Floats:
-        """Of a multiprocessor's share of the bandwidth."""
+        """Of a multiprocessor's share of the bandwidth that a copy of an array has."""
         sharers = np.minimum(self.block.tiles, self.gpu.sm_count)
-        per_byte = sharers * self.gpu.clock / (self.gpu.dram_bandwidth * STREAMING.dram_share)
+        per_byte = sharers * self.gpu.clock / self.gpu.copy_bandwidth
         return np.asarray(together * self.bytes() * per_byte)
