@@ -86,7 +86,7 @@ def test_every_resource_counts():
         return evaluated(name, shape, text, changed)[0].seconds[0]
 
     assert scaled("sm_count", 0.5) > 1.5 * base
-    assert scaled("peak_dram_bandwidth", 0.1) > 2 * base
+    assert scaled("dram_bandwidth", 0.1) > 2 * base
     assert scaled("schedulers", 0.5) > 1.2 * base
     assert scaled("launch_seconds", 1000) > base
     assert scaled("clock", 2.0) < base

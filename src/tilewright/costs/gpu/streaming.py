@@ -12,8 +12,8 @@ barrier. In the time of a tile the blocks that are resident together on a multip
 
 Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until the
 last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
-compute, so that the bytes take the longer of both times, and a few per cent more where both are alike. A band's tiles
-run in waves of as many blocks as are resident; the last wave may be partial. Where C_iter of the program was measured
+compute, so that of work and bytes the longer one counts. A band's tiles run in waves of as many blocks as are resident;
+the last wave may be partial. Where C_iter of the program was measured
 on the machine it bounds the arithmetic of a cell from below, as in every model here. This is our own, its counts those
 of machine code for sm_90; no GPU has confirmed it yet. What it leaves out: clock changes, the code's way through the
 instruction cache, bands shorter than a tiling's levels, and that tiles at edges of the axes that threads share test
@@ -29,7 +29,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.gpu.code import body
-from tilewright.costs.gpu.terms import STREAMING, CompiledCounts
+from tilewright.costs.gpu.terms import CompiledCounts
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
 from tilewright.schedules.streaming import block as stream_block
@@ -275,22 +275,20 @@ class _Cycles:
     def all(self, together: Ints | Floats) -> Floats:
         """All parts combined; 0 for no block."""
         some = np.maximum(np.asarray(together), 1)
-        busy, alone, p = self.work(some), self.alone(), STREAMING.overlap
+        busy, alone = self.work(some), self.alone()
         each = busy / some
         time = np.maximum(alone, busy + each * (1.0 - each / alone))
-        longer, shorter = np.maximum(time, self.dram(some)), np.minimum(time, self.dram(some))
-        time = longer * (1.0 + (shorter / longer) ** p) ** (1.0 / p)
-        return np.where(np.asarray(together) > 0, time, 0.0)
+        return np.where(np.asarray(together) > 0, np.maximum(time, self.dram(some)), 0.0)
 
     def work(self, together: Ints | Floats) -> Floats:
         """Of the busiest scheduler, or of the path to shared memory."""
-        return np.maximum(self.issue(together), self.access(together))
+        return np.asarray(np.maximum(self.issue(together), self.access(together)))
 
     def alone(self) -> Floats:
         """Of one block: what it has to do and the waits at its barriers, and no advance sooner than its row comes."""
         waits = self.block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
         found = np.maximum(self.latency(), self.work(np.ones_like(self.block.tiles)) + waits)
-        return np.maximum(found, self.block.rows * self.gpu.fetch_latency)
+        return np.asarray(np.maximum(found, self.block.rows * self.gpu.fetch_latency))
 
     def _slots(self, of_cell: float) -> Floats:
         """Instructions of a thread per advance, with so many per cell and level."""
@@ -332,7 +330,7 @@ class _Cycles:
         return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
 
     def dram(self, together: Ints | Floats) -> Floats:
-        """Of a multiprocessor's share of the bandwidth."""
+        """Of a multiprocessor's share of the bandwidth that is sustained."""
         sharers = np.minimum(self.block.tiles, self.gpu.sm_count)
-        per_byte = sharers * self.gpu.clock / (self.gpu.dram_bandwidth * STREAMING.dram_share)
+        per_byte = sharers * self.gpu.clock * self.setting.byte_seconds
         return np.asarray(together * self.bytes() * per_byte)

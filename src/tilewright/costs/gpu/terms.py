@@ -113,11 +113,6 @@ class GpuConstants:
     drift: float = 0.493
 
 
-STREAMING = GpuConstants(dram_share=0.95, overlap=16.0)
-"""What the model of streaming tiles takes of these two: estimates, since nobody has measured such tiles on a GPU. There
-the exponent is that of work and bytes alone: 4 % more than the longer one where both take as long."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residency:
     """What is resident on a multiprocessor; arrays of shape (n,).
