@@ -6,8 +6,10 @@ No device takes part; NVRTC and nvdisasm do, and nothing is timed, so that two r
     python benchmarks/gpu_machine_code.py --programs j2d5pt --dtypes float32 --texts DIR
 
 Per program and element type two lines: what a run takes that nobody has tuned, and ``none``. Figures are per useful
-update of a cell: those that a tile computes for its neighbours' sake are counted as work, not as updates. With
-``--ranked`` a third line says how far the analytic model's first choice is from the best of ten by machine code.
+update of a cell: those that a tile computes for its neighbours' sake are counted as work, not as updates. Bounds are
+of the loop without tests; of streaming tiles, those at an edge of an axis that threads share test every cell: how many
+tiles these are, and the bound of that loop, stand beside it. With ``--ranked`` a third line says how far the analytic
+model's first choice is from the best of ten by machine code.
 """
 
 import argparse
@@ -20,17 +22,21 @@ from typing import Any
 import environment
 import tilewright as tw
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.costs.machine_code.bound import Bound, bound
+from tilewright.costs.machine_code import paths
+from tilewright.costs.machine_code.bound import Bound, Needs, bound, followed
+from tilewright.costs.machine_code.listing import read
 from tilewright.costs.machine_code.tiles import work
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.runtime.devices import nvrtc
+from tilewright.runtime.devices import nvdisasm, nvrtc
+from tilewright.schedules.catalogue import traits
+from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.verbs.tuning.screen import Built, compile_candidate
+from tilewright.verbs.tuning.screen import Built, architecture, compile_candidate
 
 PROGRAMS = ("j2d5pt", "star2d2r", "box2d1r", "j3d7pt", "j3d27pt")
 SHAPES: dict[int, tuple[int, ...]] = {1: (2**26,), 2: (16384, 16384), 3: (512, 512, 512)}
@@ -76,6 +82,13 @@ def record(problem: Problem, tiling: Tiling, machine: Machine) -> dict[str, Any]
         name: round(rate * machine.sm_count.value * machine.clock.value * limit.useful * limit.waves / 1e9, 1)
         for name, rate in steady.rates.items()
     }
+    slow = tested(problem, tiling, machine)
+    if slow is not None:
+        found |= {
+            "edge_tiles": round(edge_tiles(problem, tiling), 3),
+            "tested_instructions": round(slow.instructions, 2),
+            "tested_gcells": round(slow.updates / 1e9, 1),
+        }
     return found | {
         "warps": steady.warps,
         "body_bytes": steady.body_bytes,
@@ -88,6 +101,34 @@ def record(problem: Problem, tiling: Tiling, machine: Machine) -> dict[str, Any]
         "gcells": round(limit.updates / 1e9, 1),
         "binding": limit.binding,
     }
+
+
+def edge_tiles(problem: Problem, tiling: Tiling) -> float:
+    """Return the share of streaming tiles whose cells do not all lie inside the grid along the axes threads share."""
+    inside, axes = 1.0, range(1, problem.program.rank)
+    loaded = stream_block.loaded(problem, tiling.time, tiling.space)
+    for axis in axes:
+        size, extent = tiling.space[axis], problem.shape[axis]
+        reach, starts = (loaded[axis] - size) / 2, range(0, extent, size)
+        inside *= sum(start >= reach and start + size + reach <= extent for start in starts) / len(starts)
+    return 1.0 - inside
+
+
+def tested(problem: Problem, tiling: Tiling, machine: Machine) -> Bound | None:
+    """Return the bound of the loop that tests every cell, which streaming tiles at edges take; None for others."""
+    asked = work(problem, gpu_schedule(problem, tiling))
+    if asked is None or not traits(tiling.family).streams:
+        return None
+    small = dataclasses.replace(problem, shape=(64,) * problem.program.rank, steps=2)
+    source = emit_device(small, gpu_schedule(small, tiling), "cuda")
+    code = nvrtc.compile_cuda(source.text, architecture(machine), strict=False)
+    kernel, found = source.kernels[0], read(nvdisasm.disassemble(code.cubin))
+    other = paths.with_tests(found[kernel.entry])
+    if other is None or code.resources.registers is None:
+        return None
+    path, rounds = other
+    needs = Needs(threads=kernel.threads, registers=code.resources.registers, shared_bytes=source.shared_bytes)
+    return bound(followed(path, needs, asked.updates / rounds, machine), asked, machine)
 
 
 def ranked(problem: Problem, machine: Machine) -> dict[str, Any]:
@@ -128,8 +169,14 @@ def said(found: dict[str, Any]) -> str:
     return (
         f"{head} {code} {found['warps']:3} warps {found['instructions']:6.1f} instructions {found['branches']:5.2f} "
         f"branches {found['gcells']:7.0f} GCells/s by {found['binding']:7} useful {found['useful']:.2f} "
-        f"waves {found['waves']:.2f} body {found['body_bytes'] / 1024:.0f} KiB"
+        f"{_edges(found)}waves {found['waves']:.2f} body {found['body_bytes'] / 1024:.0f} KiB"
     )
+
+
+def _edges(found: dict[str, Any]) -> str:
+    if "edge_tiles" not in found:
+        return ""
+    return f"{found['edge_tiles']:.0%} edge tiles at {found['tested_gcells']:.0f} "
 
 
 def lines(problem: Problem, machine: Machine, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,6 @@ class Hardware:
         max_blocks: Resident blocks.
         max_threads: Resident threads.
         dram_bandwidth: Peak off-chip bandwidth, bytes per second.
-        copy_bandwidth: What a copy of an array has of it.
         l2_bandwidth: L2 bandwidth, bytes per second.
         launch_seconds: One kernel call.
         double_cost: Issue slots of a float64 operation over one of float32.
@@ -45,7 +44,6 @@ class Hardware:
     max_blocks: int
     max_threads: int
     dram_bandwidth: float
-    copy_bandwidth: float
     l2_bandwidth: float
     launch_seconds: float
     double_cost: float
@@ -83,7 +81,6 @@ def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
         max_blocks=int(_or(machine.max_blocks, 16)),
         max_threads=int(_or(machine.max_threads, MAX_SM_THREADS)),
         dram_bandwidth=peak.value,
-        copy_bandwidth=machine.dram_bandwidth.value,
         l2_bandwidth=_or(machine.l2_bandwidth, estimate),
         launch_seconds=machine.launch_seconds.value,
         double_cost=1.0 / machine.fp64_ratio.value,

@@ -7,9 +7,9 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu.emit import emit_device
-from tilewright.costs.machine_code.bound import LaunchWork, Needs, analyse, bound, resident_blocks
+from tilewright.costs.machine_code.bound import LaunchWork, Needs, analyse, bound, followed, resident_blocks
 from tilewright.costs.machine_code.listing import Code, Instruction, pipe_of, read
-from tilewright.costs.machine_code.paths import steady
+from tilewright.costs.machine_code.paths import computing, steady, with_tests
 from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
@@ -61,6 +61,14 @@ def test_a_loop_around_two_forms_of_a_loop_is_not_the_steady_one():
     path = steady(Code(instructions, {"around": 0, "tested": 1, "steady": 5}))
     assert path.instructions == instructions[5:8]
     assert path.loops
+    other, rounds = with_tests(Code(instructions, {"around": 0, "tested": 1, "steady": 5}))
+    assert other.instructions == instructions[1:5]
+    assert rounds == path.count("fp32") / other.count("fp32")
+
+
+def test_a_kernel_of_one_loop_has_no_other_form(smooth):
+    assert [path.instructions for path in computing(smooth)] == [steady(smooth).instructions]
+    assert with_tests(smooth) is None
 
 
 def test_bounds_of_a_multiprocessor(smooth):
@@ -112,6 +120,12 @@ def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     listed = read(nvdisasm.disassemble(code.cubin))[kernel.entry]
     found = analyse(listed, needs, updates, h200, loops=tile != "none")
     assert found.pipes["fp32"] == pytest.approx(5.0, rel=0.01)  # its own arithmetic: what is counted is its loop
+    other = with_tests(listed)
+    assert (other is None) == (tile == "none")
+    if other:  # the loop of tiles at edges has the same arithmetic and more besides
+        slow = followed(other[0], needs, updates / other[1], h200)
+        assert slow.pipes["fp32"] == pytest.approx(5.0, rel=0.01)
+        assert slow.instructions > found.instructions
     limit = bound(found, work(problem, schedule), h200)
     assert 0.3 < limit.useful <= 1.0
     assert limit.updates <= min(found.rates.values()) * 132 * 1.98e9

@@ -12,8 +12,8 @@ barrier. In the time of a tile the blocks that are resident together on a multip
 
 Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until the
 last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
-compute, so that the bytes take the longer of both times, and a few per cent more where both are alike. A band's tiles
-run in waves of as many blocks as are resident; the last wave may be partial. Where C_iter of the program was measured
+compute, so that of work and bytes the longer one counts. A band's tiles run in waves of as many blocks as are resident;
+the last wave may be partial. Where C_iter of the program was measured
 on the machine it bounds the arithmetic of a cell from below, as in every model here. This is our own, its counts those
 of machine code for sm_90; no GPU has confirmed it yet. What it leaves out: clock changes, the code's way through the
 instruction cache, bands shorter than a tiling's levels, and that tiles at edges of the axes that threads share test
@@ -38,9 +38,6 @@ from tilewright.schedules.streaming.block import BlockGrowth
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
 and places on chip, of which machine code for sm_90 has 11 to 33."""
-_OVERLAP = 16.0
-"""Exponent by which work and bytes combine: 4 % more than the longer one where both take as long. An estimate, since
-nobody has measured such tiles on a GPU."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
@@ -278,16 +275,14 @@ class _Cycles:
     def all(self, together: Ints | Floats) -> Floats:
         """All parts combined; 0 for no block."""
         some = np.maximum(np.asarray(together), 1)
-        busy, alone, p = self.work(some), self.alone(), _OVERLAP
+        busy, alone = self.work(some), self.alone()
         each = busy / some
         time = np.maximum(alone, busy + each * (1.0 - each / alone))
-        longer, shorter = np.maximum(time, self.dram(some)), np.minimum(time, self.dram(some))
-        time = longer * (1.0 + (shorter / longer) ** p) ** (1.0 / p)
-        return np.where(np.asarray(together) > 0, time, 0.0)
+        return np.where(np.asarray(together) > 0, np.maximum(time, self.dram(some)), 0.0)
 
     def work(self, together: Ints | Floats) -> Floats:
         """Of the busiest scheduler, or of the path to shared memory."""
-        return np.maximum(self.issue(together), self.access(together))
+        return np.asarray(np.maximum(self.issue(together), self.access(together)))
 
     def alone(self) -> Floats:
         """Of one block: what it has to do and the waits at its barriers, and no advance sooner than its row comes."""
@@ -335,7 +330,7 @@ class _Cycles:
         return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
 
     def dram(self, together: Ints | Floats) -> Floats:
-        """Of a multiprocessor's share of the bandwidth that a copy of an array has."""
+        """Of a multiprocessor's share of the bandwidth that is sustained."""
         sharers = np.minimum(self.block.tiles, self.gpu.sm_count)
-        per_byte = sharers * self.gpu.clock / self.gpu.copy_bandwidth
+        per_byte = sharers * self.gpu.clock * self.setting.byte_seconds
         return np.asarray(together * self.bytes() * per_byte)

@@ -182,7 +182,16 @@ def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops
     Raises:
         UsageError: If the machine is no GPU.
     """
-    path, clock = steady(code, loops=loops), timing(machine)
+    return followed(steady(code, loops=loops), needs, updates, machine)
+
+
+def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> Steady:
+    """Follow a given path of a kernel, as :func:`analyse` does the steady one.
+
+    Raises:
+        UsageError: If the machine is no GPU.
+    """
+    clock = timing(machine)
     blocks = resident_blocks(needs, machine)
     counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}
     rates = {name: WARP * updates / taken for name, taken in _cycles(path, clock).items() if taken}

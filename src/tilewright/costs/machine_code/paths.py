@@ -41,6 +41,26 @@ class WarpPath:
         return sum(each.pipe in pipes for each in self.instructions)
 
 
+def computing(code: Code) -> list[WarpPath]:
+    """Return the paths of the loops that have arithmetic and are around no other such loop, in order of their ends."""
+    after = _successors(code)
+    before: list[list[int]] = [[] for _ in after]
+    for place, targets in enumerate(after):
+        for target in targets:
+            before[target].append(place)
+    found: list[tuple[set[int], WarpPath]] = []
+    for tail, targets in enumerate(after):
+        for head in targets:
+            if head > tail or not code.instructions[tail].target:
+                continue
+            body = _natural(before, head, tail)
+            places = _heaviest(code, after, body, head, {tail})
+            path = WarpPath(code, places, len(body), loops=True)
+            if path.count(*_ARITHMETIC):
+                found.append((body, path))
+    return [path for body, path in found if not any(other < body for other, _ in found)]
+
+
 def steady(code: Code, *, loops: bool = True) -> WarpPath:
     """Return the path of a kernel's steady loop, or through all of it where no loop computes anything.
 
@@ -48,29 +68,29 @@ def steady(code: Code, *, loops: bool = True) -> WarpPath:
         code: The kernel.
         loops: Whether its time goes into a loop; else every loop is passed once.
     """
-    after = _successors(code)
-    before: list[list[int]] = [[] for _ in after]
-    for place, targets in enumerate(after):
-        for target in targets:
-            before[target].append(place)
-    natural: list[tuple[set[int], WarpPath]] = []
-    for tail, targets in enumerate(after if loops else ()):
-        for head in targets:
-            if head > tail or not code.instructions[tail].target:
-                continue
-            body = _natural(before, head, tail)
-            places = _heaviest(code, after, body, head, {tail})
-            if places:
-                natural.append((body, WarpPath(code, places, len(body), loops=True)))
-    computing = [body for body, path in natural if path.count(*_ARITHMETIC)]
-    found = [path for body, path in natural if not any(other < body for other in computing)]
-    most = max((path.count(*_ARITHMETIC) for path in found), default=0)
-    if most:
+    found = computing(code) if loops else []
+    if found:
+        most = max(path.count(*_ARITHMETIC) for path in found)
         alike = [path for path in found if path.count(*_ARITHMETIC) >= _ALIKE * most]
         return min(alike, key=lambda path: len(path.instructions))
+    after = _successors(code)
     ends = {place for place, targets in enumerate(after) if not targets}
     every = set(range(len(code.instructions)))
     return WarpPath(code, _heaviest(code, after, every, 0, ends), len(every), loops=False)
+
+
+def with_tests(code: Code) -> tuple[WarpPath, float] | None:
+    """Return the longest other form of the steady loop, and its rounds per round of that one; None if there is none.
+
+    A form may be written out for fewer advances: its share of the arithmetic says for how many.
+    """
+    usual = steady(code)
+    most = usual.count(*_ARITHMETIC)
+    others = [path for path in computing(code) if path.instructions != usual.instructions]
+    if not usual.loops or not others:
+        return None
+    found = max(others, key=lambda path: path.count(*_ARITHMETIC))
+    return found, most / found.count(*_ARITHMETIC)
 
 
 def _successors(code: Code) -> list[list[int]]:
