@@ -15,6 +15,7 @@ from tests.distributed.child import STEPS, points
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
+from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
 
@@ -35,6 +36,8 @@ def tightest(call):
 def random_run(seed: int, index: int, folder: Path, backend: str, *, points: bool = False) -> int:
     """Run a random problem from disk to disk, and compare with the run in memory. Returns the bytes of memory."""
     problem, arrays, scalars = draw(seed, index)
+    if 0 in wrapped_axes(problem) and not all_wrap(problem, 0):
+        pytest.skip("some fields wrap along the axis that is cut and others do not, which is refused")
     program, options = (
         problem.program,
         {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype},
