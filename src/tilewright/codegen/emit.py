@@ -172,7 +172,7 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
         statements.append(cells_function(site, number))
         if not recurrent:
             statements += box_functions(site, number, own=own)
-        elif points.touches(site, program.statements[number].field):
+        elif points.touches(site.problem, program.statements[number].field):
             statements.append(points.points_function(site, program.statements[number].field, STEP, own=False))
     return (
         *(f for f in helpers if f is not None),

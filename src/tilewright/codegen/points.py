@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from tilewright.codegen import ir
 from tilewright.codegen.sites import Site, extent, own_memory, stride, unpack
 from tilewright.programs.stencil.points import PIECE
+from tilewright.programs.stencil.problem import Problem
 
 FIRST, LAST, _K = ir.Var("first"), ir.Var("last"), ir.Var("k")
 AT = ir.Var("at")
@@ -31,14 +32,14 @@ def function_name(site: Site, field: str) -> str:
     return f"{site.prefix}_points_{site.problem.program.fields.index(field)}"
 
 
-def touches(site: Site, field: str) -> bool:
+def touches(problem: Problem, field: str) -> bool:
     """Whether a field has sources or receivers."""
-    return field in (*site.problem.points.sources, *site.problem.points.receivers)
+    return field in (*problem.points.sources, *problem.points.receivers)
 
 
-def tables(site: Site, field: str) -> list[tuple[int, bool]]:
+def tables(problem: Problem, field: str) -> list[tuple[int, bool]]:
     """Numbers of a field's tables, the sources' first, and whether each is of receivers."""
-    points = site.problem.points
+    points = problem.points
     found = [(points.sources.index(field), False)] if field in points.sources else []
     if field in points.receivers:
         found.append((len(points.sources) + points.receivers.index(field), True))
@@ -91,7 +92,7 @@ def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Fu
     """
     given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
     body: list[ir.Stmt] = [*unpack(site), ir.Let(ir.Var("target", ir.pointer(site.dtype)), site.slot(field, 1, step))]
-    for table, records in tables(site, field):
+    for table, records in tables(site.problem, field):
         box: list[Pair] = []
         lets, numbers = open_table(site, table, step)
         inner: list[ir.Stmt] = [*lets]

@@ -6,7 +6,7 @@ which a CPU's code may read and write the caller's own arrays.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -36,12 +36,6 @@ class State(Protocol):
 
     def newest(self, field: str, age: int = 0) -> Array:
         """See a field's newest version, or an older one."""
-
-    def at(self, field: str, cells: Index) -> Array:
-        """Copy the newest version of some cells, by their numbers in the grid."""
-
-    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
-        """Set one cell of a field that no statement updates."""
 
     def replace(self, field: str, values: Array) -> None:
         """Set every cell of a field that no statement updates."""
@@ -237,10 +231,6 @@ class NumpySession:
     def at(self, field: str, cells: Index) -> Array:
         """Copy the newest version of some cells, by their numbers in the grid."""
         return self._state[field][0][np.unravel_index(cells, self._problem.shape)]
-
-    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
-        """Set one cell of a field that no statement updates."""
-        self._state[field][0][cell] = value
 
     def replace(self, field: str, values: Array) -> None:
         """Set every cell of a field that no statement updates."""

@@ -240,20 +240,22 @@ class PointTables:
         self.most = max(1, MOST_BYTES // max(1, bytes_of(problem)))
         """Most steps of a call."""
         self._dtype, self._columns = problem.dtype, columns
-        self._arrays: list[Array] = []
+        self.arrays: list[Array] = []
+        """Of every table where its rows' cells start, and their places."""
         self._which: list[Index] = []
         for adding in self.adding:
             cells, which = points.around(adding.cells, problem.shape, around)
             moved = updated_cells(grid, adding.field, cells)
-            self._arrays += row_table(cells[moved], grid.shape)
+            self.arrays += row_table(cells[moved], grid.shape)
             self._which.append(which[moved])
         for recording in self.recording:
             places = np.unravel_index(recording.cells, problem.shape)
             shifted = tuple(place + low for place, (low, _) in zip(places, around, strict=True))
             cells = np.ravel_multi_index(shifted, grid.shape).astype(np.int64)
-            self._arrays += row_table(cells, grid.shape)
-        self._pointers = np.array([each.ctypes.data for each in self._arrays], dtype=np.uintp)
-        self._numbers: list[Array] = []
+            self.arrays += row_table(cells, grid.shape)
+        self._pointers = np.array([each.ctypes.data for each in self.arrays], dtype=np.uintp)
+        self.numbers: list[Array] = []
+        """Of every table the numbers of a call, those of sources first; shapes (cells, steps)."""
         self._memory, self._room = memory, 0
         self._kept: list[Array] = []
 
@@ -270,15 +272,15 @@ class PointTables:
         if not self._columns:
             return None
         check_memory(steps * sum(self._columns) * np.dtype(self._dtype).itemsize)
-        self._numbers = [
+        self.numbers = [
             np.ascontiguousarray(each.numbers(first, steps)[which])
             for each, which in zip(self.adding, self._which, strict=True)
         ]
-        self._numbers += [
+        self.numbers += [
             room[: len(each.cells) * steps].reshape(len(each.cells), steps)
             for each, room in zip(self.recording, self._rooms(steps), strict=True)
         ]
-        return Addresses(points=self._pointers.ctypes.data, numbers=tuple(each.ctypes.data for each in self._numbers))
+        return Addresses(points=self._pointers.ctypes.data, numbers=tuple(each.ctypes.data for each in self.numbers))
 
     def _rooms(self, steps: int) -> list[Array]:
         """Memory for what is recorded, from call to call: a page that is new costs more than a cell's value."""
@@ -289,7 +291,7 @@ class PointTables:
 
     def after(self, first: int, steps: int) -> None:
         """Write what receivers recorded in a call."""
-        for recording, gathered in zip(self.recording, self._numbers[len(self.adding) :], strict=True):
+        for recording, gathered in zip(self.recording, self.numbers[len(self.adding) :], strict=True):
             self._write(recording, gathered, first)
         for recording in self._still:
             self._write(recording, np.empty((0, steps), self._dtype), first)

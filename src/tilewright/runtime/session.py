@@ -176,16 +176,6 @@ class Session:
         part = self._tables.parts.get(field)
         return whole if part is None else part.cut(whole, self.problem.shape)
 
-    def at(self, field: str, cells: Index) -> Array:
-        """Copy the newest version of some cells, by their numbers in the grid."""
-        newest = self.newest(field)
-        return newest[np.unravel_index(cells, newest.shape)]
-
-    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
-        """Set one cell of a field that no statement updates, its periodic copies included."""
-        self.newest(field)[cell] = value
-        self._refresh(iter([(field, 0)]))
-
     def replace(self, field: str, values: Array) -> None:
         """Set every cell of a field that no statement updates, its periodic copies included."""
         self._copy([(self.newest(field), values)])

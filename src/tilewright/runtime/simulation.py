@@ -14,57 +14,13 @@ from tilewright.base.errors import ArrayError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import Kernel, State
 from tilewright.runtime.memory import Array, check_memory
-from tilewright.runtime.points import PointData
-from tilewright.runtime.session import Inputs, point_tables
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.warn import warn
 
 _LOOKED_AT = 2**16
 """About so many values of a large result are looked at after a plain run."""
 _REPEATED = 2**31
 """Cells times steps up to which a run that blew up is repeated to name the step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointSource:
-    """What is added to one cell of one field.
-
-    Attributes:
-        field: Name of the program's field that holds the sources.
-        target: Name of the updated field that they are added to.
-        cell: The cell.
-        values: What is added in every step; shape (steps,).
-    """
-
-    field: str
-    target: str
-    cell: tuple[int, ...]
-    values: Array
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forcing:
-    """Sources and receivers that stop a run: those of kernels that know of none, on GPUs.
-
-    Attributes:
-        sources: One per field and cell.
-        receivers: What is recorded.
-        steps: Steps in which anything changes or after which something is recorded, ascending, 0 left out.
-    """
-
-    sources: tuple[PointSource, ...] = ()
-    receivers: PointData | None = None
-    steps: tuple[int, ...] = ()
-
-    @property
-    def longest(self) -> int | None:
-        """Length of the longest stretch without a stop, or None without any."""
-        if not self.steps:
-            return None
-        stretches = np.diff([0, *self.steps, *(len(source.values) for source in self.sources[:1])])
-        return int(np.max(stretches))
-
-
-UNFORCED = Forcing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +32,12 @@ class Calculation:
         problem: The problem.
         inputs: Arrays and scalars; they are only read.
         threads: Threads to use.
-        forcing: The sources and receivers at which it stops.
     """
 
     kernel: Kernel
     problem: Problem
     inputs: Inputs
     threads: int
-    forcing: Forcing = UNFORCED
 
     def compute(
         self,
@@ -113,8 +67,7 @@ class Calculation:
             )
         problem = self.problem
         several = deep and any(problem.program.history(field) > 1 for field in problem.program.updated)
-        stops = self.forcing.steps or self.forcing.receivers is not None
-        if monitor is None and not stops and not several:
+        if monitor is None and not several:
             inputs = replace(self.inputs, out=targets[0]) if targets else self.inputs
             results = self.kernel.run(problem, inputs, self.threads)
             return {field: (values,) for field, values in results.items()}, problem.steps
@@ -195,11 +148,7 @@ class Simulation:
         program = self.problem.program
         self.histories = {field: program.history(field) for field in program.updated}
         """Versions that the next step reads, per updated field."""
-        inputs, data = calculation.inputs, calculation.forcing.receivers
-        wanted = data is not None and inputs.traces is not None
         self.state: State = calculation.kernel.start(self.problem, calculation.inputs, calculation.threads)
-        recorded = replace(inputs, points=data if wanted else None)
-        self._records = point_tables(self.problem, recorded, look=self.state.at)
 
     def __enter__(self) -> Self:
         return self
@@ -215,26 +164,17 @@ class Simulation:
             every: Steps between two looks.
             look: Called after so many steps, and at the end; the run ends if it returns True.
         """
-        first, forcing = self.done, self.calculation.forcing
-        for stop in _stops(first, steps, forcing, every):
+        first = self.done
+        for stop in _stops(first, steps, every):
             self.state.advance(stop - self.done)
-            if self._records is not None:
-                self._records.record(self.state.at, self.done)
             self.done = stop
-            for source in forcing.sources if stop < steps else ():
-                if source.values[stop] != source.values[stop - 1]:
-                    self.state.put(source.field, source.cell, source.values[stop])
             if look is not None and (stop == steps or (stop - first) % every == 0) and look():
                 return
 
     def again(self, versions: Mapping[str, Sequence[Array]], first: int) -> "Simulation":
         """Start anew from other versions of the updated fields, which so many steps led to."""
         calculation = self.calculation
-        given, sources = calculation.inputs.arrays, calculation.forcing.sources
-        held = {source.field: np.array(given[source.field][0]) for source in sources}
-        for source in sources:
-            held[source.field][source.cell] = source.values[first]
-        arrays = {**given, **versions, **{field: (values,) for field, values in held.items()}}
+        arrays = {**calculation.inputs.arrays, **versions}
         inputs = replace(calculation.inputs, arrays=arrays, traces=None, first=first)
         return Simulation(replace(calculation, inputs=inputs), first)
 
@@ -257,9 +197,9 @@ class Simulation:
         return {field: tuple(found[field] for found in by_age if field in found) for field in self.histories}
 
 
-def _stops(first: int, steps: int, forcing: Forcing, every: int) -> Iterator[int]:
+def _stops(first: int, steps: int, every: int) -> Iterator[int]:
     looks = range(first + every, steps, every) if every else range(0)
-    yield from sorted({*looks, *(step for step in forcing.steps if first < step < steps), steps} - {first})
+    yield from sorted({*looks, steps} - {first})
 
 
 @runtime_checkable

@@ -308,7 +308,7 @@ def on_device(given: Given, target: Target, added: frozenset[str] = frozenset())
     Args:
         given: The arrays.
         target: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
-        added: Fields that came with a mask or with sources, which lie on the host and are sent there once.
+        added: The field that came with a mask, if any, which lies on the host and is sent there once.
 
     Raises:
         ArrayError: If the run cannot have them.

@@ -5,9 +5,7 @@ import pytest
 from tests.sampling import covering
 
 import tilewright as tw
-from tilewright.plan import Target
 from tilewright.runtime import point_sums
-from tilewright.verbs.running import run as running
 
 pytestmark = pytest.mark.filterwarnings("ignore:the source of")
 
@@ -233,20 +231,6 @@ def test_many_sums_are_the_same_in_c(monkeypatch):
     monkeypatch.setattr(point_sums, "_MANY", 0)
     many = tw.run("heat2d", u, steps=150, receivers=receiver)[1]["u"]
     assert few.tobytes() == many.tobytes()
-
-
-def test_kernels_that_know_of_no_points_stop_at_them():
-    """As on GPUs: sources are fields, and the run stops where they change, and to record."""
-    u = np.random.default_rng(16).normal(size=SHAPES[2])
-    source, receiver = drawn(2)
-    given = {"steps": STEPS, "boundary": "mirror", "sources": source, "receivers": receiver}
-    chosen = running.as_program("wave2d")
-    case = running.make_case(chosen, [(u, u)], {}, stops=True, **given)
-    assert not case.problem.points
-    got, traces = running.execute(case, [(u, u)], Target(backend="c", threads=2), None, strict=True)
-    wanted, traced = tw.run("wave2d", (u, u), strict=True, **given)
-    assert np.array_equal(got, wanted)
-    assert np.array_equal(traces["u"], traced["u"])
 
 
 @pytest.mark.parametrize(

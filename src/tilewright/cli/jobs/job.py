@@ -17,6 +17,7 @@ from tilewright.report.waiting import waiting
 from tilewright.runtime.formats.files import check_output, check_place, is_archive, read_planes, write_planes
 from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
+from tilewright.runtime.session import point_tables
 from tilewright.runtime.simulation import Calculation
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import data
@@ -24,7 +25,7 @@ from tilewright.verbs.load import load_program
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
 from tilewright.verbs.running.record import threads_of
-from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, target_here, without_points
+from tilewright.verbs.running.run import CheckedProblem, calculation_of, make_case, target_here
 from tilewright.verbs.running.saving import Recorder
 from tilewright.verbs.running.told import Watched, while_running
 
@@ -192,7 +193,7 @@ def perform(job: Job, note: Note) -> Report:
     cases = [
         make_case(
             program, arrays, scalars, steps=job.steps, boundary=boundary, dtype=job.dtype, where=looks.mask,
-            sources=looks.sources, stops=target.on_device,
+            sources=looks.sources,
         )
         for arrays in planes
     ]  # fmt: skip
@@ -332,20 +333,21 @@ def _compare(cases: Sequence[CheckedProblem], results: Sequence[Mapping[str, Arr
     """Compare every cell with the float64 reference; see :func:`tilewright.programs.stencil.rounding.bound`."""
     from tilewright.programs.stencil import rounding
 
-    known = [each if each.points is None else without_points(each) for each in cases]
-    problem = known[0].problem
+    problem = cases[0].problem
     check_memory(_REFERENCE_COPIES * problem.cells * np.dtype(np.float64).itemsize * len(problem.program.fields))
     if problem.cells * problem.steps * len(cases) >= _LONG_CHECK:
         note("comparing with the NumPy reference, which takes a while")
     errors, within, done = [], True, [0]
-    steps = problem.steps * sum(rounding.runs(problem, each.given.versions, each.given.scalars) for each in known)
+    steps = problem.steps * sum(rounding.runs(problem, each.given.versions, each.given.scalars) for each in cases)
 
     def stepped() -> None:
         done[0] += 1
 
-    for each, result in zip(known, results, strict=True):
+    for each, result in zip(cases, results, strict=True):
         with waiting("comparing with the NumPy reference", lambda: (done[0] / max(1, steps), None)):
-            exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped)
+            tables = point_tables(problem, each.inputs(1))
+            added = rounding.nothing if tables is None else tables.added
+            exact, allowed = rounding.bound(problem, each.given.versions, each.given.scalars, stepped, added)
         for field in problem.program.updated:
             error, good = rounding.worst_excess(result[field], exact[field], allowed[field])
             errors.append(error)

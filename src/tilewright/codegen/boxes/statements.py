@@ -172,7 +172,7 @@ def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Fun
         field has sources or receivers, the one that knows of these.
     """
     field, name = site.problem.program.statements[number].field, box_name(site, number)
-    if not points.touches(site, field):
+    if not points.touches(site.problem, field):
         return _box_functions(site, number, name)
     *others, values = _box_functions(site, number, f"{name}_values")
     after = points.points_function(site, field, STEP, own=own)

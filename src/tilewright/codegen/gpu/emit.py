@@ -10,6 +10,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.gpu import prism as gpu_prism
 from tilewright.codegen.gpu import sweep as gpu_sweep
 from tilewright.codegen.gpu import tiles as trees
+from tilewright.codegen.gpu.points import point_functions
 from tilewright.codegen.gpu.site import DeviceLayout, GpuSite, Launch
 from tilewright.codegen.gpu.streaming import kernels as gpu_streaming
 from tilewright.codegen.gpu.wrap import wrap_function
@@ -33,7 +34,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
-_VERSION = 5
+_VERSION = 6
 """Raised when texts change for the same tiling."""
 
 
@@ -71,7 +72,8 @@ def made(
         raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     make = _maker(schedule)[0]
     about = (problem.program, problem.dtype, problem.boundaries, *([problem.varying] if problem.varying else []))
-    key = fingerprint(_VERSION, about, _decisive(schedule), dialect, strict, periodic)
+    points = (problem.points.sources, problem.points.receivers) if problem.points else ()
+    key = fingerprint(_VERSION, (*about, *points), _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
@@ -86,7 +88,7 @@ def made(
         strict=strict,
         double=problem.dtype == "float64",
     )
-    return source, tuple(function for function, _ in parts)
+    return source, (*point_functions(site), *(function for function, _ in parts))
 
 
 def launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tilewright.codegen import ir
+from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.prism_load import PrismLoads
 from tilewright.codegen.gpu.site import stride
 from tilewright.codegen.gpu.sweep import in_bounds
@@ -182,6 +183,7 @@ class PrismRows(PrismLoads):
             here = self._places(cell)
             body, value = site.lower(statement, read, f"t{cell}_" if cell else "t", at=here, step=self._time)
             work += body
+            value = pointed(site, statement.field, value, here, self._time)
             at = self._index(
                 self._field(statement.field), ir.add(ir.Var("x"), cell), self._inner_places((0,) * self.rank)
             )
@@ -242,7 +244,7 @@ class PrismRows(PrismLoads):
             index = ir.add(ir.mul(ir.wide(here[axis]), stride(axis)), index)
         then: tuple[ir.Stmt, ...] = (
             *body,
-            ir.Let(result, value),
+            ir.Let(result, pointed(site, statement.field, value, here, self._time)),
             ir.Store(self._slot_name(statement.field, 1), self._index(field, x, tuple(own)), result, site.dtype),
             ir.If(self._leaves(statement, x, ir.Var("row1")), (ir.Store(memory, index, result, site.dtype),)),
         )

@@ -16,7 +16,7 @@ from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, T
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
-_FIRST = ir.Var("first")
+FIRST = ir.Var("begun")
 """The number of the first step of the launches that belong together."""
 _SLOT = ir.Var("slot", ir.WIDE)
 """Distance of versions of a field, in elements."""
@@ -96,11 +96,12 @@ class GpuSite:
         varying = self.problem.varying
         scalars = [ir.Var(f"c_{i}", self.dtype) for i, name in enumerate(program.scalars) if name not in varying]
         tables = [self.tables] if program.placed or varying else []
-        first = [_FIRST] if varying else []
+        first = [FIRST] if dated(self.problem) else []
+        points = [self.points, self.numbers] if self.problem.points else []
         shared = [self.shared] if room else []
         return (
             *(*fields, *sizes, *wides, *(ir.Var(name) for name in numbers)),
-            *(*tables, *first, *scalars, *shared),
+            *(*tables, *points, *first, *scalars, *shared),
         )
 
     @property
@@ -111,6 +112,16 @@ class GpuSite:
         1 for a truth value; then for every step the values of the scalars that vary.
         """
         return ir.Var("tables", ir.const_pointer(self.dtype))
+
+    @property
+    def points(self) -> ir.Var:
+        """Tables of the cells of sources and receivers: :mod:`tilewright.codegen.gpu.points`."""
+        return ir.Var("points", ir.const_pointer(ir.INDEX))
+
+    @property
+    def numbers(self) -> ir.Var:
+        """What sources add to these cells and what receivers record of them."""
+        return ir.Var("numbers", ir.pointer(self.dtype))
 
     def table(self, number: int) -> ir.Expr:
         """Where the ``number``-th of the program's tables of places starts, or what follows the last one."""
@@ -169,7 +180,7 @@ class GpuSite:
                 return node
             name = f"{node.name}_{prefix}"
             varying = self.problem.varying
-            row = ir.mul(ir.add(_FIRST, step), len(varying))
+            row = ir.mul(ir.add(FIRST, step), len(varying))
             place = ir.add(ir.add(self.table(len(program.placed)), row), varying.index(program.scalars[int(node.name)]))
             lets[name] = ir.Let(ir.Var(scalar_name(name), self.dtype), ir.Load(self.tables, place, self.dtype))
             return Scalar(name)
@@ -201,6 +212,11 @@ class GpuSite:
                     test = ir.lt(at[axis], 0) if low_side else ir.ge(at[axis], extent(axis))
                     value = ir.select(test, literal(side.value, self.dtype), value)
         return value
+
+
+def dated(problem: Problem) -> bool:
+    """Whether kernels are told where in the run their launches begin: what they look up differs from step to step."""
+    return bool(problem.varying or problem.points)
 
 
 def stride(axis: int) -> ir.Var:

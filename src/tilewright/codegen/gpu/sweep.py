@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
+from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, offsets, stride, unpacked
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
@@ -148,7 +149,7 @@ def _column(site: GpuSite, statement: Statement, here: tuple[ir.Var, ...], cells
         read = functools.partial(value, number=number)
         lowered, result = site.lower(statement, read, f"t{number}_", at=cell, step=STEP)
         new = ir.Var(f"new{number}", site.dtype)
-        work += [*lowered, ir.Let(new, result)]
+        work += [*lowered, ir.Let(new, pointed(site, statement.field, result, cell, STEP))]
         outer = (number, *(0,) * (site.rank - 2)) if site.rank > 1 else ()
         stores.append(ir.Store(line(statement.field, 1, outer, const=False), ir.Int(0), new, site.dtype))
     return (ir.Scope((ir.Let(at, global_index(here)), *lines.values(), *loads.values(), *work, *stores)),)
@@ -208,6 +209,7 @@ def guarded_cell(site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...],
         return site.guarded(node, here, lambda inner: ir.Load(base, global_index(inner), site.dtype))
 
     body, value = site.lower(statement, read, at=here, step=step)
+    value = pointed(site, statement.field, value, here, step)
     store = ir.Store(_version(site, statement.field, 1, step), at, value, site.dtype)
     return ir.If(in_bounds(site, statement, here), (ir.Scope((ir.Let(at, global_index(here)), *body, store)),))
 

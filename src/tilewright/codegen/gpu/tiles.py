@@ -17,6 +17,7 @@ from itertools import groupby
 
 from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen import ir
+from tilewright.codegen.gpu.points import OWN, pointed
 from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, on_chip, unpacked
 from tilewright.codegen.gpu.sweep import guarded_cell, in_bounds, places
 from tilewright.codegen.lower.cpu import Names, bound
@@ -83,7 +84,7 @@ def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Funct
         *unpacked(ir.THREAD, threads, tuple(map(ir.Int, schedule.threads))),
         *unpacked(ir.GROUP, digits, counts),
         *lets,
-        *_Lowering(site=site, threads=schedule.threads, own=own).node(tiles.child, {}),
+        *_Lowering(site=site, threads=schedule.threads, own=own, stored=_stored(tiles)).node(tiles.child, {}),
     )
     function = ir.Function(
         name=kernel.entry,
@@ -115,6 +116,11 @@ def _tree(problem: Problem, schedule: GpuSchedule) -> Node:
 def _own(tiles: Node) -> Private | None:
     """The memory that every tile has of its own, if any."""
     return next((node for node in nodes(tiles) if isinstance(node, Private)), None)
+
+
+def _stored(tiles: Node) -> Box:
+    """The cells that a tile copies out of its own memory, the same of every field; none where it has no such memory."""
+    return next((node.box for node in nodes(tiles) if isinstance(node, CopyOut)), ())
 
 
 def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
@@ -193,11 +199,13 @@ class _Lowering:
         site: Where code is written.
         threads: Threads of a group per axis.
         own: The memory that a tile has of its own, if any.
+        stored: The cells that a tile writes from there, which are no other tile's.
     """
 
     site: GpuSite
     threads: tuple[int, ...]
     own: Private | None
+    stored: Box
 
     def node(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:  # noqa: PLR0911
         match node:
@@ -231,8 +239,11 @@ class _Lowering:
         work: list[ir.Stmt] = []
         for number, statements in enumerate(self.site.stages):
             every = (self.site.problem.program.statements[statement] for statement in statements)
-            one = guarded_cell if self.own is None else self._cell_on_chip
-            nest = self._over(cells.box, tuple(one(self.site, each, here, step) for each in every), names)
+            if self.own is None:
+                body = tuple(guarded_cell(self.site, each, here, step) for each in every)
+            else:
+                body = tuple(self._cell_on_chip(each, here, step, self._owned(here, names)) for each in every)
+            nest = self._over(cells.box, body, names)
             if isinstance(cells.stage, Whole):
                 work += nest if cells.stage.value == number else ()
             else:
@@ -278,8 +289,16 @@ class _Lowering:
         version = site.version(field, ir.mod(newest, site.copies(field)))
         return ir.Store(version, global_index(here), value, site.dtype)
 
-    def _cell_on_chip(self, site: GpuSite, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr) -> ir.Stmt:
+    def _owned(self, here: tuple[ir.Expr, ...], names: Names) -> ir.Expr:
+        """Whether a cell is the tile's own."""
+        result: ir.Expr = OWN
+        for place, (low, high) in zip(here, self.stored, strict=True):
+            result = ir.and_(result, ir.and_(ir.ge(place, index(low, names)), ir.lt(place, index(high, names))))
+        return result
+
+    def _cell_on_chip(self, statement: Statement, here: tuple[ir.Expr, ...], step: ir.Expr, own: ir.Expr) -> ir.Stmt:
         """One cell of a statement where it is updated, reads outside the grid included."""
+        site = self.site
 
         def read(node: Read) -> ir.Expr:
             version = ir.add(step, node.level % site.copies(node.field))
@@ -288,6 +307,7 @@ class _Lowering:
             )
 
         body, value = site.lower(statement, read, at=here, step=step)
+        value = pointed(site, statement.field, value, here, step, own)
         store = ir.Store(*self._on_chip(statement.field, ir.add(step, 1), here), value, site.dtype)
         return ir.If(in_bounds(site, statement, here), (ir.Scope((*body, store)),))
 

@@ -80,7 +80,7 @@ def _row(
 ) -> tuple[ir.Stmt, ...]:
     """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
     field = site.problem.program.statements[number].field
-    if not points.touches(site, field):
+    if not points.touches(site.problem, field):
         return (ir.Call(cells_name(site, number), (*site.params, step, *places, *bounds)),)
     x = ir.Var("x")
     spans = [end for at in (*places, x) for end in (at, ir.add(at, 1))]

@@ -71,7 +71,7 @@ def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Funct
         result += [ahead_function(plan, field) for field in fields if plan.part(field) is None]
     result += [load_function(plan, field) for field in fields]
     result += [store_function(plan, field) for field in updated]
-    result += [stream_function(plan, field) for field in updated if points.touches(site, plan.fields[field])]
+    result += [stream_function(plan, field) for field in updated if points.touches(site.problem, plan.fields[field])]
     stages = range(len(plan.pipeline.stages))
     result += [each for stage in stages for each in stage_functions(plan, stage)]
     result += [each for stage in stages for _, some in variants(plan, stage) for each in stage_functions(some, stage)]

@@ -43,7 +43,7 @@ def near_rows(plan: StreamingContext, field: int, y0: ir.Expr) -> ir.Expr:
     ends = [ir.smallest(ir.largest(at, 0), end) for at in (y0, ir.add(y0, plan.rows))]
     low, high = (ir.mul(at, ir.Var("n1")) if site.rank == 3 else at for at in ends)
     found: ir.Expr | None = None
-    for table, _ in tables(site, plan.fields[field]):
+    for table, _ in tables(site.problem, plan.fields[field]):
         rows = ir.Load(site.params[4], ir.Int(2 * table), ROWS.type)
         some = ir.lt(ir.Load(rows, low, ir.INDEX), ir.Load(rows, high, ir.INDEX))
         found = some if found is None else ir.or_(found, some)
@@ -62,7 +62,7 @@ def stream_function(plan: StreamingContext, field: int) -> ir.Function:
     site, name = plan.site, plan.fields[field]
     new = slabs(plan, field, "out", write=True)
     body: list[ir.Stmt] = [ir.Let(ir.Var("V"), lanes(plan)), *sizes(plan)]
-    for table, records in tables(site, name):
+    for table, records in tables(site.problem, name):
         lets, numbers = open_table(site, table, ir.Var("t"))
         inner: list[ir.Stmt] = [*lets]
         for r in range(plan.rows):

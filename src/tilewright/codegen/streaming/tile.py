@@ -376,7 +376,7 @@ def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
     """Finish the new rows of a field at the ends of the grid, and write those of the last versions."""
     new, history = slabs(plan, field, "out", write=True), plan.pipeline.history[field]
     result: list[ir.Stmt] = []
-    if points.touches(plan.site, plan.fields[field]):
+    if points.touches(plan.site.problem, plan.fields[field]):
         where = (_Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
         handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *where)
         call = ir.Call(points.function_name(plan.site, plan.fields[field]), handed)

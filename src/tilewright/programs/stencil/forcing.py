@@ -1,4 +1,4 @@
-"""Masks and point sources as programs: a mask says which cells are updated, a source is added to a new value."""
+"""Masks as programs: a mask says which cells are updated."""
 
 import functools
 from dataclasses import replace
@@ -28,26 +28,6 @@ def masked(program: Program) -> tuple[Program, str]:
         return (*statement.tape, *tail)
 
     statements = tuple(replace(statement, tape=guard(statement)) for statement in program.statements)
-    return replace(program, fields=(*program.fields, name), statements=statements), name
-
-
-@functools.lru_cache(maxsize=64)
-def forced(program: Program, field: str) -> tuple[Program, str]:
-    """Return a program that adds a further field to the new values of one, and the further field's name.
-
-    Before: ``u <- f``. After: ``u <- f + source[0]``.
-    """
-    name = _unused(program, f"source_{field}")
-    centre = (0,) * program.rank
-
-    def add(statement: Statement) -> Tape:
-        last = len(statement.tape) - 1
-        return (*statement.tape, Read(name, 0, centre), Apply("add", (last, last + 1)))
-
-    statements = tuple(
-        replace(statement, tape=add(statement)) if statement.field == field else statement
-        for statement in program.statements
-    )
     return replace(program, fields=(*program.fields, name), statements=statements), name
 
 

@@ -16,7 +16,7 @@ from tilewright.base.intmath import round_up
 from tilewright.base.records import Resources
 from tilewright.base.units import format_bytes
 from tilewright.codegen.gpu.emit import launches
-from tilewright.codegen.gpu.site import DeviceLayout, Launch
+from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
 from tilewright.codegen.gpu.wrap import wrap_launch
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.periodic import Extended
@@ -25,10 +25,11 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.devices.arrays import DeviceArray
 from tilewright.runtime.devices.device import ArrayDevice, Device, Start
 from tilewright.runtime.devices.looks import Cells, Looks
+from tilewright.runtime.devices.points import DevicePoints
 from tilewright.runtime.devices.views import Box, DeviceView
 from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
-from tilewright.runtime.session import Inputs
+from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.gpu_schedule import GpuSchedule
 
@@ -127,10 +128,10 @@ class GpuSession:
         self._buffers: list[Any] = []
         self._tables: list[Any] = []
         self._first = self._begun = inputs.first
+        self._points: DevicePoints | None = None
         self._graphs: dict[int, Callable[[], None] | None] = {}
         self._looks: Looks | None = None
         self._before: dict[str, tuple[Any, ...]] = {}
-        self._moved: dict[int, tuple[Index, Index]] = {}
         self._device = program.device
         every: list[Any] = [each for versions in inputs.arrays.values() for each in versions]
         views = [each for each in every if isinstance(each, DeviceView)]
@@ -150,12 +151,26 @@ class GpuSession:
             self._take_tables(inputs.first + problem.steps)
             self._fixed = self._arguments(inputs.scalars)
             self._fill(inputs)
+            tables = point_tables(problem, inputs, halo, look=self.at)
+            if tables is not None:
+                self._points = DevicePoints(self._device, tables, self._dtype.itemsize)
         except BaseException:
             self.close()
             raise
 
     def advance(self, steps: int, *, last: bool = False) -> None:  # noqa: ARG002  (the CPU's sessions use it)
-        """Start computing further steps; reading waits for them."""
+        """Start computing further steps; reading waits for them, and so does what receivers recorded."""
+        if self._points is None:
+            self._go_on(steps)
+            return
+        while steps > 0:
+            now, first = min(steps, self._points.most), self._first + self.steps
+            self._points.begin(first, now)
+            self._go_on(now)
+            self._points.end(first, now)
+            steps -= now
+
+    def _go_on(self, steps: int) -> None:
         while steps > 0:
             now = steps
             if self._halo is not None:
@@ -182,7 +197,7 @@ class GpuSession:
         graph = self._graphs.get(steps)
         if graph is None:
             starts = [self._call(launch) for launch in launches(self._whole, self._program.schedule, steps)]
-            if (repeated or steps in self._graphs) and len(starts) > 1 and not self.problem.varying:
+            if (repeated or steps in self._graphs) and len(starts) > 1 and not dated(self.problem):
                 graph = self._graphs[steps] = self._device.recorded(starts)
             if graph is None:
                 for each in starts:
@@ -197,9 +212,9 @@ class GpuSession:
 
         Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
         of theirs. Where tiles of one band reach into the next, cutting there would make more launches. Kernels that
-        look up scalars of a step are told where a run is, so that no launch of theirs is repeated.
+        look up what is a step's are told where a run is, so that no launch of theirs is repeated.
         """
-        if self.problem.varying:
+        if dated(self.problem):
             return steps
         layout, schedule = self._program.source.layout, self._program.schedule
         least = math.lcm(*layout.copies, max(1, schedule.tiling.time))
@@ -234,7 +249,7 @@ class GpuSession:
             low = [each for each, _ in self._halo.around]
             places = np.unravel_index(cells, self.problem.shape)
             moved = tuple(place + more for place, more in zip(places, low, strict=True))
-            cells = self._moved.setdefault(id(cells), (cells, np.ravel_multi_index(moved, self._whole.shape)))[1]
+            cells = np.ravel_multi_index(moved, self._whole.shape)
         offset = self._offset(field, self._version) // self._dtype.itemsize
         return self._eyes.at(Cells(self._buffers[self._number(field)], offset, self._whole.cells), cells)
 
@@ -309,15 +324,6 @@ class GpuSession:
         grid = self._grid(whole)
         grid.flags.writeable = False
         return grid
-
-    def put(self, field: str, cell: tuple[int, ...], value: Any) -> None:  # noqa: ANN401
-        """Set one cell of a field that no statement updates."""
-        place = (
-            cell if self._halo is None else tuple(c + low for c, (low, _) in zip(cell, self._halo.around, strict=True))
-        )
-        index = int(np.ravel_multi_index(place, self._whole.shape))
-        at = self._offset(field, 0) + index * self._dtype.itemsize
-        self._device.write(self._buffers[self._number(field)], at, np.array([value], self._dtype))
 
     def replace(self, field: str, values: Array) -> None:
         """Set every cell of a field that no statement updates, its periodic copies included."""
@@ -416,9 +422,8 @@ class GpuSession:
         """Hand the memory back."""
         self._graphs.clear()
         self._drop()
-        if self._looks is not None:
-            self._looks.close()
-            self._looks = None
+        if self._points is not None:
+            self._points.close()
         for buffer in (*self._buffers, *self._tables):
             if buffer is not None:
                 self._device.release(buffer)
@@ -472,7 +477,9 @@ class GpuSession:
         """What the driver is to start."""
         kernel = self._program.source.kernels[launch.kernel]
         head, tail = self._fixed
-        looked_up = (*self._tables, *([np.int32(self._begun)] if self.problem.varying else []))
+        points = () if self._points is None else self._points.buffers
+        begun = [np.int32(self._begun)] if dated(self.problem) else []
+        looked_up = (*self._tables, *points, *begun)
         arguments = (*head, *map(np.int32, (*launch.numbers, *self._program.extra)), *looked_up, *tail)
         return self._program.kernels[launch.kernel], (launch.groups, kernel.threads), arguments, kernel.room_bytes
 

@@ -47,10 +47,7 @@ def cells_of(view: DeviceView, cells: Index) -> Array:
 
     device = cuda.numbered(view.device or 0)
     looks = Looks(device, device.following([view]), view.dtype.name)
-    try:
-        return looks.at(Cells(view.pointer, 0, view.size), cells)
-    finally:
-        looks.close()
+    return looks.at(Cells(view.pointer, 0, view.size), cells)
 
 
 def fetched(view: DeviceView) -> Array:
@@ -83,7 +80,6 @@ class Looks:
         """
         self._device, self._dtype = stream, np.dtype(dtype)
         self._largest, self._change, self._gather = _kernels(device, dtype)
-        self._tables: dict[int, tuple[Index, Any]] = {}
 
     def largest(self, cells: Cells) -> float:
         """Return the largest absolute value; of values of which one is no number, that."""
@@ -94,29 +90,23 @@ class Looks:
         return self._folded(self._change, cells, (old,))
 
     def at(self, version: Cells, cells: Index) -> Array:
-        """Return the values of some cells, by their numbers; the numbers of an array are sent once."""
+        """Return the values of some cells, by their numbers."""
         device = self._device
         values: Array = np.empty(len(cells), self._dtype)
         if not len(cells):
             return values
-        if id(cells) not in self._tables:
-            numbers = np.ascontiguousarray(cells, dtype=np.int64)
-            table = device.allocate(numbers.nbytes)
-            device.write(table, 0, numbers)
-            self._tables[id(cells)] = cells, table
-        target = device.allocate(values.nbytes)
+        numbers = np.ascontiguousarray(cells, dtype=np.int64)
+        buffers: list[Any] = []
         try:
-            self._start(self._gather, (target, version.buffer, self._tables[id(cells)][1]), version.offset, len(cells))
-            device.read(target, 0, values)
+            buffers += [device.allocate(numbers.nbytes)]
+            device.write(buffers[0], 0, numbers)
+            buffers += [device.allocate(values.nbytes)]
+            self._start(self._gather, (buffers[1], version.buffer, buffers[0]), version.offset, len(cells))
+            device.read(buffers[1], 0, values)
         finally:
-            device.release(target)
+            for buffer in buffers:
+                device.release(buffer)
         return values
-
-    def close(self) -> None:
-        """Hand the memory back."""
-        for _, table in self._tables.values():
-            self._device.release(table)
-        self._tables.clear()
 
     def _folded(self, kernel: Any, cells: Cells, more: Sequence[Any]) -> float:  # noqa: ANN401
         groups = min(_GROUPS, ceil_div(cells.count, _THREADS))

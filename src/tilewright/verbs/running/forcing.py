@@ -9,14 +9,13 @@ import numpy as np
 from tilewright.base.dtypes import is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.forcing import forced, masked
+from tilewright.programs.stencil.forcing import masked
 from tilewright.programs.stencil.points import Index, Points, Weights, joined, of_cells, weights
-from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.devices.looks import cells_of, fetched
 from tilewright.runtime.devices.views import DeviceView
-from tilewright.runtime.points import Adding, Look, PointData, Receivers, Sources, updated_cells
-from tilewright.runtime.simulation import Forcing, PointSource
+from tilewright.runtime.points import Look, PointData, Receivers, Sources, updated_cells
 from tilewright.runtime.warn import warn
 from tilewright.verbs.arrays import Array, Given, as_array, read_array
 
@@ -213,40 +212,6 @@ def unscaled_sources(
                 plain = _typed(weights(entry, problem.shape, problem.sides(field)), problem.dtype)
                 found.append((entry.scale, Sources(field=field, weights=plain, values=_values(problem, entry))))
     return tuple(found)
-
-
-def stopping(given: Given, data: PointData, problem: Problem) -> tuple[Given, Problem, Forcing]:
-    """Turn sources into fields of the program, and receivers into stops: for kernels that know of neither.
-
-    Args:
-        given: Checked arrays and scalars.
-        data: Sources and receivers.
-        problem: The problem.
-
-    Returns:
-        The inputs and the problem with one more field per field that has sources, holding those of step 0; and the
-        stops.
-    """
-    found: list[PointSource] = []
-    changes = np.full(max(0, problem.steps - 1), bool(data.receivers))
-    for sources in data.sources:
-        program, name = forced(given.program, sources.field)
-        adding = Adding(sources, problem.dtype)
-        rows, start = adding.numbers(0, problem.steps).T, np.zeros(given.shape, given.dtype)
-        cells = [tuple(map(int, cell)) for cell in np.transpose(np.unravel_index(adding.cells, given.shape))]
-        found += [
-            PointSource(field=name, target=sources.field, cell=cell, values=rows[:, column])
-            for column, cell in enumerate(cells)
-        ]
-        if problem.steps:
-            start.ravel()[adding.cells] = rows[0]
-            changes |= (rows[1:] != rows[:-1]).any(axis=1)
-        given = replace(given, program=program, versions={**given.versions, name: (start,)})
-        sides = (*problem.boundaries, problem.sides(sources.field))
-        problem = replace(problem, program=program, boundaries=sides, points=PointFields())
-    receivers = PointData(receivers=data.receivers) if data.receivers else None
-    steps = tuple((np.flatnonzero(changes) + 1).tolist())
-    return given, problem, Forcing(sources=tuple(found), receivers=receivers, steps=steps)
 
 
 def _warn_if_held(problem: Problem, field: str, added: Weights) -> None:

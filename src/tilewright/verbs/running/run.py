@@ -24,11 +24,11 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import CpuKernel, GpuKernel
 from tilewright.runtime.points import PointData
 from tilewright.runtime.session import Inputs
-from tilewright.runtime.simulation import UNFORCED, Calculation, Forcing, Simulation
+from tilewright.runtime.simulation import Calculation, Simulation
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.arrays import Given, gather, like, on_device, with_edges
 from tilewright.verbs.memo import prepared
-from tilewright.verbs.running.forcing import SourceList, gather_points, stopping, with_mask
+from tilewright.verbs.running.forcing import SourceList, gather_points, with_mask
 from tilewright.verbs.running.large import RunRequest, kind_of
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
@@ -198,7 +198,7 @@ def run(
     packed = not (target.on_device or strict)
     case = make_case(
         chosen, arrays, scalars, steps=steps, boundary=boundary, dtype=dtype, where=where,
-        sources=sources, receivers=receivers, every=every, stops=target.on_device, packed=packed,
+        sources=sources, receivers=receivers, every=every, packed=packed,
     )  # fmt: skip
     return execute(case, arrays, target, tiling, strict=strict, monitor=monitor, out=out, levels=levels, record=record)
 
@@ -210,16 +210,12 @@ class CheckedProblem:
     Attributes:
         given: The arrays and scalars, those of the mask included.
         points: The sources and receivers, if any.
-        stops: Whether the run stops at them: on GPUs.
-        forcing: Where it stops.
         problem: The problem.
-        added: Fields that came with the mask and the sources.
+        added: The field that came with the mask, if any.
     """
 
     given: Given
     points: PointData | None
-    stops: bool
-    forcing: Forcing
     problem: Problem
     added: frozenset[str] = frozenset()
 
@@ -230,7 +226,7 @@ class CheckedProblem:
             from tilewright.runtime.point_sums import sums
 
             points = replace(points, summing=lambda terms, table, start: sums(terms, table, start, threads))
-        return replace(self.given.inputs(), points=None if self.stops else points)
+        return replace(self.given.inputs(), points=points)
 
 
 def make_case(
@@ -245,7 +241,6 @@ def make_case(
     sources: Mapping[str, SourceList] | SourceList | None = None,
     receivers: Mapping[str, Points] | Points | None = None,
     every: int | None = None,
-    stops: bool = False,
     packed: bool = False,
 ) -> CheckedProblem:
     """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
@@ -261,11 +256,10 @@ def make_case(
         sources: The sources.
         receivers: The receivers.
         every: Steps from record to record, where the receivers do not say so.
-        stops: Whether a run stops at sources and receivers, as GPUs do.
         packed: Whether fields that live in subdomains have memory there alone, where kernels can do that.
     """
     program, boundary, scalars = with_edges(program, boundary, scalars)
-    given, forcing = gather(program, arrays, scalars, dtype, steps, packed=packed), UNFORCED
+    given = gather(program, arrays, scalars, dtype, steps, packed=packed)
     own = set(given.versions)
     if where is not None:
         given = with_mask(given, where)
@@ -276,13 +270,11 @@ def make_case(
         else:
             given = whole(given)
     points = gather_points(given, problem, sources, receivers, every)
-    if points is not None and stops:
-        given, problem, forcing = stopping(given, points, problem)
-    elif points is not None:
+    if points is not None:
         problem = replace(problem, points=points.fields(problem))
     warn_if_unstable(problem, given.scalars)
     added = frozenset(set(given.versions) - own)
-    return CheckedProblem(given=given, points=points, stops=stops, forcing=forcing, problem=problem, added=added)
+    return CheckedProblem(given=given, points=points, problem=problem, added=added)
 
 
 def whole(given: Given) -> Given:
@@ -329,7 +321,7 @@ def _run_and_save(
             )
     tiling, strict = options.pop("tiling"), options.pop("strict")
     left = max(0, whole_number(steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1") - done)
-    case = make_case(program, given, scalars, steps=left, every=every, stops=target.on_device, **options)
+    case = make_case(program, given, scalars, steps=left, every=every, **options)
     if done and (case.problem.varying or case.points is not None):
         raise UsageError(
             "values per step, sources and receivers begin anew, so such a run is not resumed", "run it whole"
@@ -359,20 +351,12 @@ def _run_and_save(
     return state if options["receivers"] is None else (state, run.traces)
 
 
-def without_points(case: CheckedProblem) -> CheckedProblem:
-    """Return a case whose sources are fields of the program, where they do not change while it runs."""
-    if case.points is None or case.stops:
-        return case
-    given, problem, forcing = stopping(case.given, case.points, case.problem)
-    return replace(case, given=given, problem=problem, forcing=forcing, stops=True)
-
-
 def calculation_of(
     case: CheckedProblem, target: Target, tiling: Tiling | str | None, *, strict: bool, monitor: Monitor | None
 ) -> Calculation:
-    """Plan a case and load its kernel; what is planned is one portion: the steps between two looks or stops."""
-    problem, forcing = case.problem, case.forcing
-    steps = min(problem.steps, monitor.every if monitor else problem.steps, forcing.longest or problem.steps)
+    """Plan a case and load its kernel; what is planned is one portion: the steps between two looks."""
+    problem = case.problem
+    steps = min(problem.steps, monitor.every if monitor else problem.steps)
     part = problem if steps == problem.steps else replace(problem, steps=steps)
     kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
     if problem.subdomains and not isinstance(kernel, CpuKernel):  # there is no compiler
@@ -381,9 +365,7 @@ def calculation_of(
         return calculation_of(again, target, tiling, strict=strict, monitor=monitor)
     threads = unoccupied(target.threads) if target.yields and kernel.parallel else target.threads
     log_choice(kernel, problem, threads)
-    return Calculation(
-        kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=threads, forcing=forcing
-    )
+    return Calculation(kernel=kernel, problem=problem, inputs=case.inputs(target.threads), threads=threads)
 
 
 def target_here(backend: str, threads: int | None) -> Target:
@@ -416,9 +398,6 @@ def execute(
     warn_if_at_rest(case.given)
     targets = () if out is None else targets_of(problem, out, problem.shape, levels=levels)
     there = on_device(case.given, target, case.added)
-    if there is not None:
-        case = without_points(case)
-        problem = case.problem
     check_targets(targets, None if there is None else there.device)
     if there is not None and monitor is not None:
         monitor = replace(monitor, shown=lambda run, field, age: _shown(run, field, age, arrays))

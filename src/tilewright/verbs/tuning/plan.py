@@ -241,7 +241,7 @@ class Plan:
         plan, given = self.decision, {**self.scalars, **scalars}
         case = make_case(
             self.program, arrays, given, steps=wanted, boundary=self.boundary if boundary is None else boundary,
-            sources=sources, receivers=receivers, stops=plan.target.on_device,
+            sources=sources, receivers=receivers,
         )  # fmt: skip
         return execute(
             case, arrays, plan.target, plan.tiling, strict=plan.strict, out=out, levels=levels, record=record

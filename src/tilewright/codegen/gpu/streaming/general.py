@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
+from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.site import global_index
-from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext
-from tilewright.codegen.gpu.sweep import in_bounds, places
+from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext, own_tests
+from tilewright.codegen.gpu.sweep import conjunction, in_bounds, places
 from tilewright.codegen.sites import extent
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
@@ -134,10 +135,9 @@ def _cell(plan: GpuStreamingContext, statement: Statement) -> tuple[ir.Stmt, ...
     body, value = site.lower(statement, _reader(plan, here), at=here, step=ir.add(BASE, STEP))
     target = _on_chip(plan, field, ir.add(STEP, 1), here)
     age = ir.sub(LEVELS, ir.add(STEP, 1))
-    own: ir.Expr = ir.lt(age, ir.Int(plan.history(field)))
-    for axis in range(site.rank):
-        own = ir.and_(own, ir.ge(here[axis], ir.Var(f"low{axis}")))
-        own = ir.and_(own, ir.lt(here[axis], ir.Var(f"high{axis}")))
+    mine = own_tests(here)
+    own = conjunction((ir.lt(age, ir.Int(plan.history(field))), *mine))
+    value = pointed(site, field, value, here, ir.add(BASE, STEP), conjunction(mine))
     out = ir.Store(plan.memory(field, DEST, age), global_index(here), new, site.dtype)
     number = site.number(field)
     has_ring = ir.lt(ir.add(STEP, plan.history(field)), ir.Int(plan.kept_versions[number]))

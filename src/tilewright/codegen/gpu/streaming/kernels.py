@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.site import GpuSite, Launch, on_chip, unpacked
+from tilewright.codegen.gpu.site import GpuSite, Launch, dated, on_chip, unpacked
 from tilewright.codegen.gpu.streaming.general import general_body, general_values
 from tilewright.codegen.gpu.streaming.plan import BASE, DEST, LEVELS, SOURCE, GpuStreamingContext, make_plan
 from tilewright.codegen.gpu.streaming.steady import steady_body, whole_test
@@ -60,7 +60,7 @@ def stream_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iter
     whole = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     base = 0
     for band in stream_block.bands(steps, tiling.time, stream_block.history(problem)):
-        numbers = (band.levels, band.source, band.target, *tiles[1:], *([base] if problem.varying else []))
+        numbers = (band.levels, band.source, band.target, *tiles[1:], *([base] if dated(problem) else []))
         base += band.levels
         steady = schedule.written and band.levels == whole
         if steady:
@@ -76,7 +76,7 @@ def _kernel(
     kernel = EntryPoint(
         entry=f"{site.prefix}_{number}",
         threads=math.prod(schedule.threads),
-        numbers=(*_NUMBERS[: 2 + site.rank], *([BASE.name] if site.problem.varying else [])),
+        numbers=(*_NUMBERS[: 2 + site.rank], *([BASE.name] if dated(site.problem) else [])),
         shared_bytes=shared,
         room_bytes=room,
     )

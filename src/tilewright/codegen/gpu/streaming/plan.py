@@ -1,6 +1,7 @@
 """The fixed surroundings of a streaming kernel for GPUs: levels, what a tile loads, and names."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.base.intmath import ceil_div
@@ -15,9 +16,15 @@ from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline
 from tilewright.schedules.streaming.rims import Rims
 
 BASE = ir.Var("base")
-"""The step with which a band starts: a number of launches of programs whose scalars vary."""
+"""The step with which a band starts: a number of launches whose kernels look up what is a step's."""
 LEVELS, SOURCE, DEST = ir.Var("levels"), ir.Var("source"), ir.Var("target")
 """Numbers of a launch: steps of its band, slots of the versions that it starts from and ends with."""
+
+
+def own_tests(at: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
+    """Tests of whether a cell, by its indices in the grid, is one of the tile's own."""
+    ends = [(place, ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis, place in enumerate(at)]
+    return tuple(test for place, low, high in ends for test in (ir.ge(place, low), ir.lt(place, high)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

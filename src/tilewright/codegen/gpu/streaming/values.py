@@ -6,8 +6,9 @@ In one piece, in two (:class:`Parts`), or as shares of a row in the results that
 from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
+from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.streaming.memory import clamped, constant, write_back
-from tilewright.codegen.gpu.streaming.plan import BASE, GpuStreamingContext
+from tilewright.codegen.gpu.streaming.plan import BASE, GpuStreamingContext, own_tests
 from tilewright.codegen.gpu.streaming.rooms import (
     NOW,
     ROW,
@@ -50,7 +51,7 @@ def compute_row(plan: GpuStreamingContext, number: int, step: int, stage: int, *
                 lowered, value = _shares(plan, slot, step, cell, read)
             else:
                 lowered, value = _lowered(plan, statement, step, cell, read)
-            work += [*lowered, _new(plan, field, cell, value, kept(cell))]
+            work += [*lowered, _new(plan, field, (step, cell), value, kept(cell))]
         puts += _finished(plan, statement, step, slot, edge=edge)
     return (*afresh(plan, edge=edge), *body, *_others(plan, others), *work, *puts)
 
@@ -60,8 +61,13 @@ def _lowered(
 ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
     """A statement's value at a thread's cell, its operations in their order."""
     prefix = joined(f"t{plan.site.number(statement.field)}_", cell) + "_"
-    at = [clamped(ROW, 0), *(clamped(ir.add(first_at(axis), cell[axis - 1]), axis) for axis in plan.inner)]
+    at = [clamped(place, axis) for axis, place in enumerate(_at(plan, cell))]
     return plan.site.lower(statement, read, prefix, at=at, step=ir.add(BASE, step))
+
+
+def _at(plan: GpuStreamingContext, cell: Cell) -> list[ir.Expr]:
+    """Indices of a thread's cell in the grid, perhaps outside it."""
+    return [ROW, *(ir.add(first_at(axis), cell[axis - 1]) for axis in plan.inner)]
 
 
 def _named(plan: GpuStreamingContext, field: str, cell: Cell) -> ir.Var:
@@ -70,9 +76,16 @@ def _named(plan: GpuStreamingContext, field: str, cell: Cell) -> ir.Var:
 
 
 def _new(
-    plan: GpuStreamingContext, field: str, cell: Cell, value: ir.Expr, kept: tuple[ir.Expr, ir.Expr] | None
+    plan: GpuStreamingContext,
+    field: str,
+    unit: tuple[int, Cell],
+    value: ir.Expr,
+    kept: tuple[ir.Expr, ir.Expr] | None,
 ) -> ir.Stmt:
-    """Name the new value of a thread's cell; where it is not updated, of a test and the value before, that one."""
+    """Name the new value of a thread's cell at a step; where it is not updated, by a test the value before."""
+    (step, cell), at = unit, _at(plan, unit[1])
+    inside = tuple(clamped(place, axis) for axis, place in enumerate(at))
+    value = pointed(plan.site, field, value, inside, ir.add(BASE, step), conjunction(own_tests(at)))
     return ir.Let(_named(plan, field, cell), value if kept is None else ir.select(kept[0], value, kept[1]))
 
 
@@ -167,7 +180,7 @@ class Parts:
                 for each, weight in plan.weights.items():
                     if self._newest(each):
                         value = ir.add(value, ir.mul(literal(weight, site.dtype), read(each)))
-            work.append(_new(plan, statement.field, cell, value, kept(cell)))
+            work.append(_new(plan, statement.field, (self.step, cell), value, kept(cell)))
         return (*work, *_finished(plan, statement, self.step, self.slot, edge=self.edge))
 
 
@@ -211,8 +224,7 @@ def _free(plan: GpuStreamingContext, statement: Statement) -> Callable[[Cell], i
 
     def test(cell: Cell) -> ir.Expr:
         tests: list[ir.Expr] = []
-        places = [ROW, *(ir.add(first_at(axis), cell[axis - 1]) for axis in plan.inner)]
-        for axis, (place, (low, high)) in enumerate(zip(places, bounds, strict=True)):
+        for axis, (place, (low, high)) in enumerate(zip(_at(plan, cell), bounds, strict=True)):
             tests += [ir.ge(place, low)] if low else []
             tests += [ir.lt(place, ir.sub(extent(axis), high))] if high else []
         return conjunction(tests)
