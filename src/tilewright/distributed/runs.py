@@ -41,7 +41,7 @@ _chosen: dict[str, Exchanges] = {}
 """Choices of this process: finding one takes the model as long as a short run takes."""
 _EXCHANGE_SECONDS = 5e-4
 """Seconds of an exchange beside its messages: calls, kernels that start again, ranks that wait for each other. Two of
-wave3d on 256x192x192 took 1.75 ms for an exchange of 2.4 MB, and 3.0 ms for one of 4.7 MB."""
+wave3d on 256x192x192 took 1.75 ms for an exchange of 2.4 MB, and 3.0 ms for one of 4.7 MB, in a profile under load."""
 _TABLE_BYTES = 2**26
 """Bytes of what receivers recorded from which on ranks hand it to each other."""
 

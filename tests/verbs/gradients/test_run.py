@@ -488,3 +488,8 @@ def test_gradients_alone_run_nothing_forward_where_no_state_is_needed(private_fo
     program = list(known)[1]
     for found, other in zip(gradients(program, worth, u, k, steps=7)[0], known[program][1][0], strict=True):
         np.testing.assert_array_equal(found, other)
+
+
+def test_gradients_without_a_result_take_no_receivers():
+    with pytest.raises(UsageError, match="a cotangent of traces needs the run"):
+        gradients("jacobi1d", np.ones(5), np.zeros(5), steps=1, receivers={"u": tw.Points([[1.0]])})

@@ -164,7 +164,7 @@ def gradients(
 
     Raises:
         ArrayError: As :func:`vjp` does.
-        UsageError: As :func:`vjp` does.
+        UsageError: As :func:`vjp` does, and of receivers.
 
     Examples:
         >>> import numpy as np
@@ -172,6 +172,8 @@ def gradients(
         >>> gradients("jacobi1d", worth, np.zeros(5), steps=1, boundary="wrap")[0][0]
         array([1., 1., 0., 0., 1.])
     """
+    if options.get("receivers") is not None:
+        raise UsageError("a cotangent of traces needs the run that records them", "take it back by vjp's pullback")
     names = [name for name in signature(_asked).parameters if name in options]
     own = {name: options.pop(name) for name in names}
     asked = _asked(program, arrays, steps, options, **own)
