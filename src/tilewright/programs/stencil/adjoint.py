@@ -11,9 +11,10 @@ worth.
 import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.adjoint_parts import Adjoint, Recurrent, Split, SteadyPart, worth_of
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import (
@@ -34,108 +35,6 @@ from tilewright.programs.stencil.slopes import common_node, is_smooth, slopes, s
 
 MAPPED = ("nearest", "reflect", "mirror")
 _ZERO = Boundary("constant", 0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adjoint:
-    """The adjoint of a program under boundaries.
-
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        forward: The program whose adjoint it is.
-        sides: The forward boundaries, one entry per field.
-        states: Fields that hold forward states: by their names, the forward field and time level, where 1 is the value
-            computed in the step.
-        positions: Names of fields that hold a cell's index along an axis, by axis.
-        extents: Names of scalars that hold the grid's extents, by axis.
-        sums: By the forward field or scalar that no step changes, the field that sums what it is worth.
-        kept: By updated field, the field that sums what cells are worth that no step updates, if there are any.
-        stages: By updated field whose new values later statements of the step read, the field that holds what its new
-            values are worth with these.
-        split: A program with the same results, whose statements update some cells each in place of testing where a cell
-            lies. None where there is nothing to test.
-        recurrent: For steps that depend on no state, of fields with two time levels, a program that reads two versions
-            of what these are worth in place of handing on what the older one is. None where there is none.
-        steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
-            beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
-    """
-
-    program: Program
-    boundary: BoundarySpec
-    forward: Program
-    sides: tuple[Sides, ...]
-    states: dict[str, tuple[str, int]]
-    positions: dict[int, str]
-    extents: dict[int, str]
-    sums: dict[str, str]
-    kept: dict[str, str]
-    stages: dict[str, str]
-    split: "Split | None" = None
-    recurrent: "Recurrent | None" = None
-    steady: "SteadyPart | None" = None
-
-    def worth(self, field: str, level: int = 0) -> str:
-        """Name of the field that holds what a forward field's version is worth, ``level`` steps before the newest."""
-        return _worth(field, level)
-
-    @property
-    def changing(self) -> tuple[str, ...]:
-        """Names of fields of forward states that are other ones in every step."""
-        updated = self.forward.updated
-        return tuple(name for name, (field, _) in self.states.items() if field in updated)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrent:
-    """An adjoint that reads two versions of what fields are worth; the older ones are worth nothing at first.
-
-    Attributes:
-        split: What one step backwards computes.
-        older: What older versions are worth after a last step, from what the newest ones were worth before it.
-        boundary: The boundaries that ``older`` is run under, by field.
-    """
-
-    split: "Split"
-    older: Program
-    boundary: BoundarySpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SteadyPart:
-    """The part of an adjoint that changes from step to step, where the rest is linear in its sum over the steps.
-
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        sums: By updated field, the field that sums what the new values are worth.
-    """
-
-    program: Program
-    boundary: BoundarySpec
-    sums: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
-    """An adjoint whose statements update some cells each.
-
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        regions: By updated field the cells that are updated; all of them where there is no entry.
-        rims: By the field that sums what kept cells are worth in ``Adjoint.program``, those that do it here, zero at
-            first: one per side of the grid.
-    """
-
-    program: Program
-    boundary: BoundarySpec
-    regions: dict[str, tuple[Span, ...]]
-    rims: dict[str, tuple[str, ...]]
-
-
-def _worth(field: str, level: int = 0) -> str:
-    return f"{field}_bar{level or ''}"
 
 
 def adjoint_of(
@@ -269,7 +168,7 @@ class _Maker:
             if not readers:
                 continue
             inside, total = self._inside(statement), self._gathered(field, 1, readers)
-            values[f"{field}_bar_now"] = self._read(_worth(field)) + _masked(inside, total)
+            values[f"{field}_bar_now"] = self._read(worth_of(field)) + _masked(inside, total)
             self.stage[field] = f"{field}_bar_now"
             if inside is not None:
                 values[f"{field}_rim_now"] = self._read(f"{field}_rim") + apply("where", inside, 0.0, total)
@@ -296,7 +195,7 @@ class _Maker:
             own = values_of(statement.tape, functools.partial(self._moved, distance=at))
             seed, _, _ = slopes_through(statement.tape, own, lambda node: isinstance(node, Read), place)
             if seed is not None:
-                values[f"{statement.field}_bar_node"] = seed * self._read(_worth(statement.field))
+                values[f"{statement.field}_bar_node"] = seed * self._read(worth_of(statement.field))
         return values
 
     def _of_levels(self) -> dict[str, Value]:
@@ -306,7 +205,7 @@ class _Maker:
             field, inside = statement.field, self._inside(statement)
             for level in range(self.program.history(field)):
                 total = self._handed(field, level)
-                values[_worth(field, level)] = _masked(inside, total) if level == 0 else total
+                values[worth_of(field, level)] = _masked(inside, total) if level == 0 else total
                 if level == 0 and inside is not None:
                     rim = f"{field}_rim"
                     values[rim] = self._now(rim, field=rim) + apply("where", inside, 0.0, total)
@@ -316,7 +215,7 @@ class _Maker:
         """What a version is worth for the reads of it, and for being the next older one of the new state."""
         total = self._gathered(field, -level, self.program.statements)
         older = level + 1 < self.program.history(field)
-        return _plus(self._read(_worth(field, level + 1)), total) if older else total
+        return _plus(self._read(worth_of(field, level + 1)), total) if older else total
 
     def _remembered(self, field: str) -> Value:
         """The newest of two versions: what the older one is worth is that of the last step's reads of it."""
@@ -334,14 +233,14 @@ class _Maker:
         if any(self._node(each) is not None for each in program.statements):
             return None
         split = self._split(values, remembers=True)
-        if split is None or any(split.program.history(_worth(field)) != 2 for field in program.updated):
+        if split is None or any(split.program.history(worth_of(field)) != 2 for field in program.updated):
             return None
         if any(self.states[name][0] in program.updated for name in self.states if name in split.program.fields):
             return None
         older = {
             name: self._as_state(name, self._gathered(field, -1, program.statements))
             for field in program.updated
-            for name in [_worth(field, 1)]
+            for name in [worth_of(field, 1)]
         }
         made = stencil(f"{program.name}-adjoint-older", program.rank, older, summary="what older versions are worth")
         return Recurrent(split=split, older=made, boundary={name: self._side(name) for name in made.fields})
@@ -357,10 +256,10 @@ class _Maker:
             if not any(map(any, margins)):
                 continue
             total = self._remembered(field) if remembers else self._handed(field, 0)
-            chosen[_worth(field)] = total
+            chosen[worth_of(field)] = total
             if remembers:
-                del chosen[_worth(field, 1)]
-            regions[_worth(field)] = tuple((low, -high) for low, high in margins)
+                del chosen[worth_of(field, 1)]
+            regions[worth_of(field)] = tuple((low, -high) for low, high in margins)
             del chosen[f"{field}_rim"]
             slabs = {f"{field}_rim{number}": slab for number, slab in enumerate(_slabs(margins))}
             for name, slab in slabs.items():
@@ -368,7 +267,7 @@ class _Maker:
                 regions[name] = slab
             rims[f"{field}_rim"] = tuple(slabs)
             if f"{field}_bar_node" in chosen:
-                regions[f"{field}_bar_node"] = regions[_worth(field)]
+                regions[f"{field}_bar_node"] = regions[worth_of(field)]
         if not rims:
             return None
         found = stencil(
@@ -395,15 +294,15 @@ class _Maker:
         for statement in program.statements:
             field = statement.field
             for level in range(program.history(field)):
-                chosen[_worth(field, level)] = self._as_state(_worth(field, level), self._handed(field, level))
+                chosen[worth_of(field, level)] = self._as_state(worth_of(field, level), self._handed(field, level))
         sums = {field: f"{field}_sum" for field in program.updated}
         for field, name in sums.items():
-            chosen[name] = self._read(name) + self._read(_worth(field))
+            chosen[name] = self._read(name) + self._read(worth_of(field))
         found = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
         boundary = {name: self._side(name) for name in found.fields}
         for field in program.updated:
             sides = self.sides[program.fields.index(field)]
-            boundary[_worth(field)] = tuple(
+            boundary[worth_of(field)] = tuple(
                 tuple(Boundary() if side.kind == "fixed" else this for side, this in zip(pair, own, strict=True))
                 for pair, own in zip(sides, self._bar_sides(), strict=True)
             )
@@ -411,9 +310,9 @@ class _Maker:
         written = {each.field: each for each in found.statements}
         for statement in program.statements:
             field = statement.field
-            if probe.margins(written[_worth(field)]) != self.problem.margins(statement):
+            if probe.margins(written[worth_of(field)]) != self.problem.margins(statement):
                 return None
-            older = [_worth(field, level) for level in range(1, program.history(field))]
+            older = [worth_of(field, level) for level in range(1, program.history(field))]
             if any(low or high for name in [*older, sums[field]] for low, high in probe.margins(written[name])):
                 return None
         if any(name in self.positions.values() for name in found.fields):
@@ -521,8 +420,8 @@ class _Maker:
             return self._moved(node, distance)
 
         values, field = values_of(statement.tape, moved), statement.field
-        now = self._now(_worth(field), distance, field=field)
-        worth = self._read(_worth(field), distance, -self.age) if self.age else now
+        now = self._now(worth_of(field), distance, field=field)
+        worth = self._read(worth_of(field), distance, -self.age) if self.age else now
         place = self._node(statement)
         if place is None:
             slope = slopes(statement.tape, values, lambda node: node == leaf).get(leaf)

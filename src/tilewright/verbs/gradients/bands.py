@@ -8,7 +8,7 @@ time.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tilewright.programs.stencil.adjoint import Adjoint, Split
+from tilewright.programs.stencil.adjoint_parts import Adjoint, Split
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.session import SHARED, Inputs, Session

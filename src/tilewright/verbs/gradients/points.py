@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError
-from tilewright.programs.stencil.adjoint import Adjoint
+from tilewright.programs.stencil.adjoint_parts import Adjoint
 from tilewright.programs.stencil.points import Index, Weights, numbered
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program

@@ -11,7 +11,8 @@ from tilewright.base.units import format_seconds, format_shape, parse_bytes
 from tilewright.costs.run import copy_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.adjoint import Adjoint, adjoint_of
+from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.adjoint_parts import Adjoint
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue

@@ -12,7 +12,8 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
-from tilewright.programs.stencil.adjoint import Recurrent, Split, adjoint_of
+from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.adjoint_parts import Recurrent, Split
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
