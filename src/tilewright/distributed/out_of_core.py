@@ -8,7 +8,7 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.transfers.disk import Passes
-from tilewright.distributed import disk, journal, slabs
+from tilewright.distributed import disk, journal, slabs, sweeps
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.disk import RowArray
 from tilewright.distributed.points import GridPoints, check_target, fingerprint_of
@@ -91,7 +91,13 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
                 f"got memory={format_bytes(job.memory)}",
                 "give more memory, or smaller chunks along the first axis",
             )
-        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, past.steps if past else None, points)
+        fixed = past.steps if past else None
+        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, fixed, points)
+        swept = sweeps.plan(job.problem, usable - meanwhile, machine, computer, fixed)
+        if swept is not None and swept.passes.seconds < chosen.seconds:
+            chosen = swept.passes
+        else:
+            swept = None
         _tell(job, chosen, past)
         if not job.resume and place.folder.exists():
             _clear(place.folder)
@@ -111,7 +117,7 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
             progress = past or journal.RunProgress(run=key, steps=chosen.steps, done=0)
             journal.write(place.folder, progress)
             traces = _Traces(place, points, progress, stack)
-            _passes(job, chosen, computer, sets, progress, place, traces=traces)
+            _passes(job, chosen, computer, sets, progress, place, swept=swept, traces=traces)
             _clear(place.folder)
         except OSError as error:
             raise ArrayError(
@@ -158,27 +164,18 @@ def _passes(  # noqa: PLR0913
     progress: journal.RunProgress,
     place: "_Place",
     *,
+    swept: sweeps.Swept | None,
     traces: "_Traces",
 ) -> None:
     if progress.done >= chosen.count:
         return
-    buffers = slabs.Buffers(job.problem, chosen.rows, 1 if computer.copies(job.problem) else 2)
+    stream = _streamer(job.problem, chosen, swept, computer, traces.points)
     for number in range(progress.done, chosen.count):
         left, begin = chosen.count - 1 - number, time.perf_counter()
         source = {**job.given, **sets.written(left + 1)} if number else job.given
         target = sets.written(left)
         steps = chosen.steps if left else job.problem.steps - chosen.steps * number
-        windows = slabs.slabs(job.problem, chosen, steps)
-        slabs.stream(
-            windows,
-            job.problem.shape[0],
-            source,
-            target,
-            buffers,
-            computer,
-            done=chosen.steps * number,
-            points=traces.points,
-        )
+        stream(steps, source, target, chosen.steps * number)
         traces.keep(chosen.steps * number, steps)
         for levels in target.values():
             for rows in levels:
@@ -188,6 +185,21 @@ def _passes(  # noqa: PLR0913
             "%s out of core: pass %d of %d in %s",
             job.problem.program.name, number + 1, chosen.count, format_seconds(time.perf_counter() - begin),
         )  # fmt: skip
+
+
+def _streamer(
+    problem: Problem, chosen: Passes, swept: sweeps.Swept | None, computer: Computer, points: GridPoints | None
+) -> Callable[[int, Levels, Levels, int], None]:
+    """Return what makes a pass, of so many steps, from levels to levels, after so many steps."""
+    if swept is not None:
+        return sweeps.Sweeper(problem, swept, computer).stream
+    buffers = slabs.Buffers(problem, chosen.rows, 1 if computer.copies(problem) else 2)
+
+    def stream(steps: int, source: Levels, target: Levels, done: int) -> None:
+        windows = slabs.slabs(problem, chosen, steps)
+        slabs.stream(windows, problem.shape[0], source, target, buffers, computer, done=done, points=points)
+
+    return stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
