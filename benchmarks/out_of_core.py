@@ -23,7 +23,7 @@ import numpy as np
 
 import environment
 import tilewright as tw
-from tilewright.distributed import slabs
+from tilewright.distributed import out_of_core
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.measure import disk_bandwidths
 from tilewright.plan import read_target
@@ -66,7 +66,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     threads = thread_count(options.threads)
     target = read_target("auto", threads)
     computer = Computer(target=target, threads=threads, tiling=None, strict=False, scalars={}, make=memo.prepared)
-    chosen = slabs.plan(problem, int(0.95 * options.memory), memo.host(), computer)
+    chosen, swept = out_of_core.choose(problem, int(0.95 * options.memory), memo.host(), computer)
     part = (max(8, min(shape[0], options.memory // 16 // math.prod(shape[1:]))), *shape[1:])
     fields = tuple(np.random.default_rng(age).random(part, np.float32) for age in range(ages))
 
@@ -99,7 +99,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         path.unlink()
     return {
         "program": name, "shape": shape, "steps": options.steps, "memory": options.memory, "threads": threads,
-        "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs, "seconds": seconds,
+        "steps_per_pass": chosen.steps, "passes": chosen.count, "swept": swept is not None and str(swept.tiling), "slabs": chosen.slabs, "seconds": seconds,
         "expected_seconds": chosen.seconds, "in_memory_seconds": memory_seconds, "disk_seconds": disk_seconds,
         "read_bandwidth": read, "write_bandwidth": write, "samples": samples,
         "share_of_bound": bound / seconds, "field_bytes": problem.cells * problem.itemsize * ages,

@@ -92,13 +92,8 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
                 "give more memory, or smaller chunks along the first axis",
             )
         fixed = past.steps if past else None
-        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, fixed, points)
-        swept = sweeps.plan(job.problem, usable - meanwhile, machine, computer, fixed)
-        if swept is not None and swept.passes.seconds < chosen.seconds:
-            chosen = swept.passes
-        else:
-            swept = None
-        _tell(job, chosen, past)
+        chosen, swept = choose(job.problem, usable - meanwhile, machine, computer, fixed, points)
+        _tell(job, chosen, past, swept)
         if not job.resume and place.folder.exists():
             _clear(place.folder)
         _check_space(
@@ -127,13 +122,49 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
     return {} if points is None else points.traces
 
 
-def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None) -> None:
+def choose(
+    problem: Problem,
+    memory: int,
+    machine: Machine,
+    computer: Computer,
+    steps: int | None = None,
+    points: GridPoints | None = None,
+) -> tuple[Passes, sweeps.Swept | None]:
+    """Choose how passes go over a grid on disk: slab by slab, or as a sweep.
+
+    Args:
+        problem: What is computed on the whole grid.
+        memory: Bytes that the run may use.
+        machine: The processor, and the disk's bandwidths.
+        computer: What computes it.
+        steps: Steps per pass that an earlier part of the run has decided.
+        points: Sources and receivers, if any.
+
+    Returns:
+        The passes, and how they are swept, if they are.
+
+    Raises:
+        ArrayError: If memory holds no slab of a single step.
+    """
+    cut = slabs.plan(problem, memory, machine, computer, steps, points)
+    swept = sweeps.plan(problem, memory, machine, computer, steps)
+    if swept is not None and swept.passes.seconds < cut.seconds:
+        return swept.passes, swept
+    return cut, None
+
+
+def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None, swept: sweeps.Swept | None) -> None:
     problem = job.problem
+    how = (
+        f"{chosen.slabs} slabs of {chosen.rows} rows"
+        if swept is None
+        else (f"swept by {swept.tiling} in {chosen.slabs} turns, {chosen.rows} rows")
+    )
     LOGGER.info(
-        "%s %s, %d steps, %s out of core: %d passes of %d steps, %d slabs of %d rows in %s; %s read, %s written; "
+        "%s %s, %d steps, %s out of core: %d passes of %d steps, %s in %s; %s read, %s written; "
         "%s expected, of the disk %s, of computing %s%s",
         problem.program.name, format_shape(problem.shape), problem.steps, problem.dtype, chosen.count, chosen.steps,
-        chosen.slabs, chosen.rows, format_bytes(job.memory), format_bytes(chosen.read_bytes),
+        how, format_bytes(job.memory), format_bytes(chosen.read_bytes),
         format_bytes(chosen.write_bytes), format_seconds(chosen.seconds), format_seconds(chosen.disk_seconds),
         format_seconds(chosen.compute_seconds), f"; {past.done} passes are done already" if past else "",
     )  # fmt: skip

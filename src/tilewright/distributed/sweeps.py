@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
-from tilewright.costs.run import copy_seconds
+from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
 from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer
@@ -23,7 +23,7 @@ from tilewright.distributed.disk import Array
 from tilewright.distributed.slabs import Levels
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
-from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import sweep as runtime
@@ -31,6 +31,7 @@ from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue, prism
+from tilewright.schedules.geometry import Diamond
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.choice import evaluated
 from tilewright.tuning.spaces import space
@@ -155,9 +156,10 @@ class _Choices:
         self._every = []
         for family in _families(problem, computer):
             sizes, each = evaluated(workload.setting, family, "exact")
+            expected = run_seconds(family, each.seconds, workload.setting, copies=False)
             self._every += [
                 (float(seconds), functools.partial(space.tiling_at, family, sizes, index))
-                for index, seconds in enumerate(each.seconds)
+                for index, seconds in enumerate(expected)
                 if np.isfinite(seconds)
             ]
         self._every.sort(key=itemgetter(0))
@@ -166,9 +168,20 @@ class _Choices:
         """Return the fastest tiling of a pass whose rows fit into memory, and the seconds that a pass takes."""
         for seconds, make in self._every:
             tiling = catalogue.complete(self._problem, make())
-            if taken(self._problem, tiling, steps, self._threads) <= memory:
+            if steep(self._problem, tiling) and taken(self._problem, tiling, steps, self._threads) <= memory:
                 return tiling, seconds * steps / self._problem.steps + self._copied
         return None
+
+
+def steep(problem: Problem, tiling: Tiling) -> bool:
+    """Whether no tile depends on one of a later part: its sides lean as far as the problem reaches, or further.
+
+    Args:
+        problem: The problem.
+        tiling: Prisms, complete. Further legal ones have a tree of their own to say so, in which parts are not.
+    """
+    face, reach = prism.geometry(problem, tiling).hexagon, slopes(problem)[0].widest
+    return face.pitch >= reach * face.height if isinstance(face, Diamond) else face.base >= reach
 
 
 def taken(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:
