@@ -21,10 +21,9 @@ from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue, prism
-from tilewright.schedules.legality import broken
 from tilewright.schedules.tiling import parse
-from tilewright.schedules.tree.affine import Name, Whole
-from tilewright.schedules.tree.nodes import Let, Loop
+from tilewright.schedules.tree.affine import Whole
+from tilewright.schedules.tree.nodes import Let
 from tilewright.schedules.tree.order import order
 from tilewright.verbs import memo
 
@@ -39,7 +38,7 @@ def tiling_of(problem, chance):
     for size in itertools.count(chance.randint(1, 3)):
         first = 2 * size if family == "diamond" else size
         tiling = parse(f"{family}:t={time},s={'x'.join(map(str, (first, *rest)))}")
-        if sweeps.steep(problem, catalogue.complete(problem, tiling)):
+        if prism.steep(problem, catalogue.complete(problem, tiling)):
             return tiling
     raise AssertionError
 
@@ -99,33 +98,6 @@ def test_random_problems_have_the_values_of_a_run_in_memory(index, tmp_path, mon
 @pytest.mark.parametrize("index", range(100, 160))
 def test_many_random_problems_have_the_values_of_a_run_in_memory(index, tmp_path, monkeypatch):
     random_run(index, tmp_path, monkeypatch)
-
-
-def whole(problem, tiling):
-    """The tree of all parts of a sweep, one after the other."""
-    cut = prism.geometry(problem, tiling)
-    parts = Whole(prism.swept_parts(cut, problem.shape[0], problem.steps))
-    begin = prism.BEGIN
-    child = Let(prism.END.name, begin + 1, prism.swept(problem, tiling))
-    return Loop(name=begin.name, low=Whole(0), high=parts, child=child)
-
-
-@pytest.mark.parametrize("index", range(12))
-def test_every_tile_comes_after_all_that_it_depends_on(index):
-    problem, _, _, tiling = drawn(index)
-    tiling = catalogue.complete(problem, tiling)
-    assert broken(problem, whole(problem, tiling)) is None, f"{problem} {tiling}"
-
-
-@pytest.mark.parametrize("name", ["wave3d", "heat2d", "fdtd2d"])
-def test_tiles_that_are_not_steep_are_found_by_the_same_check(name):
-    """A sweep to the wrong side, that is: parts lean to the right."""
-    problem = make_problem(program(name), (40, *(6,) * (program(name).rank - 1)), 8, "float32", "fixed")
-    tiling = catalogue.complete(problem, parse("hybrid:t=4,s=" + "x".join("2" * problem.program.rank)))
-    tree = whole(problem, tiling)
-    lagging = replace(tree, child=Let(prism.BEGIN.name, 50 - Name("begin"), tree.child))
-    assert broken(problem, tree) is None
-    assert broken(problem, lagging) is not None
 
 
 @pytest.mark.parametrize("index", range(20))

@@ -23,7 +23,7 @@ from tilewright.distributed.disk import Array
 from tilewright.distributed.slabs import Levels
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import sweep as runtime
@@ -31,7 +31,6 @@ from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue, prism
-from tilewright.schedules.geometry import Diamond
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.choice import evaluated
 from tilewright.tuning.spaces import space
@@ -168,20 +167,9 @@ class _Choices:
         """Return the fastest tiling of a pass whose rows fit into memory, and the seconds that a pass takes."""
         for seconds, make in self._every:
             tiling = catalogue.complete(self._problem, make())
-            if steep(self._problem, tiling) and taken(self._problem, tiling, steps, self._threads) <= memory:
+            if prism.steep(self._problem, tiling) and taken(self._problem, tiling, steps, self._threads) <= memory:
                 return tiling, seconds * steps / self._problem.steps + self._copied
         return None
-
-
-def steep(problem: Problem, tiling: Tiling) -> bool:
-    """Whether no tile depends on one of a later part: its sides lean as far as the problem reaches, or further.
-
-    Args:
-        problem: The problem.
-        tiling: Prisms, complete. Further legal ones have a tree of their own to say so, in which parts are not.
-    """
-    face, reach = prism.geometry(problem, tiling).hexagon, slopes(problem)[0].widest
-    return face.pitch >= reach * face.height if isinstance(face, Diamond) else face.base >= reach
 
 
 def taken(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:

@@ -110,9 +110,20 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper; of others the tree
     decides.
     """
-    face, reach = geometry(problem, tiling).hexagon, slopes(problem)[0].widest
-    least = reach * face.height if isinstance(face, Diamond) else reach
-    return untileable(problem) or verdict(problem, tiling, tree(problem, tiling), axis=0, least=least)
+    return untileable(problem) or verdict(
+        problem, tiling, tree(problem, tiling), axis=0, least=_least(problem, geometry(problem, tiling))
+    )
+
+
+def _least(problem: Problem, cut: Prism[int]) -> int:
+    """The first size from which on no dependence leads beyond the neighbouring tiles."""
+    reach = slopes(problem)[0].widest
+    return reach * cut.hexagon.height if isinstance(cut.hexagon, Diamond) else reach
+
+
+def steep(problem: Problem, tiling: Tiling) -> bool:
+    """Whether a completed prism tiling may be swept: its tiles depend on neighbouring ones alone."""
+    return tiling.space[0] >= _least(problem, geometry(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
