@@ -36,10 +36,9 @@ def sweep_bytes(problem: Problem, copies: Sequence[int], rows: int) -> int:
         rows: The rows.
     """
     plan = layout(problem.shape, problem.itemsize)
-    # A version begins and ends somewhere in a huge page.
-    return sum(copies) * (
-        round_up(min(rows, problem.shape[0]) * plan.strides[0] * plan.itemsize, HUGE_PAGE) + HUGE_PAGE
-    )
+    # Rows begin and end somewhere in a huge page, and the first one, which a version shares with another, stays.
+    size = min(rows, problem.shape[0]) * plan.strides[0] * plan.itemsize
+    return sum(copies) * (round_up(size, HUGE_PAGE) + 2 * HUGE_PAGE)
 
 
 class _Addresses(Workspace):
