@@ -6,7 +6,7 @@ ahead, those that are done are written behind.
 """
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -147,12 +147,12 @@ class _Choices:
         self._problem, self._threads = problem, computer.threads
         workload = on_machine(problem, machine)
         self._copied = copy_seconds(workload.setting)
+        self._every: list[tuple[float, Callable[[], Tiling]]] = []
         asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
         if asked is not None:
             tiling, costs = workload.costs(catalogue.complete(problem, asked))
-            self._every = [(float(costs.seconds), lambda: tiling)]
+            self._every.append((float(costs.seconds), functools.partial(catalogue.complete, problem, tiling)))
             return
-        self._every = []
         for family in _families(problem, computer):
             sizes, each = evaluated(workload.setting, family, "exact")
             expected = run_seconds(family, each.seconds, workload.setting, copies=False)

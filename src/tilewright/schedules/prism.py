@@ -237,7 +237,8 @@ def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:
     for axis in range(len(skews), 0, -1):
         cuts = skews[axis - 1].tiles(extent_of(axis), face.height)
         inside = Loop(name=f"classic{axis}", low=Whole(0), high=cuts, child=inside, subtile=True)
-    first, count = Whole(0), face.tiles(colour, extent_of(0))
+    first: Expr = Whole(0)
+    count = face.tiles(colour, extent_of(0))
     if part is not None:
         begin, end = (each - (wave + 1) // 2 for each in part)
         first, count = most(begin, 0), least(end, count) - most(begin, 0)
