@@ -198,3 +198,33 @@ def test_a_grid_of_several_times_the_memory_is_swept_where_slabs_would_overlap(t
     right = tw.run("wave3d", (values, values), steps=32, boundary="fixed", threads=2)
     np.testing.assert_allclose(np.asarray(found), right, rtol=1e-4, atol=1e-5)
     assert disk.exists(tmp_path / "out.npy")
+
+
+def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypatch):
+    problem = make_problem(program("wave3d"), (60, 9, 12), 10, "float32", "reflect")
+    values = [np.random.default_rng(age).random(problem.shape, np.float32) for age in range(2)]
+    paths = tuple(tmp_path / f"in-{age}.npy" for age in range(2))
+    for path, each in zip(paths, values, strict=True):
+        np.save(path, each)
+    passes, stream = [], sweeps.Sweeper.stream
+
+    def choose(problem, memory, machine, computer, steps=None, points=None):
+        swept = sweeps.plan(problem, memory, machine, computer, 4)
+        return swept.passes, swept
+
+    def once(self, *arguments):
+        if len(passes) == 2:
+            raise KeyboardInterrupt
+        passes.append(arguments[0])
+        stream(self, *arguments)
+
+    monkeypatch.setattr(out_of_core, "choose", choose)
+    monkeypatch.setattr(sweeps.Sweeper, "stream", once)
+    options = {"steps": 10, "boundary": "reflect", "strict": True, "tiling": "hybrid:t=4,s=2x4x16"}
+    with pytest.raises(KeyboardInterrupt):
+        tw.run("wave3d", paths, out=tmp_path / "out.npy", memory="1GiB", **options)
+    monkeypatch.setattr(sweeps.Sweeper, "stream", stream)
+    found = tw.run("wave3d", paths, out=tmp_path / "out.npy", memory="1GiB", resume=True, **options)
+    assert passes == [4, 4]
+    right = tw.run("wave3d", tuple(values), steps=10, boundary="reflect", strict=True)
+    np.testing.assert_array_equal(np.asarray(found), right)
