@@ -107,7 +107,8 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         path.unlink()
     return {
         "program": name, "shape": shape, "steps": options.steps, "memory": options.memory, "threads": threads,
-        "steps_per_pass": chosen.steps, "passes": chosen.count, "swept": swept is not None and str(swept.tiling), "slabs": chosen.slabs,
+        "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs,
+        "swept": None if swept is None else str(swept.tiling),
         "seconds": seconds,
         "expected_seconds": chosen.seconds, "in_memory_seconds": memory_seconds, "disk_seconds": disk_seconds,
         "read_bandwidth": read, "write_bandwidth": write, "samples": samples,

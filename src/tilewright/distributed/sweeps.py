@@ -6,7 +6,9 @@ ahead, those that are done are written behind.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import heapq
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -15,6 +17,7 @@ import numpy as np
 
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
+from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
 from tilewright.distributed import disk
@@ -36,6 +39,8 @@ from tilewright.tuning.choice import evaluated
 from tilewright.tuning.spaces import space
 from tilewright.workloads.stencil import on_machine
 
+_MOST_TRIED = 4096
+"""Tilings, the fastest first, of which one has to fit into memory."""
 Range = tuple[int, int]
 Windows = Mapping[str, Sequence[Array]]
 
@@ -125,19 +130,22 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
     def like(count: int) -> "_Choices":
         return _Choices(replace(problem, steps=count), machine, computer)
 
-    found: list[Swept] = []
-    for count in [steps] if steps else candidates(problem.steps, 1):
-        choices = like(1 << (count.bit_length() - 1))  # the time per step hardly changes
-        best = choices.best(count, memory)
-        if best is None:
+    best: Swept | None = None
+    for count in [steps] if steps else sorted(candidates(problem.steps, 1), reverse=True):
+        least = sweep(case, bandwidths, count, 0.0, rows=0, turns=1)
+        if best is not None and least.disk_seconds >= best.passes.seconds:
+            break
+        # A few predictions stand for all: the time per step hardly changes.
+        found = like(1 << (count.bit_length() - 1)).best(count, memory)
+        if found is None:
             continue
-        tiling, seconds = best
+        tiling, seconds = found
         rows = _rows(problem, tiling, count, computer.threads)
-        cut = prism.geometry(problem, tiling)
-        turns = ceil_div(prism.swept_parts(cut, extent, count), computer.threads)
+        turns = ceil_div(prism.swept_parts(prism.geometry(problem, tiling), extent, count), computer.threads)
         passes = sweep(case, bandwidths, count, seconds, rows=rows, turns=turns)
-        found.append(Swept(passes=passes, tiling=tiling, parts=computer.threads))
-    return min(found, key=lambda each: (each.passes.seconds, each.passes.steps), default=None)
+        if best is None or passes.seconds < best.passes.seconds:
+            best = Swept(passes=passes, tiling=tiling, parts=computer.threads)
+    return best
 
 
 class _Choices:
@@ -147,29 +155,40 @@ class _Choices:
         self._problem, self._threads = problem, computer.threads
         workload = on_machine(problem, machine)
         self._copied = copy_seconds(workload.setting)
-        self._every: list[tuple[float, Callable[[], Tiling]]] = []
         asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
         if asked is not None:
             tiling, costs = workload.costs(catalogue.complete(problem, asked))
-            self._every.append((float(costs.seconds), functools.partial(catalogue.complete, problem, tiling)))
-            return
-        for family in _families(problem, computer):
-            sizes, each = evaluated(workload.setting, family, "exact")
-            expected = run_seconds(family, each.seconds, workload.setting, copies=False)
-            self._every += [
-                (float(seconds), functools.partial(space.tiling_at, family, sizes, index))
-                for index, seconds in enumerate(expected)
-                if np.isfinite(seconds)
-            ]
-        self._every.sort(key=itemgetter(0))
+            self._every = iter([(float(costs.seconds), tiling)])
+        else:
+            spaces = (
+                (family, *evaluated(workload.setting, family, "exact")) for family in _families(problem, computer)
+            )
+            self._every = heapq.merge(
+                *(
+                    self._ascending(family, sizes, run_seconds(family, costs.seconds, workload.setting, copies=False))
+                    for family, sizes, costs in spaces
+                ),
+                key=itemgetter(0),
+            )
+        self._known: list[tuple[float, Tiling]] = []
+
+    def _ascending(self, family: str, sizes: TileSizes, seconds: Floats) -> Iterator[tuple[float, Tiling]]:
+        for index in np.argsort(seconds, kind="stable").tolist():
+            if not np.isfinite(seconds[index]):
+                return
+            yield float(seconds[index]), catalogue.complete(self._problem, space.tiling_at(family, sizes, index))
 
     def best(self, steps: int, memory: int) -> tuple[Tiling, float] | None:
         """Return the fastest tiling of a pass whose rows fit into memory, and the seconds that a pass takes."""
-        for seconds, make in self._every:
-            tiling = catalogue.complete(self._problem, make())
+        for seconds, tiling in itertools.islice(itertools.chain(self._known, self._further()), _MOST_TRIED):
             if prism.steep(self._problem, tiling) and taken(self._problem, tiling, steps, self._threads) <= memory:
                 return tiling, seconds * steps / self._problem.steps + self._copied
         return None
+
+    def _further(self) -> Iterator[tuple[float, Tiling]]:
+        for each in self._every:
+            self._known.append(each)
+            yield each
 
 
 def taken(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:
