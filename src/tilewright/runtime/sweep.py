@@ -9,6 +9,8 @@ are there alone, and goes back to the system once they have been taken out.
 import mmap
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
@@ -23,8 +25,12 @@ Levels = Mapping[str, Sequence[Array]]
 
 
 def available() -> bool:
-    """Whether the system has ranges of addresses whose memory comes and goes."""
-    return sys.platform == "linux" and hasattr(mmap, "MADV_DONTNEED")
+    """Whether the system has ranges of addresses whose memory comes and goes, larger than memory."""
+    if sys.platform != "linux" or not hasattr(mmap, "MADV_DONTNEED"):
+        return False
+    with suppress(OSError):
+        return Path("/proc/sys/vm/overcommit_memory").read_text(encoding="ascii").strip() != "2"
+    return True
 
 
 def sweep_bytes(problem: Problem, copies: Sequence[int], rows: int) -> int:
@@ -49,7 +55,8 @@ class _Addresses(Workspace):
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
         self.pages = mmap.mmap(-1, size + HUGE_PAGE, flags=flags)
         if hasattr(mmap, "MADV_HUGEPAGE"):
-            self.pages.madvise(mmap.MADV_HUGEPAGE)
+            with suppress(OSError):
+                self.pages.madvise(mmap.MADV_HUGEPAGE)
         raw = np.frombuffer(self.pages, dtype=np.uint8)
         self.start = -raw.ctypes.data % HUGE_PAGE
         return raw[self.start : self.start + size]
