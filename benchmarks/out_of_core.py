@@ -7,7 +7,8 @@ A field is several times the memory promised, and the memory that the run takes 
 kept out: what was read or written is dropped from it (``posix_fadvise``), and the input is dropped before every run.
 The bound is the greater of the time in memory, at the speed of a grid that fits, and of what the disk needs at the
 bandwidths that are measured. Runs out of core, runs in memory and measurements of the disk take turns, since disks that
-others use as well are not the same a minute later; medians are compared. A first run is not counted.
+others use as well are not the same a minute later; medians are compared. A first run is not counted. What is swept is
+run slab by slab as well.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import math
 import os
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ import numpy as np
 
 import environment
 import tilewright as tw
-from tilewright.distributed import slabs
+from tilewright.distributed import out_of_core, sweeps
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.measure import disk_bandwidths
 from tilewright.plan import read_target
@@ -66,7 +69,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     threads = thread_count(options.threads)
     target = read_target("auto", threads)
     computer = Computer(target=target, threads=threads, tiling=None, strict=False, scalars={}, make=memo.prepared)
-    chosen = slabs.plan(problem, int(0.95 * options.memory), memo.host(), computer)
+    chosen, swept = out_of_core.choose(problem, int(0.95 * options.memory), memo.host(), computer)
     part = (max(8, min(shape[0], options.memory // 16 // math.prod(shape[1:]))), *shape[1:])
     fields = tuple(np.random.default_rng(age).random(part, np.float32) for age in range(ages))
 
@@ -91,7 +94,12 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     if taken > options.memory:
         raise SystemExit(f"{name} took {taken} bytes of the {options.memory} promised")
     inside()
-    samples = [(outside(), inside(), *bandwidths(folder)) for _ in range(options.repeats)]
+    samples, cut = [], []
+    for _ in range(options.repeats):
+        samples.append((outside(), inside(), *bandwidths(folder)))
+        if swept is not None:
+            with slab_by_slab():
+                cut.append(outside())
     seconds, memory_seconds, read, write = (statistics.median(each) for each in zip(*samples, strict=True))
     disk_seconds = chosen.read_bytes / read + chosen.write_bytes / write
     bound = max(memory_seconds, disk_seconds)
@@ -99,12 +107,25 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         path.unlink()
     return {
         "program": name, "shape": shape, "steps": options.steps, "memory": options.memory, "threads": threads,
-        "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs, "seconds": seconds,
+        "steps_per_pass": chosen.steps, "passes": chosen.count, "slabs": chosen.slabs,
+        "swept": None if swept is None else str(swept.tiling),
+        "seconds": seconds,
         "expected_seconds": chosen.seconds, "in_memory_seconds": memory_seconds, "disk_seconds": disk_seconds,
         "read_bandwidth": read, "write_bandwidth": write, "samples": samples,
         "share_of_bound": bound / seconds, "field_bytes": problem.cells * problem.itemsize * ages,
-        "taken_bytes": taken,
+        "taken_bytes": taken, "slab_by_slab_seconds": cut,
     }  # fmt: skip
+
+
+@contextmanager
+def slab_by_slab() -> Iterator[None]:
+    """Let no grid be swept."""
+    original = sweeps.plan
+    sweeps.plan = lambda *_: None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sweeps.plan = original  # type: ignore[assignment]
 
 
 def bandwidths(folder: Path) -> tuple[float, float]:
@@ -144,6 +165,7 @@ def main() -> None:
             f"{row['program']}: {row['seconds']:.1f} s, in memory {row['in_memory_seconds']:.1f} s, "
             f"disk {row['disk_seconds']:.1f} s, {row['share_of_bound']:.0%} of the bound; "
             f"{row['taken_bytes'] / 2**20:.0f} MiB taken of {row['memory'] / 2**20:.0f}"
+            + (f"; slab by slab {statistics.median(row['slab_by_slab_seconds']):.1f} s" if row["swept"] else "")
         )
     if options.output:
         record = {"environment": environment.describe(thread_count(options.threads)), "rows": rows}

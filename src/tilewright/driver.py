@@ -92,7 +92,7 @@ def emit(plan: RunPlan) -> Source:
         return _device_source(like, plan.schedule, plan.target.backend, plan.strict, plan.block is not None)
     if plan.body is None:
         return None
-    return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict, batch=plan.batch)
+    return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict, batch=plan.batch, swept=plan.swept)
 
 
 def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:

@@ -24,7 +24,7 @@ from tilewright.codegen.streaming.bands import (
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules import catalogue
+from tilewright.schedules import catalogue, prism
 from tilewright.schedules.bodies.body import Body
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.schedules.tree.nodes import Node
@@ -78,8 +78,15 @@ StencilSource = KernelSource[tuple[StencilLayout, ...]]
 """A unit of stencils' kernels, with a layout for each."""
 
 
-def emit(
-    problem: Problem, tiling: Tiling, body: Body, dialect: str = "c", *, strict: bool = False, batch: bool = False
+def emit(  # noqa: PLR0913
+    problem: Problem,
+    tiling: Tiling,
+    body: Body,
+    dialect: str = "c",
+    *,
+    strict: bool = False,
+    batch: bool = False,
+    swept: bool = False,
 ) -> StencilSource:
     """Write the kernel of a problem under a tiling.
 
@@ -90,6 +97,8 @@ def emit(
         dialect: One of :data:`DIALECTS`.
         strict: Keep the program's own order of operations and every operation's own rounding.
         batch: Whether the function that is called computes many grids, see :mod:`tilewright.codegen.batches`.
+        swept: Whether a call computes some parts of a sweep alone, see :func:`tilewright.schedules.prism.swept`; the
+            first one and their end follow the distance between slots in ``size``.
 
     Returns:
         The source.
@@ -98,7 +107,7 @@ def emit(
         UsageError: If the dialect is not available, or a constant does not fit the element type.
         IllegalTilingError: If the tiling has no such kernel.
     """
-    return emit_all([(problem, tiling, body)], dialect, strict=strict, batch=batch)
+    return emit_all([(problem, tiling, body)], dialect, strict=strict, batch=batch, swept=swept)
 
 
 def emit_all(
@@ -107,6 +116,7 @@ def emit_all(
     *,
     strict: bool = False,
     batch: bool = False,
+    swept: bool = False,
 ) -> StencilSource:
     """Write several kernels into one translation unit; equal ones are written once."""
     if dialect not in DIALECTS:
@@ -114,12 +124,12 @@ def emit_all(
     functions: dict[str, tuple[ir.Function, ...]] = {}
     kernels, layouts = [], []
     for problem, tiling, body in units:
-        site, layout = _describe(problem, tiling, body, dialect, strict=strict)
+        site, layout = _describe(problem, tiling, body, dialect, strict=strict, swept=swept)
         entry = batch_name(site.prefix) if batch else site.prefix
         kernels.append(EntryPoint(entry=entry, tables=bool(problem.points)))
         layouts.append(layout)
         if site.prefix not in functions:
-            each = _functions(site, tiling, site.prefix)
+            each = _functions(site, tiling, site.prefix, swept=swept)
             looped = (batch_function(site.prefix, each[-1].params),) if batch else ()
             functions[site.prefix] = (*each, *looped)
     text = c.print_unit([function for group in functions.values() for function in group])
@@ -127,13 +137,14 @@ def emit_all(
 
 
 def _describe(
-    problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool
+    problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool, swept: bool
 ) -> tuple[Site, StencilLayout]:
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
     rest = (*points, *([problem.varying] if problem.varying else []))
     versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
     rest = (*rest, *([problem.subdomains] if problem.subdomains else []))
-    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest, *versions)
+    rest = (*rest, *versions, *(["swept"] if swept else []))
+    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest)
     key = fingerprint(*parts)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     own = None if streams(tiling) else cpu.private_memory(_tree(problem, tiling))
@@ -158,7 +169,7 @@ def _describe(
     return site, layout
 
 
-def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...]:
+def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[ir.Function, ...]:
     if streams(tiling):
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
@@ -174,11 +185,12 @@ def _functions(site: Site, tiling: Tiling, entry: str) -> tuple[ir.Function, ...
             statements += box_functions(site, number, own=own)
         elif points.touches(site.problem, program.statements[number].field):
             statements.append(points.points_function(site, program.statements[number].field, STEP, own=False))
-    return (
-        *(f for f in helpers if f is not None),
-        *statements,
-        cpu.entry_function(site, _tree(site.problem, tiling), entry),
+    called = (
+        cpu.entry_function(site, prism.swept(site.problem, tiling), entry, further=(prism.BEGIN.name, prism.END.name))
+        if swept
+        else cpu.entry_function(site, _tree(site.problem, tiling), entry)
     )
+    return (*(f for f in helpers if f is not None), *statements, called)
 
 
 def _tree(problem: Problem, tiling: Tiling) -> Node:

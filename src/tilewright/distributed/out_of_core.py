@@ -8,7 +8,7 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.transfers.disk import Passes
-from tilewright.distributed import disk, journal, slabs
+from tilewright.distributed import disk, journal, slabs, sweeps
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.disk import RowArray
 from tilewright.distributed.points import GridPoints, check_target, fingerprint_of
@@ -91,8 +91,9 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
                 f"got memory={format_bytes(job.memory)}",
                 "give more memory, or smaller chunks along the first axis",
             )
-        chosen = slabs.plan(job.problem, usable - meanwhile, machine, computer, past.steps if past else None, points)
-        _tell(job, chosen, past)
+        fixed = past.steps if past else None
+        chosen, swept = choose(job.problem, usable - meanwhile, machine, computer, fixed, points)
+        _tell(job, chosen, past, swept)
         if not job.resume and place.folder.exists():
             _clear(place.folder)
         _check_space(
@@ -111,7 +112,7 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
             progress = past or journal.RunProgress(run=key, steps=chosen.steps, done=0)
             journal.write(place.folder, progress)
             traces = _Traces(place, points, progress, stack)
-            _passes(job, chosen, computer, sets, progress, place, traces=traces)
+            _passes(job, chosen, computer, sets, progress, place, swept=swept, traces=traces)
             _clear(place.folder)
         except OSError as error:
             raise ArrayError(
@@ -121,13 +122,49 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
     return {} if points is None else points.traces
 
 
-def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None) -> None:
+def choose(
+    problem: Problem,
+    memory: int,
+    machine: Machine,
+    computer: Computer,
+    steps: int | None = None,
+    points: GridPoints | None = None,
+) -> tuple[Passes, sweeps.Swept | None]:
+    """Choose how passes go over a grid on disk: slab by slab, or as a sweep.
+
+    Args:
+        problem: What is computed on the whole grid.
+        memory: Bytes that the run may use.
+        machine: The processor, and the disk's bandwidths.
+        computer: What computes it.
+        steps: Steps per pass that an earlier part of the run has decided.
+        points: Sources and receivers, if any.
+
+    Returns:
+        The passes, and how they are swept, if they are.
+
+    Raises:
+        ArrayError: If memory holds no slab of a single step.
+    """
+    cut = slabs.plan(problem, memory, machine, computer, steps, points)
+    swept = sweeps.plan(problem, memory, machine, computer, steps)
+    if swept is not None and swept.passes.seconds < cut.seconds:
+        return swept.passes, swept
+    return cut, None
+
+
+def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None, swept: sweeps.Swept | None) -> None:
     problem = job.problem
+    how = (
+        f"{chosen.slabs} slabs of {chosen.rows} rows"
+        if swept is None
+        else (f"swept by {swept.tiling} in {chosen.slabs} turns, {chosen.rows} rows")
+    )
     LOGGER.info(
-        "%s %s, %d steps, %s out of core: %d passes of %d steps, %d slabs of %d rows in %s; %s read, %s written; "
+        "%s %s, %d steps, %s out of core: %d passes of %d steps, %s in %s; %s read, %s written; "
         "%s expected, of the disk %s, of computing %s%s",
         problem.program.name, format_shape(problem.shape), problem.steps, problem.dtype, chosen.count, chosen.steps,
-        chosen.slabs, chosen.rows, format_bytes(job.memory), format_bytes(chosen.read_bytes),
+        how, format_bytes(job.memory), format_bytes(chosen.read_bytes),
         format_bytes(chosen.write_bytes), format_seconds(chosen.seconds), format_seconds(chosen.disk_seconds),
         format_seconds(chosen.compute_seconds), f"; {past.done} passes are done already" if past else "",
     )  # fmt: skip
@@ -158,27 +195,18 @@ def _passes(  # noqa: PLR0913
     progress: journal.RunProgress,
     place: "_Place",
     *,
+    swept: sweeps.Swept | None,
     traces: "_Traces",
 ) -> None:
     if progress.done >= chosen.count:
         return
-    buffers = slabs.Buffers(job.problem, chosen.rows, 1 if computer.copies(job.problem) else 2)
+    stream = _streamer(job.problem, chosen, swept, computer, traces.points)
     for number in range(progress.done, chosen.count):
         left, begin = chosen.count - 1 - number, time.perf_counter()
         source = {**job.given, **sets.written(left + 1)} if number else job.given
         target = sets.written(left)
         steps = chosen.steps if left else job.problem.steps - chosen.steps * number
-        windows = slabs.slabs(job.problem, chosen, steps)
-        slabs.stream(
-            windows,
-            job.problem.shape[0],
-            source,
-            target,
-            buffers,
-            computer,
-            done=chosen.steps * number,
-            points=traces.points,
-        )
+        stream(steps, source, target, chosen.steps * number)
         traces.keep(chosen.steps * number, steps)
         for levels in target.values():
             for rows in levels:
@@ -188,6 +216,21 @@ def _passes(  # noqa: PLR0913
             "%s out of core: pass %d of %d in %s",
             job.problem.program.name, number + 1, chosen.count, format_seconds(time.perf_counter() - begin),
         )  # fmt: skip
+
+
+def _streamer(
+    problem: Problem, chosen: Passes, swept: sweeps.Swept | None, computer: Computer, points: GridPoints | None
+) -> Callable[[int, Levels, Levels, int], None]:
+    """Return what makes a pass, of so many steps, from levels to levels, after so many steps."""
+    if swept is not None:
+        return sweeps.Sweeper(problem, swept, computer).stream
+    buffers = slabs.Buffers(problem, chosen.rows, 1 if computer.copies(problem) else 2)
+
+    def stream(steps: int, source: Levels, target: Levels, done: int) -> None:
+        windows = slabs.slabs(problem, chosen, steps)
+        slabs.stream(windows, problem.shape[0], source, target, buffers, computer, done=done, points=points)
+
+    return stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -399,7 +399,10 @@ class _Advance:
         whole = window.span == self._own.span
         results: Mapping[str, Sequence[Grid]] = spare
         if not whole:
-            results = {name: [np.empty(window.problem.shape, g.dtype) for g in grids] for name, grids in spare.items()}
+            results = {
+                name: [SHARED.lend_grid(window.problem.shape, window.problem.dtype) for _ in grids]
+                for name, grids in spare.items()
+            }
         problem = replace(window.problem, steps=now)
         if points is None:
             self._computer.run(problem, arrays, results, done)

@@ -127,7 +127,7 @@ class Session:
         self._exact = 0 if halo is None else halo.problem.steps
         total = static.own + compiled.layout.scratch * threads
         results = sum(math.prod(problem.field_shape(field)) for field in static.updated)
-        check_memory(total + (0 if inputs.out else problem.itemsize * results))
+        self._check(total + (0 if inputs.out else problem.itemsize * results))
         small = total <= _SMALL
         self._copiers = 1 if small else threads
         self._workspace = SHARED if workspace is None else workspace
@@ -218,6 +218,10 @@ class Session:
         """Hand the memory back; views of it must not be used any more."""
         self._workspace.give(self._buffer)
 
+    def _check(self, size: int) -> None:
+        """Refuse what does not fit into memory."""
+        check_memory(size)
+
     def _copies(self, field: str) -> int:
         return self._compiled.layout.copies[self.problem.program.fields.index(field)]
 
@@ -245,8 +249,12 @@ class Session:
         constants = [*(row.ctypes.data for row in rows), *self._tables.addresses, self._address + self._static.own]
         return constants, [*rows]
 
-    def _call(self, steps: int) -> None:
-        """Advance the state by some steps; afterwards version 0 of the next call is where it expects it."""
+    def _call(self, steps: int, further_sizes: tuple[int, ...] = (0, 0)) -> None:
+        """Advance the state by some steps; afterwards version 0 of the next call is where it expects it.
+
+        No array of the caller is read or written by the kernel itself, unless the further sizes say so: see
+        :class:`tilewright.codegen.emit.StencilLayout`.
+        """
         if self._version and not self._flips:
             self._restart()
         needs, plan = self._compiled.layout, self._plan
@@ -264,8 +272,7 @@ class Session:
         strides = plan.strides[:-1]
         constants, _ = self._arguments
         scalars = self._scalars_from(self._first + self.steps, steps)
-        # No array of the caller is read or written by the kernel itself: see codegen.emit.StencilLayout.
-        sizes = (steps, threads, *plan.shape, *strides, distance, 0, 0, *strides)
+        sizes = (steps, threads, *plan.shape, *strides, distance, *further_sizes, *strides)
         further: tuple[int, ...] = ()
         if self._points is not None:
             addresses = self._points.before(self._first + self.steps, steps)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
@@ -24,6 +25,8 @@ DIAMOND = "diamond"
 """Name of the family whose prisms have diamonds for faces."""
 MAX_HEIGHT = 4096
 """Largest height of a tile in time steps."""
+BEGIN, END = Name("begin"), Name("end")
+"""The parts of a sweep that run, half-open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +110,20 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper; of others the tree
     decides.
     """
-    face, reach = geometry(problem, tiling).hexagon, slopes(problem)[0].widest
-    least = reach * face.height if isinstance(face, Diamond) else reach
-    return untileable(problem) or verdict(problem, tiling, tree(problem, tiling), axis=0, least=least)
+    return untileable(problem) or verdict(
+        problem, tiling, tree(problem, tiling), axis=0, least=_least(problem, geometry(problem, tiling))
+    )
+
+
+def _least(problem: Problem, cut: Prism[int]) -> int:
+    """The first size from which on no dependence leads beyond the neighbouring tiles."""
+    reach = slopes(problem)[0].widest
+    return reach * cut.hexagon.height if isinstance(cut.hexagon, Diamond) else reach
+
+
+def steep(problem: Problem, tiling: Tiling) -> bool:
+    """Whether a completed prism tiling may be swept: its tiles depend on neighbouring ones alone."""
+    return tiling.space[0] >= _least(problem, geometry(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
@@ -119,6 +133,53 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     """
     cut = geometry(problem, tiling)
     return Mark(cut.hexagon.note, wavefronts(cut.symbolic()))
+
+
+def swept(problem: Problem, tiling: Tiling) -> Node:
+    """Return a part of the order of a completed prism tiling that goes over all steps and a few tiles: a sweep's.
+
+    The parts follow each other along axis 0. Part ``p`` has of every wavefront the tile ``p`` less half the number of
+    the wavefront, rounded up: one that leans to the left, as tiles of the wavefront before it do that it depends on, so
+    that every tile comes after all that it depends on. Of each wavefront the tiles of the parts :data:`BEGIN` to
+    :data:`END` run at once.
+    """
+    cut = geometry(problem, tiling)
+    return Mark(f"swept: {cut.hexagon.note}", wavefronts(cut.symbolic(), part=(BEGIN, END)))
+
+
+def swept_parts(cut: Prism[int], extent: int, steps: int) -> int:
+    """Return the number of parts that cover a grid.
+
+    Args:
+        cut: The prisms.
+        extent: Cells along axis 0.
+        steps: Time steps.
+    """
+    waves = swept_waves(cut, steps)
+    return max(cut.hexagon.tiles(0, extent), cut.hexagon.tiles(1, extent)) + waves // 2
+
+
+def swept_waves(cut: Prism[int], steps: int) -> int:
+    """Return the wavefronts of prisms that hold any of so many time steps."""
+    return ceil_div(steps * cut.stages, cut.hexagon.half) + 1
+
+
+def swept_rows(cut: Prism[int], reach: int, part: int, steps: int) -> tuple[int, int]:
+    """Return between which cells along axis 0 the parts before one end, and where that one begins.
+
+    Args:
+        cut: The prisms.
+        reach: Cells by which a logical step reads beyond its own.
+        part: The part.
+        steps: Time steps.
+
+    Returns:
+        The cell below which this part and later ones touch nothing, and that from which on earlier ones have not.
+    """
+    face = cut.hexagon
+    lean = (swept_waves(cut, steps) - 1) * face.pitch // 2
+    margin = face.overhang + reach
+    return part * face.pitch - lean - margin, (part - 1) * face.pitch + face.base + margin
 
 
 def parametric(cut: Prism[int]) -> Prism[Expr]:
@@ -150,8 +211,13 @@ def parameters(cut: Prism[int]) -> dict[str, int]:
     return {"height": cut.hexagon.height, "base": cut.hexagon.base, **sizes}
 
 
-def wavefronts(cut: Prism[Expr]) -> Node:
-    """Return the wavefronts of prisms; the tree of a tiling has a note around them."""
+def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:
+    """Return the wavefronts of prisms, of all or of some parts of a sweep; the tree of a tiling has a note around them.
+
+    Args:
+        cut: The prisms.
+        part: The first part of :func:`swept` and the end of the parts, or None for all tiles of every wavefront.
+    """
     face, skews = cut.hexagon, cut.skews
     total, wave, colour = Name("total"), Name("wave"), Name("colour")
     start, left = Name("start"), Name("left")
@@ -171,8 +237,13 @@ def wavefronts(cut: Prism[Expr]) -> Node:
     for axis in range(len(skews), 0, -1):
         cuts = skews[axis - 1].tiles(extent_of(axis), face.height)
         inside = Loop(name=f"classic{axis}", low=Whole(0), high=cuts, child=inside, subtile=True)
+    first: Expr = Whole(0)
+    count = face.tiles(colour, extent_of(0))
+    if part is not None:
+        begin, end = (each - (wave + 1) // 2 for each in part)
+        first, count = most(begin, 0), least(end, count) - most(begin, 0)
     tiles = Parallel(
-        (Range("tile", Whole(0), face.tiles(colour, extent_of(0))),),
+        (Range("tile", first, count),),
         Let("left", face.space_origin(colour, Name("tile")), inside),
     )
     waves = Loop(

@@ -47,12 +47,18 @@ _COME = ir.Var("come", ir.pointer(ir.INDEX))
 _FIRST, _TEAM, _TEAMS, _MEMBER, _MEMBERS = (ir.Var(name) for name in ("first", "team", "teams", "member", "members"))
 
 
-def entry_function(site: Site, tree: Node, name: str) -> ir.Function:
-    """Return the exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads."""
-    sizes = (
-        ir.Let(ir.Var("steps"), ir.Load(site.params[1], ir.Int(0), ir.INDEX)),
-        ir.Let(ir.Var("threads"), ir.Load(site.params[1], ir.Int(1), ir.INDEX)),
-    )
+def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...] = ()) -> ir.Function:
+    """Return the exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads.
+
+    Args:
+        site: Where code is written.
+        tree: The order.
+        name: Of the function.
+        further: Names of the tree that are given too, behind the distance between versions.
+    """
+    at = 2 * site.rank + 2
+    places = {"steps": 0, "threads": 1, **{each: at + number for number, each in enumerate(further)}}
+    sizes = [ir.Let(ir.Var(each), ir.Load(site.params[1], ir.Int(i), ir.INDEX)) for each, i in places.items()]
     body = (*sizes, *unpack(site), *_loops(site, tree))
     return ir.Function(name=name, params=site.params, body=body, kind="entry")
 

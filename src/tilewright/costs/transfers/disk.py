@@ -102,35 +102,66 @@ def passes(
     """
     most = min(case.extent, int(case.memory // case.held_bytes))
     found: list[Passes] = []
-    for steps in [fixed] if fixed else _candidates(case.steps, case.unit):
+    for steps in [fixed] if fixed else candidates(case.steps, case.unit):
         slabs = slab_count(case.extent, most, overlap(steps), wraps=wraps)
         if slabs == 0:
             break
-        count = ceil_div(case.steps, steps)
         # What a slab shares with the one before it is in memory already; around a periodic grid it is read twice.
         again = sum(overlap(steps)) if wraps and slabs > 1 else 0
         read, write = (case.extent + again) * case.read_bytes, case.extent * case.write_bytes
-        disk = read / bandwidths[0] + write / bandwidths[1]
         compute = slabs * compute_seconds(most, steps)
-        # The first window of a pass is read before anything is computed, and the last one written afterwards.
-        ends = disk / slabs
-        one = max(disk, compute) + (ends if compute > disk else compute / slabs)
-        chosen = Passes(
-            rows=most,
-            steps=steps,
-            count=count,
-            slabs=slabs,
-            seconds=count * one,
-            disk_seconds=count * disk,
-            compute_seconds=count * compute,
-            read_bytes=count * read,
-            write_bytes=count * write,
-        )
-        found.append(chosen)
+        found.append(_streamed(case, bandwidths, (read, write), compute, steps=steps, rows=most, slabs=slabs))
     return min(found, key=lambda each: (each.seconds, each.steps), default=None)
 
 
-def _candidates(steps: int, unit: int) -> Iterator[int]:
+def sweep(
+    case: Streamed, bandwidths: tuple[float, float], steps: int, compute_seconds: float, *, rows: int, turns: int
+) -> Passes:
+    """Return what passes take that go over the grid as a sweep, in which nothing is read or computed twice.
+
+    Args:
+        case: What is moved.
+        bandwidths: Bytes per second that the disk reads, and that it writes.
+        steps: Steps of a pass.
+        compute_seconds: Seconds that computing takes for a pass.
+        rows: Rows that are in memory at most.
+        turns: Parts of a pass that are read, computed and written in turn.
+    """
+    moved = case.extent * case.read_bytes, case.extent * case.write_bytes
+    return _streamed(case, bandwidths, moved, compute_seconds, steps=steps, rows=rows, slabs=turns)
+
+
+def _streamed(  # noqa: PLR0913
+    case: Streamed,
+    bandwidths: tuple[float, float],
+    moved: tuple[int, int],
+    compute: float,
+    *,
+    steps: int,
+    rows: int,
+    slabs: int,
+) -> Passes:
+    """What passes take in all whose transfers and whose computing, of so many seconds each, overlap."""
+    count = ceil_div(case.steps, steps)
+    read, write = moved
+    disk = read / bandwidths[0] + write / bandwidths[1]
+    # The first window of a pass is read before anything is computed, and the last one written afterwards.
+    ends = disk / slabs
+    one = max(disk, compute) + (ends if compute > disk else compute / slabs)
+    return Passes(
+        rows=rows,
+        steps=steps,
+        count=count,
+        slabs=slabs,
+        seconds=count * one,
+        disk_seconds=count * disk,
+        compute_seconds=count * compute,
+        read_bytes=count * read,
+        write_bytes=count * write,
+    )
+
+
+def candidates(steps: int, unit: int) -> Iterator[int]:
     """Steps per pass worth looking at, ascending: those that divide the run into equal passes, a few per octave."""
     counts = {1, *(ceil_div(steps, each) for each in itertools.takewhile(lambda n: n <= steps, _octaves()))}
     yield from sorted({min(steps, round_up(ceil_div(steps, count), unit)) for count in counts})

@@ -1,0 +1,359 @@
+"""One pass over a grid on disk as a sweep: rows stream through memory, and no cell is read or computed twice.
+
+A sweep computes tiles that lean through time (:func:`tilewright.schedules.prism.swept`): while its front is at a row's
+first step, it ends as many rows behind as all steps of the pass lean. These rows are in memory, those to come are read
+ahead, those that are done are written behind.
+"""
+
+import functools
+import heapq
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+import numpy as np
+
+from tilewright import driver
+from tilewright.base.intmath import ceil_div
+from tilewright.costs.arrays import Floats, TileSizes
+from tilewright.costs.run import copy_seconds, run_seconds
+from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
+from tilewright.distributed import disk
+from tilewright.distributed.compute import Computer
+from tilewright.distributed.disk import Array
+from tilewright.distributed.slabs import Levels
+from tilewright.machines.machine import Machine
+from tilewright.planner import plans
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.periodic import wrapped_axes
+from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime import sweep as runtime
+from tilewright.runtime.kernels import CpuKernel
+from tilewright.runtime.memory import HUGE_PAGE, allocate
+from tilewright.runtime.session import Inputs
+from tilewright.schedules import catalogue, prism
+from tilewright.schedules.tiling import Tiling, parse
+from tilewright.tuning.choice import evaluated
+from tilewright.tuning.spaces import space
+from tilewright.workloads.stencil import on_machine
+
+_MOST_TRIED = 4096
+"""Tilings, the fastest first, of which one has to fit into memory."""
+Range = tuple[int, int]
+Windows = Mapping[str, Sequence[Array]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What a sweep does before the next tiles.
+
+    Attributes:
+        put: Ranges of rows that are put in, each no more than a turn's.
+        parts: The parts that are computed.
+        finish: Ranges of rows that are taken out.
+    """
+
+    put: tuple[Range, ...]
+    parts: Range
+    finish: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """How a grid on disk is swept.
+
+    Attributes:
+        passes: How often, and what is expected of it; a window's rows are those that are in memory at most.
+        tiling: Prisms, complete.
+        parts: Parts that are computed at a time, one for each thread.
+    """
+
+    passes: Passes
+    tiling: Tiling
+    parts: int
+
+
+def applies(problem: Problem, computer: Computer) -> bool:
+    """Whether a problem can be swept: compiled code of two versions at most, and nothing that ties far cells together.
+
+    Args:
+        problem: What is computed on the whole grid.
+        computer: What computes it.
+    """
+    plain = problem.plain and not problem.points and not problem.subdomains
+    return (
+        plain
+        and runtime.available()
+        and computer.target.backend == "c"
+        and problem.program.rank > 1
+        and problem.steps > 1
+        and not wrapped_axes(problem)
+        and max(analyse(problem.program).copies) <= 2
+        and bool(_families(problem, computer))
+    )
+
+
+def _families(problem: Problem, computer: Computer) -> tuple[str, ...]:
+    """Families of prisms that may cut a problem."""
+    asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
+    named = space.families(problem, cpu=True) if asked is None else (asked.family,)
+    return tuple(each for each in named if catalogue.traits(each).prisms)
+
+
+def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Swept | None:
+    """Choose the tiles and the steps of a pass: those of the least expected time.
+
+    Args:
+        problem: What is computed on the whole grid.
+        memory: Bytes that the run may use.
+        machine: The processor, and the disk's bandwidths.
+        computer: What computes it.
+        steps: Steps per pass that an earlier part of the run has decided.
+
+    Returns:
+        The choice, or None where the problem cannot be swept, or not within the memory.
+    """
+    if not applies(problem, computer):
+        return None
+    program, extent = problem.program, problem.shape[0]
+    row = problem.cells // extent * problem.itemsize
+    read, kept = (row * sum(map(program.history, names)) for names in (program.fields, program.updated))
+    case = Streamed(
+        extent=extent, steps=problem.steps, read_bytes=read, write_bytes=kept, held_bytes=0, memory=memory
+    )  # fmt: skip
+
+    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
+
+    @functools.cache
+    def like(count: int) -> "_Choices":
+        return _Choices(replace(problem, steps=count), machine, computer)
+
+    best: Swept | None = None
+    for count in [steps] if steps else sorted(candidates(problem.steps, 1), reverse=True):
+        least = sweep(case, bandwidths, count, 0.0, rows=0, turns=1)
+        if best is not None and least.disk_seconds >= best.passes.seconds:
+            break
+        # A few predictions stand for all: the time per step hardly changes.
+        found = like(1 << (count.bit_length() - 1)).best(count, memory)
+        if found is None:
+            continue
+        tiling, seconds = found
+        rows = _rows(problem, tiling, count, computer.threads)
+        turns = ceil_div(prism.swept_parts(prism.geometry(problem, tiling), extent, count), computer.threads)
+        passes = sweep(case, bandwidths, count, seconds, rows=rows, turns=turns)
+        if best is None or passes.seconds < best.passes.seconds:
+            best = Swept(passes=passes, tiling=tiling, parts=computer.threads)
+    return best
+
+
+class _Choices:
+    """Prisms of a problem with what the models expect of them, for passes of about so many steps."""
+
+    def __init__(self, problem: Problem, machine: Machine, computer: Computer) -> None:
+        self._problem, self._threads = problem, computer.threads
+        workload = on_machine(problem, machine)
+        self._copied = copy_seconds(workload.setting)
+        asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
+        if asked is not None:
+            tiling, costs = workload.costs(catalogue.complete(problem, asked))
+            self._every = iter([(float(costs.seconds), tiling)])
+        else:
+            spaces = (
+                (family, *evaluated(workload.setting, family, "exact")) for family in _families(problem, computer)
+            )
+            self._every = heapq.merge(
+                *(
+                    self._ascending(family, sizes, run_seconds(family, costs.seconds, workload.setting, copies=False))
+                    for family, sizes, costs in spaces
+                ),
+                key=itemgetter(0),
+            )
+        self._known: list[tuple[float, Tiling]] = []
+
+    def _ascending(self, family: str, sizes: TileSizes, seconds: Floats) -> Iterator[tuple[float, Tiling]]:
+        for index in np.argsort(seconds, kind="stable").tolist():
+            if not np.isfinite(seconds[index]):
+                return
+            yield float(seconds[index]), catalogue.complete(self._problem, space.tiling_at(family, sizes, index))
+
+    def best(self, steps: int, memory: int) -> tuple[Tiling, float] | None:
+        """Return the fastest tiling of a pass whose rows fit into memory, and the seconds that a pass takes."""
+        for seconds, tiling in itertools.islice(itertools.chain(self._known, self._further()), _MOST_TRIED):
+            if prism.steep(self._problem, tiling) and taken(self._problem, tiling, steps, self._threads) <= memory:
+                return tiling, seconds * steps / self._problem.steps + self._copied
+        return None
+
+    def _further(self) -> Iterator[tuple[float, Tiling]]:
+        for each in self._every:
+            self._known.append(each)
+            yield each
+
+
+def taken(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:
+    """Return the bytes of memory that a sweep takes.
+
+    Args:
+        problem: What is computed on the whole grid.
+        tiling: Its prisms.
+        steps: Steps of a pass.
+        parts: Parts that are computed at a time.
+    """
+    rows = _rows(problem, tiling, steps, parts)
+    turn = _turn(problem, tiling, parts)
+    return runtime.sweep_bytes(problem, analyse(problem.program).copies, rows) + Rooms.bytes(problem, turn)
+
+
+def _turn(problem: Problem, tiling: Tiling, parts: int) -> int:
+    """Rows that are put in, and taken out, at a time at most."""
+    return min(problem.shape[0], parts * prism.geometry(problem, tiling).hexagon.pitch)
+
+
+def _rows(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:
+    """Rows that are in memory at most: from where a stage's first part has not been to where its last one ends."""
+    cut, reach = prism.geometry(problem, tiling), _reach(problem)
+    low, high = prism.swept_rows(cut, reach, 0, steps)[0], prism.swept_rows(cut, reach, parts, steps)[1]
+    return min(problem.shape[0], high - low)
+
+
+def _reach(problem: Problem) -> int:
+    """Rows that a cell reads across at most."""
+    return max(abs(read.offset[0]) for each in problem.program.statements for read in each.reads)
+
+
+def stages(problem: Problem, tiling: Tiling, steps: int, parts: int) -> Iterator[Stage]:
+    """Cut a sweep into stages.
+
+    Args:
+        problem: What is computed on the whole grid.
+        tiling: Its prisms.
+        steps: Steps of the pass.
+        parts: Parts that are computed at a time.
+    """
+    cut, extent, reach = prism.geometry(problem, tiling), problem.shape[0], _reach(problem)
+    turn, count = _turn(problem, tiling, parts), prism.swept_parts(cut, extent, steps)
+    there = gone = 0
+    for begin in range(0, count, parts):
+        end = min(count, begin + parts)
+        gone_next, need = (min(extent, each) for each in prism.swept_rows(cut, reach, end, steps))
+        if end == count:
+            gone_next = need = extent
+        yield Stage(put=_ranges(there, need, turn), parts=(begin, end), finish=_ranges(gone, gone_next, turn))
+        there, gone = max(there, need), max(gone, gone_next)
+
+
+def _ranges(low: int, high: int, most: int) -> tuple[Range, ...]:
+    return tuple((first, min(high, first + most)) for first in range(low, high, most))
+
+
+class Rooms:
+    """Memory for rows that are read and for rows that are written, where they suit their files."""
+
+    def __init__(self, problem: Problem, rows: int) -> None:
+        self._inner, self._dtype = problem.shape[1:], problem.dtype
+        count, size = self._levels(problem, rows)
+        parts = iter(allocate(count * size).reshape(count, size))
+        program = problem.program
+        self._read, self._written = (
+            {field: [next(parts) for _ in range(program.history(field))] for field in fields}
+            for fields in (program.fields, program.updated)
+        )
+
+    @staticmethod
+    def _levels(problem: Problem, rows: int) -> tuple[int, int]:
+        program, size = problem.program, rows * problem.cells // problem.shape[0] * problem.itemsize
+        return sum(map(program.history, (*program.fields, *program.updated))), disk.buffer_bytes(size)
+
+    @classmethod
+    def bytes(cls, problem: Problem, rows: int) -> int:
+        """Return what room for so many rows takes."""
+        count, size = cls._levels(problem, rows)
+        return count * size + HUGE_PAGE
+
+    def read(self, rows: Range, source: Levels) -> Windows:
+        """Return where some rows are read into: of every field the levels that there are."""
+        return self._cut(self._read, rows, source)
+
+    def written(self, rows: Range, target: Levels) -> Windows:
+        """Return from where some rows are written."""
+        return self._cut(self._written, rows, target)
+
+    def _cut(self, rooms: Mapping[str, Sequence[Array]], rows: Range, files: Levels) -> Windows:
+        low, high = rows
+        shape = (high - low, *self._inner)
+        return {
+            field: [
+                disk.placed(room, each, low, shape, self._dtype)
+                for room, each in zip(levels, files[field], strict=False)
+            ]
+            for field, levels in rooms.items()
+        }
+
+
+class Sweeper:
+    """Makes the passes of a run."""
+
+    def __init__(self, problem: Problem, swept: Swept, computer: Computer) -> None:
+        """Compile the kernel and take memory for rows under way.
+
+        Args:
+            problem: What is computed on the whole grid.
+            swept: How.
+            computer: What computes it.
+        """
+        self._problem, self._swept, self._computer = problem, swept, computer
+        plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
+        self._kernel = driver.make(replace(plan, swept=True))
+        self._rooms = Rooms(problem, _turn(problem, swept.tiling, swept.parts))
+
+    def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
+        """Make one pass.
+
+        Args:
+            steps: Its steps.
+            source: Per field its levels, newest first; missing older ones are those of the oldest given.
+            target: Per updated field what its levels are written into, as many as are wanted.
+            done: Steps of earlier passes.
+        """
+        assert isinstance(self._kernel, CpuKernel)  # noqa: S101  (a sweep is made for a processor)
+        problem, computer = replace(self._problem, steps=steps), self._computer
+        inputs = Inputs(arrays={}, scalars=computer.scalars, first=done)
+        state = runtime.Sweep(self._kernel.compiled, problem, inputs, computer.threads)
+        every = list(stages(problem, self._swept.tiling, steps, self._swept.parts))
+        coming = [each for stage in every for each in stage.put]
+        with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+
+            def ahead() -> Future[tuple[Range, Windows]] | None:
+                return reader.submit(self._load, coming.pop(0), source) if coming else None
+
+            reading, writing = ahead(), None
+            for stage in every:
+                for _ in stage.put:
+                    assert reading is not None  # noqa: S101  (as many are read as are put in)
+                    (low, _), levels = reading.result()
+                    state.put(low, levels)
+                    reading = ahead()
+                state.advance_parts(*stage.parts)
+                for low, high in stage.finish:
+                    if writing is not None:
+                        writing.result()
+                    levels = self._rooms.written((low, high), target)
+                    state.finish(low, high, levels)
+                    writing = writer.submit(_store, low, levels, target)
+            if writing is not None:
+                writing.result()
+        state.close()
+
+    def _load(self, rows: Range, source: Levels) -> tuple[Range, Windows]:
+        levels = self._rooms.read(rows, source)
+        for field, arrays in levels.items():
+            for each, values in zip(source[field], arrays, strict=False):
+                each.read(*rows, values)
+        return rows, levels
+
+
+def _store(low: int, levels: Windows, target: Levels) -> None:
+    for field, arrays in levels.items():
+        for rows, values in zip(target[field], arrays, strict=True):
+            rows.write(low, values)

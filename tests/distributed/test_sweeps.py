@@ -1,0 +1,230 @@
+"""Sweeps over grids on disk: the same values as in memory, tiles after all that they depend on, rows where they are."""
+
+import itertools
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.distributed.cases import WRAP, boundary_of, draw, flat, levels_of
+
+import tilewright as tw
+from tilewright.distributed import disk, out_of_core, sweeps
+from tilewright.distributed.compute import Computer
+from tilewright.plan import read_target
+from tilewright.programs.stencil.boundaries import Boundary
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime import sweep as runtime
+from tilewright.runtime.memory import HUGE_PAGE
+from tilewright.runtime.session import Inputs
+from tilewright.schedules import catalogue, prism
+from tilewright.schedules.tiling import parse
+from tilewright.schedules.tree.affine import Whole
+from tilewright.schedules.tree.nodes import Let
+from tilewright.schedules.tree.order import order
+from tilewright.verbs import memo
+
+pytestmark = pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses")
+NEAREST = Boundary(kind="nearest")
+
+
+def tiling_of(problem, chance):
+    """Draw small prisms that a sweep takes."""
+    family = chance.choice(("hybrid", "hybrid", "diamond"))
+    time, rest = chance.choice((2, 4, 6)), [chance.randint(1, 9) for _ in problem.shape[1:]]
+    for size in itertools.count(chance.randint(1, 3)):
+        first = 2 * size if family == "diamond" else size
+        tiling = parse(f"{family}:t={time},s={'x'.join(map(str, (first, *rest)))}")
+        if prism.steep(problem, catalogue.complete(problem, tiling)):
+            return tiling
+    raise AssertionError
+
+
+def drawn(index):
+    """Draw a problem that can be swept, its data and scalars, and a tiling."""
+    for attempt in itertools.count():
+        problem, arrays, scalars = draw(57, 1000 * index + attempt, rows=(1, 90))
+        chance = random.Random(f"{index}/{attempt}")  # noqa: S311  (reproducible, not secret)
+        boundaries = tuple(
+            tuple((NEAREST, NEAREST) if WRAP in pair else pair for pair in sides) for sides in problem.boundaries
+        )
+        problem = replace(problem, boundaries=boundaries, steps=chance.randint(2, 14))
+        computer = Computer(
+            target=read_target("c", 1), threads=1, tiling=None, strict=True, scalars=scalars, make=memo.prepared
+        )
+        if sweeps.applies(problem, computer):
+            return problem, arrays, scalars, tiling_of(problem, chance)
+    raise AssertionError
+
+
+def random_run(index, folder, monkeypatch):
+    """Sweep over a random problem in passes of few steps, from disk to disk, and compare with the run in memory."""
+    problem, arrays, scalars, tiling = drawn(index)
+    chance = random.Random(index)  # noqa: S311
+    chosen = []
+
+    def choose(problem, memory, machine, computer, steps=None, points=None):
+        chosen.append(sweeps.plan(problem, memory, machine, computer, chance.randint(1, problem.steps)))
+        return chosen[0].passes, chosen[0]
+
+    monkeypatch.setattr(out_of_core, "choose", choose)
+    given = []
+    for number, levels in enumerate(levels_of(problem, arrays)):
+        for age, values in enumerate(levels):
+            np.save(folder / f"in-{number}-{age}.npy", values)
+        given.append(tuple(folder / f"in-{number}-{age}.npy" for age in range(len(levels))))
+    fields = problem.program.updated
+    names = [tuple(folder / f"out-{f}-{age}.npy" for age in range(problem.program.history(f))) for f in fields]
+    options = {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype, **scalars}
+    options |= {"levels": True, "strict": True, "threads": chance.choice((1, 2))}
+    out = names[0] if len(names) == 1 else tuple(names)
+    found = tw.run(problem.program, *given, out=out, memory="1GiB", tiling=str(tiling), **options)
+    right = tw.run(problem.program, *levels_of(problem, arrays), backend="c", tiling="none", **options)
+    assert chosen
+    for ours, theirs in zip(flat(found), flat(right), strict=True):
+        np.testing.assert_array_equal(ours, theirs, err_msg=f"{index}: {problem} {tiling}")
+    assert not list(folder.glob("*.tilewright"))
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_random_problems_have_the_values_of_a_run_in_memory(index, tmp_path, monkeypatch):
+    random_run(index, tmp_path, monkeypatch)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("index", range(100, 160))
+def test_many_random_problems_have_the_values_of_a_run_in_memory(index, tmp_path, monkeypatch):
+    random_run(index, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("index", range(20))
+@pytest.mark.parametrize("parts", [1, 3])
+def test_every_cell_is_computed_once_and_from_rows_that_are_there(index, parts):
+    problem, _, _, tiling = drawn(index)
+    tiling = catalogue.complete(problem, tiling)
+    reach = max(abs(read.offset[0]) for each in problem.program.statements for read in each.reads)
+    done = np.zeros((problem.steps * len(analyse(problem.program).stages), problem.shape[0]), int)
+    there = gone = most = 0
+    turn = parts * prism.geometry(problem, tiling).hexagon.pitch
+    for stage in sweeps.stages(problem, tiling, problem.steps, parts):
+        for low, high in stage.put:
+            assert low == there
+            assert high - low <= turn
+            there = high
+        most = max(most, there - gone)
+        begin, end = stage.parts
+        tree = Let(prism.BEGIN.name, Whole(begin), Let(prism.END.name, Whole(end), prism.swept(problem, tiling)))
+        for piece in order(problem, tree):
+            low, high = piece.box[0]
+            assert gone <= max(0, low - reach)
+            assert min(problem.shape[0], high + reach) <= there
+            cells = np.prod([b - a for a, b in piece.box[1:]])
+            done[piece.time, low:high] += cells
+        for low, high in stage.finish:
+            assert low == gone
+            assert high - low <= turn
+            gone = high
+    assert there == gone == problem.shape[0]
+    assert (done == np.prod(problem.shape[1:])).all()
+    assert most <= sweeps._rows(problem, tiling, problem.steps, parts)
+
+
+def test_memory_holds_the_rows_under_way_alone():
+    """Of a grid of 512 MiB, and what is counted is what is there."""
+    problem = make_problem(program("heat2d"), (2**15, 2**12), 4, "float32", "nearest")
+    computer = Computer(target=read_target("c", 1), threads=1, tiling="hybrid:t=4,s=8x512", strict=False, scalars={})
+    swept = sweeps.plan(problem, 2**26, memo.host(), computer, 4)
+    kernel = sweeps.Sweeper(problem, swept, computer)._kernel
+    state = runtime.Sweep(kernel.compiled, problem, Inputs(arrays={}, scalars={}), 1)
+    row, most = np.ones((1, 2**12), np.float32), 0
+    for stage in itertools.islice(sweeps.stages(problem, swept.tiling, 4, 1), 60):
+        for low, high in stage.put:
+            state.put(low, {"u": [np.broadcast_to(row, (high - low, 2**12))]})
+        state.advance_parts(*stage.parts)
+        most = max(most, resident(state))
+        for low, high in stage.finish:
+            out = np.empty((high - low, 2**12), np.float32)
+            state.finish(low, high, {"u": [out]})
+            np.testing.assert_allclose(out, 1.0, rtol=1e-6)
+    counted = runtime.sweep_bytes(problem, analyse(problem.program).copies, swept.passes.rows)
+    assert HUGE_PAGE // 8 < most <= counted < 2**25
+
+
+def resident(state):
+    """Bytes of a sweep's addresses that have memory."""
+    begin, size = state._buffer.ctypes.data, state._buffer.nbytes
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        head = line.split()
+        if "-" in head[0] and not head[0].endswith(":"):
+            low, high = (int(each, 16) for each in head[0].split("-"))
+            inside = low < begin + size and high > begin
+        elif inside and head[0] == "Rss:":
+            found += int(head[1]) * 1024
+    return found
+
+
+def test_what_cannot_be_swept_goes_slab_by_slab():
+    def applies(name, boundary="nearest", **options):
+        problem = make_problem(program(name), (64, 64), options.pop("steps", 8), "float32", boundary)
+        backend = options.pop("backend", "c")
+        computer = Computer(
+            target=read_target(backend, 1), threads=1, strict=False, scalars={}, **{"tiling": None, **options}
+        )
+        return sweeps.applies(problem, computer)
+
+    assert applies("heat2d")
+    assert applies("heat2d", tiling="diamond:t=4,s=8x64")
+    assert not applies("heat2d", "wrap")
+    assert not applies("heat2d", backend="numpy")
+    assert not applies("heat2d", tiling="none")
+    assert not applies("heat2d", tiling="streaming:t=4,s=64x64")
+    assert not applies("heat2d", steps=1)
+
+
+def test_a_grid_of_several_times_the_memory_is_swept_where_slabs_would_overlap(tmp_path, caplog):
+    """Memory for 40 rows, of a run of 32 steps: windows would be computed twice, and the disk asked often."""
+    shape = (400, 160, 160)
+    values = np.random.default_rng(0).random(shape, np.float32)
+    paths = tmp_path / "now.npy", tmp_path / "before.npy"
+    for path in paths:
+        np.save(path, values)
+    with caplog.at_level("INFO", "tilewright"):
+        found = tw.run("wave3d", paths, out=tmp_path / "out.npy", steps=32, boundary="fixed", memory="40MiB", threads=2)
+    assert "swept" in caplog.text
+    right = tw.run("wave3d", (values, values), steps=32, boundary="fixed", threads=2)
+    np.testing.assert_allclose(np.asarray(found), right, rtol=1e-4, atol=1e-5)
+    assert disk.exists(tmp_path / "out.npy")
+
+
+def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypatch):
+    problem = make_problem(program("wave3d"), (60, 9, 12), 10, "float32", "reflect")
+    values = [np.random.default_rng(age).random(problem.shape, np.float32) for age in range(2)]
+    paths = tuple(tmp_path / f"in-{age}.npy" for age in range(2))
+    for path, each in zip(paths, values, strict=True):
+        np.save(path, each)
+    passes, stream = [], sweeps.Sweeper.stream
+
+    def choose(problem, memory, machine, computer, steps=None, points=None):
+        swept = sweeps.plan(problem, memory, machine, computer, 4)
+        return swept.passes, swept
+
+    def once(self, *arguments):
+        if len(passes) == 2:
+            raise KeyboardInterrupt
+        passes.append(arguments[0])
+        stream(self, *arguments)
+
+    monkeypatch.setattr(out_of_core, "choose", choose)
+    monkeypatch.setattr(sweeps.Sweeper, "stream", once)
+    options = {"steps": 10, "boundary": "reflect", "strict": True, "tiling": "hybrid:t=4,s=2x4x16"}
+    with pytest.raises(KeyboardInterrupt):
+        tw.run("wave3d", paths, out=tmp_path / "out.npy", memory="1GiB", **options)
+    monkeypatch.setattr(sweeps.Sweeper, "stream", stream)
+    found = tw.run("wave3d", paths, out=tmp_path / "out.npy", memory="1GiB", resume=True, **options)
+    assert passes == [4, 4]
+    right = tw.run("wave3d", tuple(values), steps=10, boundary="reflect", strict=True)
+    np.testing.assert_array_equal(np.asarray(found), right)
