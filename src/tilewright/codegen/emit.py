@@ -140,7 +140,11 @@ def _describe(
     problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool, swept: bool
 ) -> tuple[Site, StencilLayout]:
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
-    rest = (*points, *([problem.varying] if problem.varying else []))
+    rest = (
+        *points,
+        *([problem.points.faces] if problem.points.faces else []),
+        *([problem.varying] if problem.varying else []),
+    )
     versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
     rest = (*rest, *([problem.subdomains] if problem.subdomains else []))
     rest = (*rest, *versions, *(["swept"] if swept else []))

@@ -14,6 +14,7 @@ Every cell that a tile computes, its neighbours' included, is added to; only its
 from collections.abc import Sequence
 
 from tilewright.codegen import ir
+from tilewright.codegen.faces import sum_box
 from tilewright.codegen.sites import Site, extent, own_memory, stride, unpack
 from tilewright.programs.stencil.points import PIECE
 from tilewright.programs.stencil.problem import Problem
@@ -33,8 +34,9 @@ def function_name(site: Site, field: str) -> str:
 
 
 def touches(problem: Problem, field: str) -> bool:
-    """Whether a field has sources or receivers."""
-    return field in (*problem.points.sources, *problem.points.receivers)
+    """Whether a field has sources or receivers, or is summed near the sides of the grid."""
+    points = problem.points
+    return field in (*points.sources, *points.receivers, *dict(points.faces))
 
 
 def tables(problem: Problem, field: str) -> list[tuple[int, bool]]:
@@ -106,6 +108,13 @@ def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Fu
             some = ir.and_(some, ir.lt(*pair))
         inner.append(ir.If(some, _in_box(site, box, numbers, records=records)))
         body.append(ir.Scope(tuple(inner)))
+    if field in dict(site.problem.points.faces):
+        cells: list[Pair] = [*given]
+        if own:
+            ends = [own_cells(site, axis) for axis in range(site.rank)]
+            pairs = zip(given, ends, strict=True)
+            cells = [(ir.largest(low, end[0]), ir.smallest(high, end[1])) for (low, high), end in pairs]
+        body.append(sum_box(site, field, cells))
     params = (*site.params, step, *(var for pair in given for var in pair))
     return ir.Function(name=function_name(site, field), params=params, body=tuple(body), kind="apart")
 

@@ -11,6 +11,7 @@ from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index, Sums, Weights, numbered
 from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.runtime.faces import FaceSums
 from tilewright.runtime.memory import Array, Workspace, check_memory
 
 Summing = Callable[[Sums, Array, Array], Array]
@@ -62,11 +63,13 @@ class PointData:
     Attributes:
         sources: The sources.
         receivers: The receivers.
+        faces: Sums over the steps near the sides of the grid.
         summing: What takes the sums of what is recorded.
     """
 
     sources: tuple[Sources, ...] = ()
     receivers: tuple[Receivers, ...] = ()
+    faces: tuple[FaceSums, ...] = ()
     summing: Summing = Sums.of
 
     def fields(self, problem: Problem) -> PointFields:
@@ -78,6 +81,7 @@ class PointData:
             sources=tuple(sorted({each.field for each in self.sources}, key=updated.index)),
             receivers=tuple(sorted({each.field for each in recorded}, key=updated.index)),
             cells=sum(len(each.cells()) for each in weights),
+            faces=tuple((each.field, each.widths) for each in self.faces),
         )
 
     def traces(self, problem: Problem) -> dict[str, Array]:
@@ -239,7 +243,7 @@ class PointTables:
         columns = [len(each.cells) for each in self.adding] + [len(each.cells) for each in self.recording]
         self.most = max(1, MOST_BYTES // max(1, bytes_of(problem)))
         """Most steps of a call."""
-        self._dtype, self._columns = problem.dtype, columns
+        self._dtype, self._columns, self._faces = problem.dtype, columns, data.faces
         self.arrays: list[Array] = []
         """Of every table where its rows' cells start, and their places."""
         self._which: list[Index] = []
@@ -269,7 +273,7 @@ class PointTables:
         Raises:
             ArrayError: If there is not enough memory.
         """
-        if not self._columns:
+        if not self._columns and not self._faces:
             return None
         check_memory(steps * sum(self._columns) * np.dtype(self._dtype).itemsize)
         self.numbers = [
@@ -280,7 +284,8 @@ class PointTables:
             room[: len(each.cells) * steps].reshape(len(each.cells), steps)
             for each, room in zip(self.recording, self._rooms(steps), strict=True)
         ]
-        return Addresses(points=self._pointers.ctypes.data, numbers=tuple(each.ctypes.data for each in self.numbers))
+        numbers = (*self.numbers, *(each.sums for each in self._faces))
+        return Addresses(points=self._pointers.ctypes.data, numbers=tuple(each.ctypes.data for each in numbers))
 
     def _rooms(self, steps: int) -> list[Array]:
         """Memory for what is recorded, from call to call: a page that is new costs more than a cell's value."""
@@ -309,6 +314,8 @@ class PointTables:
         """Write what receivers record in one step, from what the newest versions are at some cells."""
         for each in (*self.recording, *self._still):
             self._write(each, look(each.field, each.cells)[:, np.newaxis], first)
+        for face in self._faces:
+            face.add(look)
 
     def _write(self, recording: Recording, gathered: Array, first: int) -> None:
         if self._traces is not None:

@@ -64,7 +64,7 @@ def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = No
     Raises:
         UsageError: If the tiling that was asked for fits no block.
     """
-    if not problem.plain:
+    if not problem.plain or problem.points.faces:
         return None  # what was right of the copies around one state is not right of those around another
     if problem.steps < 2 or not wrapped_axes(problem) or (tiling and catalogue.traits(tiling.family).untiled):
         return None

@@ -80,5 +80,5 @@ def test_what_older_versions_are_worth_is_a_run_of_its_own():
     made = adjoint_of(program("wave2d"))
     whole = make_problem(made.program, LARGE["shape"], LARGE["steps"], "float32", made.boundary)
     first, older = _at_once(whole, made)
-    assert (first.program, older.program) == (made.recurrent.split.program, made.recurrent.older)
+    assert (first.program, older.program) == (made.inner.program, made.inner.older)
     assert (first.steps, older.steps) == (LARGE["steps"], 1)

@@ -1,6 +1,10 @@
 """Sources and receivers of streaming tiles, whose rows are lifted: see :mod:`tilewright.codegen.print.c_lift`."""
 
+import itertools
+from collections.abc import Sequence
+
 from tilewright.codegen import ir
+from tilewright.codegen.faces import Face, Pair, add_to, faces_of
 from tilewright.codegen.points import (
     AT,
     FIRST,
@@ -19,6 +23,7 @@ from tilewright.codegen.streaming.layout import (
     GX,
     GY,
     PITCH,
+    VECTORS,
     X0,
     X1,
     N,
@@ -30,8 +35,14 @@ from tilewright.codegen.streaming.layout import (
     slab_at,
     slabs,
 )
+from tilewright.programs.stencil.problem import Span
 
 Y0 = ir.Var("y0")
+
+
+def spare(plan: StreamingContext) -> ir.Var:
+    """Memory for two rows as they lie in the grid."""
+    return ir.Var("spare", ir.pointer(plan.site.dtype))
 
 
 def near_rows(plan: StreamingContext, field: int, y0: ir.Expr) -> ir.Expr:
@@ -47,13 +58,32 @@ def near_rows(plan: StreamingContext, field: int, y0: ir.Expr) -> ir.Expr:
         rows = ir.Load(site.params[4], ir.Int(2 * table), ROWS.type)
         some = ir.lt(ir.Load(rows, low, ir.INDEX), ir.Load(rows, high, ir.INDEX))
         found = some if found is None else ir.or_(found, some)
+    widths = dict(site.problem.points.faces).get(plan.fields[field])
+    if widths is not None:
+        near = _near_sides(plan, widths, y0)
+        found = near if found is None else ir.or_(found, near)
     return found or ir.Int(0)
+
+
+def _near_sides(plan: StreamingContext, widths: Sequence[Span], y0: ir.Expr) -> ir.Expr:
+    """Whether the tile has cells near the sides of the grid in the rows, or planes, of the advance."""
+    ends = ((y0, ir.add(y0, plan.rows)), BOUNDS[2:4], (X0, X1))
+    extents = (ir.Var("n0"), ir.Var("n1"), N)
+    near: ir.Expr = ir.Int(0)
+    for axis, (low, high) in enumerate(widths, 3 - len(widths)):
+        at = 0 if axis == 3 - len(widths) and len(widths) > 1 else axis
+        below, above = ir.lt(ends[at][0], low), ir.gt(ends[at][1], ir.sub(extents[at], high))
+        near = ir.or_(near, ir.or_(below, above)) if low + high else near
+    own = ir.and_(ir.gt(ends[0][1], BOUNDS[0]), ir.lt(y0, BOUNDS[1]))
+    return ir.and_(own, near)
 
 
 def stream_params(plan: StreamingContext, field: int) -> tuple[ir.Var, ...]:
     """Parameters of :func:`stream_function`: the new version, its step, and where the tile lies."""
     new = slabs(plan, field, "out", write=True)
     shared = (plan.site.params[1], *plan.site.params[3:], ir.Var("t"), *new.params[:2])
+    if plan.fields[field] in dict(plan.site.problem.points.faces):
+        shared = (*shared, spare(plan))
     return (*shared, Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
 
 
@@ -71,6 +101,8 @@ def stream_function(plan: StreamingContext, field: int) -> ir.Function:
             here = ir.and_(ir.ge(y, low), ir.lt(y, high))
             inner.append(ir.If(here, _in_slab(plan, field, (slab_at(plan, new, r), y), numbers, records=records)))
         body.append(ir.Scope(tuple(inner)))
+    if name in dict(site.problem.points.faces):
+        body.append(_sum_rows(plan, field))
     return ir.Function(
         name=function_name(site, name),
         params=stream_params(plan, field),
@@ -107,3 +139,47 @@ def _in_slab(
     )
     lines = ir.For(var=line, low=low, high=high, body=touched)
     return (*cells_between(ir.add(base, low), ir.add(base, high)), ir.If(ir.lt(FIRST, LAST), (lines,)))
+
+
+def _sum_rows(plan: StreamingContext, field: int) -> ir.Stmt:
+    """Add the tile's own new values near the sides of the grid to the sums of their cells."""
+    skip = plan.rank - plan.site.rank
+    extents = [*(ir.Var(f"n{axis}") for axis in range(plan.rank - 1)), N]
+    lets, faces = faces_of(plan.site, plan.fields[field], extents[skip:])
+    own: list[Pair] = []
+    for axis, (low, high) in enumerate(zip(BOUNDS[::2], BOUNDS[1::2], strict=True)):
+        if plan.rank == 2 and axis == 1:
+            continue
+        first, end = ir.Var(f"first{len(own)}"), ir.Var(f"end{len(own)}")
+        below, above = plan.frame(field, len(own))
+        lets.append(ir.Let(first, ir.largest(low, below)))
+        lets.append(ir.Let(end, ir.smallest(high, ir.sub(extents[len(own)], above))))
+        own.append((first, end))
+    body = [_of_face(plan, field, own, face, last=last) for face in faces for last in (False, True)]
+    return ir.Scope((*lets, *itertools.chain.from_iterable(body)))
+
+
+def _of_face(plan: StreamingContext, field: int, own: list[Pair], face: Face, *, last: bool) -> list[ir.Stmt]:
+    """The rows of one advance at one end of an axis; whole rows are brought into the grid's order."""
+    axis, new = face.axis + plan.rank - plan.site.rank, slabs(plan, field, "out", write=True)
+    spans = [face.span(pair, last=last) if number == axis else pair for number, pair in enumerate(own)]
+    x, line, at = ir.Var("x"), ir.Var("line"), ir.Var("at")
+    found: list[ir.Stmt] = []
+    for r in range(plan.rows):
+        y, row = ir.add(Y0, r), slab_at(plan, new, r)
+        places = [y, line, x] if plan.rank == 3 else [y, x]
+        row = ir.add(row, ir.mul(ir.sub(line, GY), PITCH)) if plan.rank == 3 else row
+        sums = face.sum_at(places[plan.rank - plan.site.rank :], last=last)
+        if axis == plan.rank - 1:
+            work: tuple[ir.Stmt, ...] = (add_to(plan.site, sums, row, at),)
+        else:
+            lower = ir.Intrinsic("lower", (spare(plan), row, VECTORS), plan.site.dtype)
+            each = add_to(plan.site, sums, spare(plan), ir.sub(x, GX))
+            work = (lower, ir.For(var=x, low=spans[-1][0], high=spans[-1][1], body=(each,)))
+        if plan.rank == 3:
+            work = (ir.For(var=line, low=spans[1][0], high=spans[1][1], body=work),)
+        found.append(ir.If(ir.and_(ir.ge(y, spans[0][0]), ir.lt(y, spans[0][1])), work))
+    if axis < plan.rank - 1:
+        return found
+    inner = (ir.Let(at, place(ir.sub(x, GX))), *found)
+    return [ir.For(var=x, low=spans[-1][0], high=spans[-1][1], body=inner)]

@@ -21,7 +21,7 @@ from tilewright.codegen.streaming.layout import (
     sizes,
     slabs,
 )
-from tilewright.codegen.streaming.points import near_rows
+from tilewright.codegen.streaming.points import near_rows, spare
 from tilewright.codegen.streaming.stages import loaded, variants
 from tilewright.codegen.subdomains import packed_version
 from tilewright.schedules.streaming.levels import line_cells
@@ -37,11 +37,6 @@ T, LEVELS, TURN, SIDE, START, VERSION = (
 _Y0 = ir.Var("y0")
 Lines = tuple[ir.Expr, ...]
 """The first of some lines of a slab and their end, in 3D; empty in 2D."""
-
-
-def _spare(plan: StreamingContext) -> ir.Var:
-    """Memory for two rows as they lie in the grid."""
-    return ir.Var("spare", ir.pointer(plan.site.dtype))
 
 
 def tile_function(plan: StreamingContext) -> ir.Function:
@@ -159,8 +154,8 @@ def _layout(plan: StreamingContext) -> tuple[ir.Stmt, ...]:
     for field in range(len(plan.fields)):
         lets.append(ir.Let(_memory(plan, field), at))
         at = ir.add(_memory(plan, field), ir.mul(SLAB, plan.slabs(field)))
-    lets.append(ir.Let(_spare(plan), at))
-    at = ir.add(_spare(plan), ir.mul(row_width(plan), 2))
+    lets.append(ir.Let(spare(plan), at))
+    at = ir.add(spare(plan), ir.mul(row_width(plan), 2))
     for node in plan.site.problem.program.placed:
         name = place_name(plan.site, node)
         if node not in plan.lifted:
@@ -251,7 +246,7 @@ def _loads(plan: StreamingContext, fields: tuple[int, ...]) -> tuple[ir.Stmt, ..
             place, lifted = (plan.site.params[3], ir.Var("n0"), ir.Var("n1")), ()
         call = ir.Call(
             plan.name(f"load_{field}"),
-            (*place, *new.params[:2], base, _spare(plan), _Y0, GX, GY, N, EDGE, *lifted),
+            (*place, *new.params[:2], base, spare(plan), _Y0, GX, GY, N, EDGE, *lifted),
         )
         history = plan.pipeline.history[field]
         body.append(ir.If(ir.ge(T, -history), (call,)))
@@ -378,7 +373,8 @@ def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
     result: list[ir.Stmt] = []
     if points.touches(plan.site.problem, plan.fields[field]):
         where = (_Y0, ir.Var("n0"), ir.Var("n1"), N, GX, GY, EDGE, *BOUNDS)
-        handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *where)
+        further = (spare(plan),) if plan.fields[field] in dict(plan.site.problem.points.faces) else ()
+        handed = (plan.site.params[1], *plan.site.params[3:], ir.add(VERSION, T), *new.params[:2], *further, *where)
         call = ir.Call(points.function_name(plan.site, plan.fields[field]), handed)
         result.append(ir.If(ir.and_(ir.ge(T, 0), near_rows(plan, field, _Y0)), (call,)))
     if has_borders(plan, field):
@@ -394,12 +390,12 @@ def _finish(plan: StreamingContext, field: int) -> tuple[ir.Stmt, ...]:
         # Between bands rows are padded to whole lines; the caller's are not.
         count = ir.select(TO_CALLER, cells, ir.op(ir.Operator.MUL, ir.ceildiv(cells, unit), unit))
         args: tuple[ir.Expr, ...] = (
-            *(*outer(plan, "o"), *new.params[:2], base, _spare(plan), _Y0),
+            *(*outer(plan, "o"), *new.params[:2], base, spare(plan), _Y0),
             *(*BOUNDS, GX, GY, count, LIFTED_OUT),
         )
         if plan.part(field) is not None:
             place = (plan.site.params[3], ir.Var("n0"), ir.Var("n1"))
-            args = (*place, *new.params[:2], base, _spare(plan), _Y0, *BOUNDS, GX, GY)
+            args = (*place, *new.params[:2], base, spare(plan), _Y0, *BOUNDS, GX, GY)
         kept = ir.select(TO_CALLER, ir.Int(1), ir.Int(history)) if history > 1 else ir.Int(1)
         result.append(ir.If(ir.ge(T, ir.sub(LEVELS, kept)), (ir.Call(plan.name(f"store_{field}"), args),)))
     if history == max(plan.pipeline.history):

@@ -10,11 +10,12 @@ worth.
 
 import functools
 import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.adjoint_parts import Adjoint, Recurrent, Split, SteadyPart, worth_of
+from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, SteadyPart, worth_of
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import (
@@ -151,8 +152,8 @@ class _Maker:
             sums=sums,
             kept=kept,
             stages={field: name for field, name in self.stage.items() if field in program.updated},
-            split=self._split(values, remembers=False),
-            recurrent=self._recurrent(values),
+            split=self._split(values),
+            inner=self._inner() if kept and not sums else None,
             steady=self._steady(made) if kept or sums else None,
         )
 
@@ -225,27 +226,79 @@ class _Maker:
         self.age = 0
         return _plus(older, total)
 
-    def _recurrent(self, values: Mapping[str, Value]) -> Recurrent | None:
-        """Return the program that reads two versions, if all fields have two levels, and steps depend on no state."""
+    def _inner(self) -> Inner | None:
+        """Return the program of what updated cells are worth, if steps depend on no state and have no stages."""
         program = self.program
-        if any(program.history(field) != 2 for field in program.updated) or self.wanted:
+        if self.stage or any(self._node(each) is not None for each in program.statements):
             return None
-        if any(self._node(each) is not None for each in program.statements):
+        two = all(program.history(field) == 2 for field in program.updated)
+        bars, totals = {}, {}
+        for field in program.updated:
+            totals[field] = self._remembered(field) if two else self._handed(field, 0)
+            bars[worth_of(field)] = totals[field]
+            if not two:
+                levels = range(1, program.history(field))
+                bars |= {worth_of(field, level): self._handed(field, level) for level in levels}
+        found = self._stencil("inner", bars)
+        if two and any(found.history(name) != 2 for name in found.updated):
             return None
-        split = self._split(values, remembers=True)
-        if split is None or any(split.program.history(worth_of(field)) != 2 for field in program.updated):
+        older = self._stencil(
+            "older", {worth_of(f, 1): self._gathered(f, -1, program.statements) for f in program.updated}
+        )
+        edges = {f"{field}_rim": totals[field] for field in program.updated if any(map(any, self._margins(field)))}
+        summing = self._stencil("edges", {**edges, **{name: self._read(name) for name in bars}})
+        if any(
+            self.states[name][0] in program.updated for name in self.states if name in (*found.fields, *summing.fields)
+        ):
             return None
-        if any(self.states[name][0] in program.updated for name in self.states if name in split.program.fields):
-            return None
-        older = {
-            name: self._as_state(name, self._gathered(field, -1, program.statements))
-            for field in program.updated
-            for name in [worth_of(field, 1)]
-        }
-        made = stencil(f"{program.name}-adjoint-older", program.rank, older, summary="what older versions are worth")
-        return Recurrent(split=split, older=made, boundary={name: self._side(name) for name in made.fields})
+        boundary, regions = self._inner_sides(found)
+        return Inner(
+            program=found,
+            boundary=boundary,
+            regions=regions,
+            edges=summing,
+            edge_boundary={name: self._side(name) for name in summing.fields},
+            older=older if two else None,
+            older_boundary={name: self._side(name) for name in older.fields},
+        )
 
-    def _split(self, values: Mapping[str, Value], *, remembers: bool) -> Split | None:
+    def _stencil(self, what: str, values: Mapping[str, Value]) -> Program:
+        return stencil(
+            f"{self.program.name}-adjoint-{what}",
+            self.program.rank,
+            {name: self._as_state(name, value) for name, value in values.items()},
+            summary=f"what a step of {self.program.name} is worth: {what}",
+        )
+
+    def _margins(self, field: str) -> tuple[Span, ...]:
+        """Cells at both ends of every axis that the program does not update."""
+        return self.problem.margins(next(each for each in self.program.statements if each.field == field))
+
+    def _inner_sides(self, found: Program) -> tuple[dict[str, BoundarySpec], dict[str, tuple[Span, ...]]]:
+        """Return under which boundaries just the cells are updated that the program updates, and else the regions."""
+        boundary = {name: self._side(name) for name in found.fields}
+        regions = {
+            worth_of(field): tuple((low, -high) for low, high in self._margins(field))
+            for field in self.program.updated
+            if any(map(any, self._margins(field)))
+        }
+        kept = boundary | {worth_of(field): self._kept_sides(field) for field in self.program.updated}
+        probe = make_problem(found, (2,) * found.rank, 1, "float64", kept)
+        wanted = {worth_of(field): self._margins(field) for field in self.program.updated}
+        none = ((0, 0),) * found.rank
+        if all(probe.margins(each) == wanted.get(each.field, none) for each in found.statements):
+            return kept, {}
+        return boundary, regions
+
+    def _kept_sides(self, field: str) -> BoundarySpec:
+        """The sides of what a field is worth, where cells that are kept are worth nothing."""
+        sides = self.sides[self.program.fields.index(field)]
+        return tuple(
+            tuple(Boundary() if side.kind == "fixed" else this for side, this in zip(pair, own, strict=True))
+            for pair, own in zip(sides, self._bar_sides(), strict=True)
+        )
+
+    def _split(self, values: Mapping[str, Value]) -> Split | None:
         """Return the program by regions of cells, if cells are told apart and no stage reads them."""
         if self.stage:
             return None
@@ -255,10 +308,7 @@ class _Maker:
             margins = self.problem.margins(statement)
             if not any(map(any, margins)):
                 continue
-            total = self._remembered(field) if remembers else self._handed(field, 0)
-            chosen[worth_of(field)] = total
-            if remembers:
-                del chosen[worth_of(field, 1)]
+            chosen[worth_of(field)] = total = self._handed(field, 0)
             regions[worth_of(field)] = tuple((low, -high) for low, high in margins)
             del chosen[f"{field}_rim"]
             slabs = {f"{field}_rim{number}": slab for number, slab in enumerate(_slabs(margins))}
@@ -270,12 +320,7 @@ class _Maker:
                 regions[f"{field}_bar_node"] = regions[worth_of(field)]
         if not rims:
             return None
-        found = stencil(
-            f"{self.program.name}-adjoint-{'recurrent' if remembers else 'split'}",
-            self.program.rank,
-            {name: self._as_state(name, value) for name, value in chosen.items()},
-            summary=f"what a step of {self.program.name} is worth, by regions of cells",
-        )
+        found = self._stencil("split", chosen)
         boundary = {name: self._side(name) for name in found.fields}
         return Split(program=found, boundary=boundary, regions=regions, rims=rims)
 
@@ -300,12 +345,7 @@ class _Maker:
             chosen[name] = self._read(name) + self._read(worth_of(field))
         found = stencil(f"{program.name}-adjoint-sums", program.rank, chosen, summary=made.summary)
         boundary = {name: self._side(name) for name in found.fields}
-        for field in program.updated:
-            sides = self.sides[program.fields.index(field)]
-            boundary[worth_of(field)] = tuple(
-                tuple(Boundary() if side.kind == "fixed" else this for side, this in zip(pair, own, strict=True))
-                for pair, own in zip(sides, self._bar_sides(), strict=True)
-            )
+        boundary |= {worth_of(field): self._kept_sides(field) for field in program.updated}
         probe = make_problem(found, (2,) * program.rank, 1, "float64", boundary)
         written = {each.field: each for each in found.statements}
         for statement in program.statements:
@@ -366,12 +406,12 @@ class _Maker:
 
     def _gathered(self, field: str, level: int, readers: Sequence[Statement]) -> Value:
         """What reads of a field's version by some statements are worth."""
-        total = Value(Const(0.0))
+        terms: list[Value] = []
         for statement in readers:
             for read in statement.reads:
                 if read.field == field and read.level == level:
-                    total = _plus(total, self._of_read(statement, read))
-        return total
+                    terms += self._of_read(statement, read)
+        return _summed(terms)
 
     def _of_constant(self, name: str) -> Value:
         program = self.program
@@ -382,16 +422,13 @@ class _Maker:
             total = _plus(total, self._term(statement, Scalar(name), (0,) * program.rank))
         return total
 
-    def _of_read(self, statement: Statement, read: Read) -> Value:
-        """What one read is worth, at the cells that it reads."""
-        total = Value(Const(0.0))
+    def _of_read(self, statement: Statement, read: Read) -> Iterator[Value]:
+        """Yield what one read is worth, at the cells that it reads, by where these lie."""
         sides = self.sides[self.program.fields.index(read.field)]
         choices = [list(self._ways(axis, read.offset[axis], sides[axis])) for axis in range(self.program.rank)]
         for ways in itertools.product(*choices):
             term = self._term(statement, read, tuple(distance for distance, _ in ways))
-            condition = _all([each for _, each in ways if each is not None])
-            total = _plus(total, _masked(condition, term))
-        return total
+            yield _masked(_all([each for _, each in ways if each is not None]), term)
 
     def _ways(self, axis: int, offset: int, sides: tuple[Boundary, Boundary]) -> Iterator[tuple[int, Value | None]]:
         """Yield from where along an axis a cell is read at an offset: a distance, and the condition on the cell.
@@ -479,6 +516,22 @@ def _plus(a: Value, b: Value) -> Value:
     if isinstance(a.op, Const) and a.op.value == 0:
         return b
     return a if isinstance(b.op, Const) and b.op.value == 0 else a + b
+
+
+def _summed(terms: Sequence[Value]) -> Value:
+    """Add terms; a constant that several are multiplied by is taken out."""
+    alike: dict[object, list[Value]] = {}
+    for number, term in enumerate(terms):
+        factor = term.args[0].op if term.op == "mul" else None
+        alike.setdefault(factor if isinstance(factor, Const) else number, []).append(term)
+    total = Value(Const(0.0))
+    for some in alike.values():
+        if len(some) > 1:
+            inner = functools.reduce(operator.add, (term.args[1] for term in some))
+            total = _plus(total, some[0].args[0] * inner)
+        else:
+            total = _plus(total, some[0])
+    return total
 
 
 def _masked(condition: Value | None, value: Value) -> Value:

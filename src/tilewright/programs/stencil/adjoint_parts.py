@@ -26,8 +26,8 @@ class Adjoint:
             values are worth with these.
         split: A program with the same results, whose statements update some cells each in place of testing where a cell
             lies. None where there is nothing to test.
-        recurrent: For steps that depend on no state, of fields with two time levels, a program that reads two versions
-            of what these are worth in place of handing on what the older one is. None where there is none.
+        inner: For steps that depend on no state and sum nothing else, a program of what updated cells are worth alone.
+            What kept cells are worth follows from its sums near the sides. None where there is none.
         steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
             beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
     """
@@ -43,7 +43,7 @@ class Adjoint:
     kept: dict[str, str]
     stages: dict[str, str]
     split: "Split | None" = None
-    recurrent: "Recurrent | None" = None
+    inner: "Inner | None" = None
     steady: "SteadyPart | None" = None
 
     def worth(self, field: str, level: int = 0) -> str:
@@ -58,18 +58,30 @@ class Adjoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrent:
-    """An adjoint that reads two versions of what fields are worth; the older ones are worth nothing at first.
+class Inner:
+    """The part of an adjoint that says what updated cells are worth; no cell that is kept is worth anything in it.
+
+    Where all fields have two time levels, it reads two versions of what these are worth, of which the older one is
+    nothing at first, in place of handing on what the older level is worth.
 
     Attributes:
-        split: What one step backwards computes.
-        older: What older versions are worth after a last step, from what the newest ones were worth before it.
-        boundary: The boundaries that ``older`` is run under, by field.
+        program: What one step backwards computes.
+        boundary: The boundaries that it is run under, by field.
+        regions: By updated field the cells that are updated, where these are not those that the boundaries say.
+        edges: What kept cells are worth (``u_rim``), from the sums over the steps of all versions that are read.
+        edge_boundary: The boundaries that these sums are read under, by field.
+        older: What older levels are worth after a last step, from what the newest ones were worth before it; None where
+            they are handed on.
+        older_boundary: The boundaries that this is run under.
     """
 
-    split: "Split"
-    older: Program
+    program: Program
     boundary: BoundarySpec
+    regions: dict[str, tuple[Span, ...]]
+    edges: Program
+    edge_boundary: BoundarySpec
+    older: Program | None
+    older_boundary: BoundarySpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

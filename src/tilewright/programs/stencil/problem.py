@@ -39,15 +39,18 @@ class PointFields:
         sources: Updated fields whose new values sources are added to.
         receivers: Updated fields whose new values are recorded.
         cells: Cells that are added to or recorded in a step.
+        faces: Updated fields whose new values are summed over the steps near the sides of the grid, with the numbers of
+            cells, low and high, per axis; only what their statements update counts.
     """
 
     sources: tuple[str, ...] = ()
     receivers: tuple[str, ...] = ()
     cells: int = 0
+    faces: tuple[tuple[str, tuple[Span, ...]], ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self.sources or self.receivers)
+        return bool(self.sources or self.receivers or self.faces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

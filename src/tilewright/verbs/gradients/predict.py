@@ -20,6 +20,7 @@ from tilewright.tuning.choice import choose_tiling, whole_run_seconds
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.gradients.bands import band_problems, split_problem
 from tilewright.verbs.gradients.checkpoints import longest, recomputed, segments
+from tilewright.verbs.gradients.edges import inner_problem
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.workload import Request
 
@@ -148,13 +149,14 @@ def _slots(problem: Problem, memory: int | str | None, checkpoints: int | None) 
 
 def _at_once(whole: Problem, adjoint: Adjoint) -> list[Problem]:
     """The runs that take back steps that depend on no state, as ``vjp`` chooses them."""
-    recurrent, steady = adjoint.recurrent, adjoint.steady
-    split = adjoint.split if recurrent is None else recurrent.split
-    if split is not None and not adjoint.sums:
-        found = [split_problem(whole, split)]
-        if recurrent is not None:
-            found.append(make_problem(recurrent.older, whole.shape, 1, whole.dtype, recurrent.boundary))
-        return found
+    inner, steady = adjoint.inner, adjoint.steady
+    if adjoint.split is not None and not adjoint.sums:
+        if inner is None:
+            return [split_problem(whole, adjoint.split)]
+        first, older = inner_problem(whole, inner), inner.older
+        if older is None:
+            return [first]
+        return [first, make_problem(older, whole.shape, 1, whole.dtype, inner.older_boundary)]
     if steady is None:
         return [whole]
     some = make_problem(steady.program, whole.shape, whole.steps, whole.dtype, steady.boundary)

@@ -13,10 +13,10 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import parse_bytes
 from tilewright.plan import Target
 from tilewright.programs.stencil.adjoint import adjoint_of
-from tilewright.programs.stencil.adjoint_parts import Recurrent, Split
+from tilewright.programs.stencil.adjoint_parts import Inner
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
+from tilewright.programs.stencil.problem import PointFields, Problem, Span, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel
@@ -28,6 +28,7 @@ from tilewright.verbs.arrays import Array, Given, as_array
 from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined, split_problem
 from tilewright.verbs.gradients.checkpoints import fits, longest, segments
 from tilewright.verbs.gradients.disk import StatesOnDisk, equal_segments
+from tilewright.verbs.gradients.edges import EdgeSums, inner_problem
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled_sources
@@ -164,7 +165,7 @@ class DifferentiatedRun:
             return worth
         tabled = points is not None and points.fits(self._by_cells.program)
         if not self.needs_states and not self.problem.varying and (points is None or tabled):
-            return self._at_once(worth, steps) if points is None else self._between_points(worth, steps, points)
+            return self._at_once(worth, steps) if points is None else self._by_regions(worth, steps, points)
         bands = self._in_bands(worth, kept, slots, points) if points is None or tabled else None
         back = _StepsBack(self, worth, points) if bands is None else bands
         try:
@@ -182,18 +183,21 @@ class DifferentiatedRun:
         finally:
             back.close()
 
-    def _between_points(self, worth: dict[str, Array], steps: int, points: Pulled) -> dict[str, Array]:
-        """Take back steps that depend on no state, between sources and receivers."""
-        data = points.tabled(worth)
+    def _by_regions(self, worth: dict[str, Array], steps: int, points: Pulled | None) -> dict[str, Array]:
+        """Take back steps that depend on no state, between sources and receivers, what edges are worth in slabs."""
+        data = None if points is None else points.tabled(worth)
         problem = self._same(_with_points(replace(self._by_cells, steps=steps), data))
-        inputs = replace(self.inputs_back(worth, {}, problem.program), points=data, traces=points.records)
+        inputs = self.inputs_back(worth, {}, problem.program)
+        if points is not None:
+            inputs = replace(inputs, points=data, traces=points.records)
         session = self._kernel(problem).start(problem, inputs, self._threads)
         try:
             session.advance(steps)
             found = self._joined(session, worth)
         finally:
             session.close()
-        points.take_records(found.__getitem__)
+        if points is not None:
+            points.take_records(found.__getitem__)
         return found
 
     def _joined(self, session: StateInMemory, worth: Mapping[str, Array]) -> dict[str, Array]:
@@ -203,8 +207,8 @@ class DifferentiatedRun:
     def _at_once(self, worth: dict[str, Array], steps: int) -> dict[str, Array]:
         """Take back steps that depend on no state, in time tiles."""
         if self.adjoint.split is not None and not self.adjoint.sums and not self._target.on_device:
-            recurrent = self.adjoint.recurrent
-            return self._by_regions(worth, steps, self.adjoint.split if recurrent is None else recurrent.split)
+            inner = self.adjoint.inner
+            return self._by_regions(worth, steps, None) if inner is None else self._from_edges(worth, steps, inner)
         steady = self.adjoint.steady
         if steady is None:
             return self._back(worth, steps)
@@ -254,31 +258,38 @@ class DifferentiatedRun:
             inputs = replace(inputs, points=data, traces=points.records)
         return BandsBack(self.adjoint, (problems[0], problem), (forward, back), inputs, worth, self._threads)
 
-    def _by_regions(self, worth: Mapping[str, Array], steps: int, split: Split) -> dict[str, Array]:
-        """Take back steps that depend on no state, what edges are worth summed in slabs."""
-        problem = self._same(split_problem(replace(self._whole, steps=steps), split))
-        inputs, recurrent = self.inputs_back(worth, {}, split.program), self.adjoint.recurrent
-        if recurrent is not None:
-            bars = [self.adjoint.worth(field) for field in self.program.updated]
-            inputs = replace(inputs, arrays={**inputs.arrays, **{name: (worth[name], self._nothing) for name in bars}})
-        session = self._kernel(problem).start(problem, inputs, self._threads)
-        try:
-            session.advance(steps)
-            found = joined(split, session.newest, worth, self._threads)
-            if recurrent is not None:
-                before = {name: (session.newest(name, 1),) for name in bars}
-                found |= self._older(recurrent, replace(inputs, arrays={**inputs.arrays, **before}))
-            return found
-        finally:
-            session.close()
+    def _from_edges(self, worth: dict[str, Array], steps: int, inner: Inner) -> dict[str, Array]:
+        """Take back steps that depend on no state: updated cells alone, then what kept cells are worth."""
+        plain = self._same(inner_problem(replace(self._whole, steps=steps), inner))
+        margins = {rim: self._margins(field) for field, rim in self.adjoint.kept.items()}
+        edges = EdgeSums(plain, inner, margins)
+        data = PointData(faces=edges.sums)
+        inputs = self.inputs_back(worth, {}, plain.program)
+        bars = plain.program.updated
+        first = {name: (inputs.arrays[name][0], self._nothing) for name in bars}
+        if inner.older is not None:
+            inputs = replace(inputs, arrays={**inputs.arrays, **first})
+        own = {name: inputs.arrays[name] for name in plain.program.fields}
+        found = self._computed(_with_points(plain, data), replace(inputs, arrays=own, points=data), steps)
+        edges.add(worth, (first, found), lambda name: inputs.arrays.get(name, (self._nothing,))[0], inputs.scalars)
+        result = {name: levels[0] for name, levels in found.items()} | {rim: worth[rim] for rim in margins}
+        if inner.older is not None:
+            before = {name: levels[1:] for name, levels in found.items()}
+            result |= self._older(inner.older, inner.older_boundary, {**inputs.arrays, **before}, inputs.scalars)
+        return result
 
-    def _older(self, recurrent: Recurrent, inputs: Inputs) -> dict[str, Array]:
+    def _older(
+        self,
+        program: Program,
+        boundary: BoundarySpec,
+        arrays: Mapping[str, Sequence[Array]],
+        scalars: Mapping[str, Any],
+    ) -> dict[str, Array]:
         """Return what older versions are worth."""
-        program = recurrent.older
-        arrays = {name: inputs.arrays.get(name, (self._nothing,)) for name in program.fields}
-        scalars = {name: inputs.scalars[name] for name in program.scalars}
-        problem = make_problem(program, self.problem.shape, 1, self.problem.dtype, recurrent.boundary)
-        computed = self._computed(problem, Inputs(arrays=arrays, scalars=scalars), 1)
+        given = {name: arrays.get(name, (self._nothing,)) for name in program.fields}
+        own = {name: scalars[name] for name in program.scalars}
+        problem = make_problem(program, self.problem.shape, 1, self.problem.dtype, boundary)
+        computed = self._computed(problem, Inputs(arrays=given, scalars=own), 1)
         return {field: levels[0] for field, levels in computed.items()}
 
     def _segment(self, back: "_StepsBack | BandsBack", state: State, begin: int, length: int, slots: int) -> None:
@@ -426,6 +437,9 @@ class DifferentiatedRun:
                     edges[slab] = values[slab]
                     values[slab] = 0.0
         return worth
+
+    def _margins(self, field: str) -> tuple[Span, ...]:
+        return self.problem.margins(next(each for each in self.program.statements if each.field == field))
 
     def _edges(self, field: str) -> list[tuple[slice, ...]]:
         """Return the slabs of cells that no step updates."""

@@ -1,0 +1,132 @@
+"""What cells along the sides are worth that no step changes: from sums over the steps of what their neighbours are.
+
+Where steps depend on no state, a step adds to what kept cells are worth something that is linear in what cells near the
+sides are worth. So the steps back say what updated cells are worth alone, with sums of it near the sides
+(:mod:`tilewright.codegen.faces`), and one step from these sums makes the rest, on parts of the grid as thin as the
+reach.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.programs.stencil import reference
+from tilewright.programs.stencil.adjoint_parts import Inner
+from tilewright.programs.stencil.problem import Part, Problem, Span, make_problem
+from tilewright.runtime.faces import FaceSums
+from tilewright.verbs.arrays import Array
+
+Box = tuple[slice, ...]
+
+
+def inner_problem(whole: Problem, inner: Inner) -> Problem:
+    """Return an adjoint's problem of updated cells alone, without sums."""
+    problem = make_problem(inner.program, whole.shape, whole.steps, whole.dtype, inner.boundary, whole.varying)
+    return replace(problem, regions=tuple(inner.regions.items()))
+
+
+class EdgeSums:
+    """Sums near the sides during the steps back, and what they make."""
+
+    def __init__(self, problem: Problem, inner: Inner, margins: Mapping[str, tuple[Span, ...]]) -> None:
+        """Make room for the sums.
+
+        Args:
+            problem: The problem of :func:`inner_problem`.
+            inner: What it is made of.
+            margins: By the field that holds what kept cells are worth (``u_rim``), how many there are at both ends of
+                every axis.
+        """
+        self._problem, self._inner, self._margins = problem, inner, margins
+        edges = inner.edges
+        most = [
+            tuple(max(pairs[axis][end] for pairs in margins.values()) for end in (0, 1)) for axis in range(edges.rank)
+        ]
+        self._widths = tuple(
+            (low + reach[1] if low else 0, high + reach[0] if high else 0)
+            for (low, high), reach in zip(most, edges.reach, strict=True)
+        )
+        reads = {read.field for each in edges.statements if each.field in margins for read in each.reads}
+        names = [name for name in inner.program.updated if name in reads]
+        self.sums = tuple(FaceSums(problem, name, self._widths) for name in names)
+
+    def add(
+        self,
+        worth: Mapping[str, Array],
+        versions: tuple[Mapping[str, Sequence[Array]], Mapping[str, Sequence[Array]]],
+        constant: Callable[[str], Array],
+        scalars: Mapping[str, Any],
+    ) -> None:
+        """Add what kept cells are worth.
+
+        Args:
+            worth: What they were worth before, by the fields that sum it; added to in place.
+            versions: What updated cells were worth at first and in the end, the newest versions first.
+            constant: Returns a field that no step changes.
+            scalars: Values of the scalars.
+        """
+        for axis, last in self._ends():
+            slab = self._slab(axis, last=last)
+            boxes = {
+                rim: self._kept(pairs, axis, last=last) for rim, pairs in self._margins.items() if pairs[axis][last]
+            }
+            problem = self._part(slab, {rim: _within(box, slab) for rim, box in boxes.items()})
+            state = {}
+            for each in self.sums:
+                both = [[level[slab] for level in some[each.field]] for some in versions]
+                state[each.field] = self._read(each, axis, both, last=last)
+            for name in problem.program.fields:
+                if name not in state:
+                    state[name] = [np.asarray(constant(name)[slab], problem.dtype)]
+            with np.errstate(all="ignore"):
+                found = reference.step(problem, state, reference.typed_scalars(problem.dtype, scalars))
+            for rim, box in boxes.items():
+                worth[rim][box] += found[rim][0][_within(box, slab)]
+
+    def _ends(self) -> Iterator[tuple[int, bool]]:
+        for axis, pair in enumerate(self._widths):
+            yield from ((axis, bool(end)) for end, width in enumerate(pair) if width)
+
+    def _slab(self, axis: int, *, last: bool) -> Box:
+        shape, width = self._problem.shape, self._widths[axis][last]
+        span = slice(max(0, shape[axis] - width), shape[axis]) if last else slice(0, min(width, shape[axis]))
+        return tuple(span if number == axis else slice(0, extent) for number, extent in enumerate(shape))
+
+    def _part(self, slab: Box, boxes: Mapping[str, Box]) -> Problem:
+        """The step from sums to what kept cells are worth, on a part of the grid; of no other field but one cell."""
+        shape = tuple(span.stop - span.start for span in slab)
+        problem = make_problem(self._inner.edges, shape, 1, self._problem.dtype, self._inner.edge_boundary)
+        one = (slice(0, 1),) * len(shape)
+        spans = {name: boxes.get(name, one) for name in problem.program.updated}
+        return replace(
+            problem,
+            part=Part(start=tuple(span.start for span in slab), shape=self._problem.shape),
+            regions=tuple((name, tuple((span.start, span.stop) for span in box)) for name, box in spans.items()),
+        )
+
+    def _read(self, sums: FaceSums, axis: int, versions: Sequence[Sequence[Array]], *, last: bool) -> list[Array]:
+        """What is summed of the versions that the steps read: all but the last ones, and those at first."""
+        first, final = versions
+        total = sums.at_end(axis, last=last)
+        found = []
+        for level in range(self._inner.edges.history(sums.field)):
+            total = total - final[level] + first[level]
+            found.append(total)
+        return found
+
+    def _kept(self, margins: tuple[Span, ...], axis: int, *, last: bool) -> Box:
+        """The cells at one end of an axis that are kept and at no end of an axis before it."""
+        count = margins[axis][last]
+        box = list(self._slab(axis, last=last))
+        extent = self._problem.shape[axis]
+        box[axis] = slice(max(0, extent - count), extent) if last else slice(0, min(count, extent))
+        for before, (low, high) in enumerate(margins[:axis]):
+            box[before] = slice(low, max(low, self._problem.shape[before] - high))
+        return tuple(box)
+
+
+def _within(box: Box, slab: Box) -> Box:
+    """A box of the grid, counted from the first cell of a part of it."""
+    return tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(box, slab, strict=True))

@@ -1,0 +1,91 @@
+"""What kept cells are worth where steps depend on no state, from sums over the steps near the sides."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.programs.stencil.adjoint import adjoint_of
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import parse
+from tilewright.verbs.gradients.edges import inner_problem
+from tilewright.verbs.stencil import as_program
+
+SHAPES = {1: (41,), 2: (19, 26), 3: (9, 8, 13)}
+
+
+@tw.stencil
+def upwind(u):
+    """Reads to one side alone: the adjoint's boundaries do not say which cells are updated."""
+    return 0.5 * u[0, 0] + 0.3 * u[-2, 0] + 0.2 * u[0, -1]
+
+
+@tw.stencil
+def pair(u, v):
+    """Two fields that keep different edges."""
+    return 0.4 * u[0, 0] + 0.3 * v[-1, 0] + 0.3 * v[1, 0], 0.5 * v[0, 0] + 0.2 * u[0, 2] + 0.1 * u[0, -2]
+
+
+@tw.stencil
+def delayed(u):
+    """Reads neighbours two steps back."""
+    return u[0, 0] - 0.3 * u.prev[0, 0] + 0.1 * u.prev[-1, 0] + 0.1 * u.prev[0, 1]
+
+
+@tw.stencil
+def weighted(u, k):
+    """A coefficient that is a field, and a number that depends on the place."""
+    ramp = 0.01 * tw.index(0)
+    return u[0, 0] + k[0, 0] * (u[-1, 0] + u[1, 0] - 2 * u[0, 0]) + ramp * (u[0, 1] - u[0, 0])
+
+
+FIXED = ("fixed", ("fixed", ("reflect", "fixed")), (("fixed", "constant:0"), "wrap"))
+CASES = [
+    *((name, "fixed") for name in ("jacobi1d", "j2d9pt", "wave2d", "laplacian3d", "wave3d")),
+    *((made, sides) for made in (upwind, pair, delayed, weighted) for sides in FIXED),
+]
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize("steps", [1, 2, 11])
+@pytest.mark.parametrize(("made", "sides"), CASES)
+def test_the_pullback_is_the_transpose_to_rounding(private_folders, made, sides, steps, backend):
+    known, draw = as_program(made), np.random.default_rng(9)
+    shape = SHAPES[known.rank]
+    assert adjoint_of(known, sides, ()).inner is not None
+    k = draw.uniform(0.0, 0.2, shape)
+
+    def given():
+        versions = {f: [draw.standard_normal(shape) for _ in range(known.history(f))] for f in known.updated}
+        return [tuple(versions[f]) if f in versions else k for f in known.fields]
+
+    def plain(arrays):
+        return [each[0] if isinstance(each, tuple) and len(each) == 1 else each for each in arrays]
+
+    start, moved = given(), given()
+    options = {"steps": steps, "boundary": sides, "backend": backend}
+    _, pullback = tw.vjp(known, *plain(start), wrt=(), **options)
+    worth = [draw.standard_normal(shape) for _ in known.updated]
+    gradients, _ = pullback(tuple(worth) if len(worth) > 1 else worth[0])
+    there = tw.run(known, *plain(moved), **{**options, "backend": "numpy"})
+    there = there if isinstance(there, tuple) else (there,)
+    by_run = sum(float((a * b).sum()) for a, b in zip(worth, there, strict=True))
+    by_adjoint = 0.0
+    for gradient, arrays in zip(gradients, moved, strict=True):
+        if gradient is not None and isinstance(arrays, tuple):
+            each = gradient if isinstance(gradient, tuple) else (gradient,)
+            by_adjoint += sum(float((a * b).sum()) for a, b in zip(each, arrays, strict=True))
+    assert by_adjoint == pytest.approx(by_run, rel=1e-11, abs=1e-11)
+
+
+def test_steps_back_stream():
+    """The way back of a program with weights the same to both sides takes any tiling that the run may take."""
+    adjoint = adjoint_of(program("jacobi2d"))
+    whole = make_problem(adjoint.program, (64, 64), 8, "float32", adjoint.boundary)
+    inner = inner_problem(whole, adjoint.inner)
+    assert inner.plain
+    assert catalogue.legal(inner, parse("streaming:t=4,s=32x64")).family == "streaming"
+    assert not inner_problem(whole, adjoint_of(as_program(upwind)).inner).plain
+    one = [len(each.tape) for each in inner.program.statements]
+    assert one == [len(each.tape) for each in program("jacobi2d").statements]
