@@ -32,7 +32,8 @@ class Recorder:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.coverage = coverage.Coverage(data_file=None, include=[str(PACKAGE / part) + end for part in LAYERS for end in ("", "/*")])
+        parts = [str(PACKAGE / part) + end for part in LAYERS for end in ("", "/*")]
+        self.coverage = coverage.Coverage(data_file=None, include=parts)
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.coverage.start()
