@@ -1,4 +1,4 @@
-"""A pytest plugin that writes which lines of ``schedules`` and ``codegen`` each test runs, and how long it takes.
+"""A pytest plugin that writes which lines of the mutated parts of the package each test runs, and how long it takes.
 
 Loaded by ``tests/mutations.py`` with ``-p mutation_map``; the variable ``MUTATION_MAP`` names the file. What a
 fixture of a wider scope than one test runs belongs to every test of its file; what an import runs, to every test.
@@ -13,7 +13,11 @@ import coverage
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "tilewright"
-LAYERS = ("schedules", "codegen")
+LAYERS = (
+    "schedules", "codegen", "distributed", "verbs/gradients", "programs/stencil/adjoint.py",
+    "programs/stencil/adjoint_parts.py",
+)  # fmt: skip
+"""Folders and files that get errors."""
 SHARED = "*"
 IMPORTED = ""
 
@@ -28,7 +32,8 @@ class Recorder:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.coverage = coverage.Coverage(data_file=None, include=[f"{PACKAGE / layer}/*" for layer in LAYERS])
+        parts = [str(PACKAGE / part) + end for part in LAYERS for end in ("", "/*")]
+        self.coverage = coverage.Coverage(data_file=None, include=parts)
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.coverage.start()

@@ -1,6 +1,6 @@
-"""Puts errors into ``schedules`` and ``codegen``, one at a time, and says which ones the tests catch.
+"""Puts errors into parts of the package, one at a time, and says which ones the tests catch.
 
-    python tests/mutations.py --per-class 20 --seed 1
+    python tests/mutations.py --per-class 20 --seed 1 --parts schedules codegen
 
 First every test runs once, to learn which lines it reaches (``tests/mutation_map.py``); then every error meets only
 the tests that reach its line, the quickest first, until one fails; those that compare texts with recorded ones come
@@ -40,8 +40,12 @@ TESTS = (
     "verbs/test_gpu", "verbs/test_calibrate_gpu", "sparse/test_krylov", "sparse/test_dia",
     "sparse/test_stencil", "costs/gpu/test_streaming", "costs/test_strategies", "costs/test_traffic",
     "costs/tables/test_orthogonal", "costs/chains/test_traffic", "report/test_*drawing", "report/test_gpu*",
+    "distributed/test_*", "verbs/gradients/test_*", "laws/test_adjoints", "verbs/test_faces", "waves/test_inversion",
+    "test_jax",
 )  # fmt: skip
-"""Files of tests that reach the two layers."""
+"""Files of tests that reach the parts that get errors."""
+RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
+"""Files whose tests run a folder in processes that they start, where no map is written: they reach all of it."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
 QUICK = 15.0
@@ -92,6 +96,8 @@ class Known:
             found |= self.files.get(site.file, set())
             for file in importers(site.file):
                 found |= self.files.get(file, set())
+        started = tuple(f"tests/{name}.py::" for name in RANKS.get(site.file.partition("/")[0], ()))
+        found |= {test for test in self.seconds if test.startswith(started)}
         files = {test.partition("::")[0] for test in found}
         others = {test for file in files for test in self.beside[file]} - found
 
@@ -131,7 +137,8 @@ def importers(file: str) -> list[str]:
 
 def modules() -> list[Path]:
     """The files that get errors."""
-    return [path for layer in LAYERS for path in sorted((PACKAGE / layer).rglob("*.py"))]
+    parts = [PACKAGE / part for part in LAYERS]
+    return [path for part in parts for path in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
 
 
 class Copy:
@@ -237,10 +244,10 @@ def every_site() -> dict[str, Site]:
     return found
 
 
-def choose(per_class: int, seed: int, folder: Path) -> dict[str, Site]:
+def choose(per_class: int, seed: int, parts: Sequence[str], folder: Path) -> dict[str, Site]:
     """So many sites of every class, the classes in turn; a folder keeps its choice while the sources change."""
-    every = every_site()
-    kept = folder / f"sample-{per_class}-{seed}.json"
+    every = {name: site for name, site in every_site().items() if site.file.startswith(tuple(parts))}
+    kept = folder / f"sample-{per_class}-{seed}-{'-'.join(parts).replace('/', '.')}.json"
     if not kept.exists():
         drawn = []
         for kind in CLASSES:
@@ -329,6 +336,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--per-class", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parts", nargs="+", default=LAYERS, choices=LAYERS, help="where errors are put in")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="try what survived anew")
     parser.add_argument("--only", default="", help="sites whose description holds this text")
@@ -338,7 +346,7 @@ def main() -> None:
     options = parser.parse_args()
     begin = time.monotonic()
     options.folder.mkdir(parents=True, exist_ok=True)
-    chosen = choose(options.per_class, options.seed, options.folder)
+    chosen = choose(options.per_class, options.seed, options.parts, options.folder)
     chosen = {name: site for name, site in chosen.items() if options.only in str(site)}
     equal = json.loads((ROOT / "tests" / "mutations_without_effect.json").read_text(encoding="utf-8"))
     log = Log(options.folder / "log.jsonl")

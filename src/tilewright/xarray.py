@@ -5,7 +5,7 @@ them. Coordinates, attributes and the order of dimensions are kept.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -64,13 +64,13 @@ class Accessor:
             ('x', 'y')
         """
         rank = as_program(program).rank
-        own = tuple(map(str, self._array.dims))
-        order = own if dims is None else tuple(dims)
-        if len(set(order)) < len(order) or not set(order) <= set(own):
-            raise UsageError(f"dims are those of the array, {', '.join(own)}, got {order!r}")
+        own = tuple(self._array.dims)
+        order = own if dims is None else tuple(dims) if isinstance(dims, Iterable) else (dims,)
+        if not all(order.count(each) == 1 and each in own for each in order):
+            raise UsageError(f"dims are those of the array, {_listed(own)}, got {order!r:.60}")
         if len(order) != rank:
             hint = f"name {rank} of them: dims={own[-rank:]}" if len(order) > rank else ""
-            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {', '.join(order)}", hint)
+            raise ArrayError(f"the program has {rank} axes, got {len(order)} dimensions: {_listed(order)}", hint)
         if "out" in options:
             raise UsageError("the accessor returns a new array, so it takes no out=", "call tilewright.run")
         if "axes" in options:
@@ -83,17 +83,16 @@ class Accessor:
         found = run(program, *arrays, steps=steps, boundary=_of_dims(boundary, order), where=mask, **given)
         return self._back(found)
 
-    def _turned(self, value: Any, order: tuple[str, ...], name: str) -> Any:  # noqa: ANN401
+    def _turned(self, value: Any, order: tuple[Hashable, ...], name: str) -> Any:  # noqa: ANN401
         """Return a ``DataArray``, or a tuple of them, with its dimensions in an order; anything else as it is."""
         if isinstance(value, tuple):
             return tuple(self._turned(each, order, name) for each in value)
         if not isinstance(value, xarray.DataArray):
             return value
-        own = [str(each) for each in value.dims]
-        others = [str(each) for each in self._array.dims if each not in order]
-        full = sorted(own) == sorted([*others, *order])
-        if not full and sorted(own) != sorted(order):
-            raise ArrayError(f"{name} has the dimensions {', '.join(own)}, not {', '.join([*others, *order])}")
+        own, others = set(value.dims), [each for each in self._array.dims if each not in order]
+        full = own == {*others, *order}
+        if not full and own != set(order):
+            raise ArrayError(f"{name} has the dimensions {_listed(value.dims)}, not {_listed([*others, *order])}")
         try:
             xarray.align(self._array, value, join="exact", copy=False)
         except ValueError as error:
@@ -111,11 +110,15 @@ class Accessor:
         return found
 
 
-def _of_dims(boundary: BoundarySpec, order: tuple[str, ...]) -> BoundarySpec:
+def _listed(names: Iterable[Hashable]) -> str:
+    return ", ".join(map(str, names))
+
+
+def _of_dims(boundary: BoundarySpec, order: tuple[Hashable, ...]) -> BoundarySpec:
     """Return boundaries by axis, of those that are given by dimension."""
     if not isinstance(boundary, Mapping) or not set(boundary) & set(order):
         return boundary
-    unknown = sorted(set(boundary) - set(order))
+    unknown = sorted(map(str, set(boundary) - set(order)))
     if unknown:
-        raise UsageError(f"boundaries are of the dimensions {', '.join(order)}, got {', '.join(unknown)} as well")
-    return cast("BoundarySpec", tuple(boundary.get(name, "fixed") for name in order))
+        raise UsageError(f"boundaries are of the dimensions {_listed(order)}, got {', '.join(unknown)} as well")
+    return cast("BoundarySpec", tuple(boundary.get(cast("str", name), "fixed") for name in order))

@@ -36,3 +36,25 @@ def test_the_median():
     assert Measurement(seconds=(3.0, 1.0, 2.0)).median == 2.0
     assert Measurement(seconds=(4.0, 1.0, 2.0, 3.0)).median == 2.5
     assert math.isnan(Measurement(outcome=Outcome.CRASH).median)
+
+
+def test_what_an_error_quotes_is_shortened_to_one_line():
+    error = errors.UsageError("got\n\n  " + "x" * 9000, "a\nb")
+    assert "\n" not in str(error)
+    assert len(error.message) < 600
+    assert error.hint == "a b"
+
+
+def test_errors_of_others_are_said_in_a_sentence():
+    with (
+        pytest.raises(errors.ArrayError, match=r"^it cannot be read: No space left on device$"),
+        errors.told("it cannot be read"),
+    ):
+        raise OSError(28, "No space left on device", "x")
+    with (
+        pytest.raises(errors.ArrayError, match=r"^it cannot be read: EOFError \(hint: again\)$"),
+        errors.told("it cannot be read", "again"),
+    ):
+        raise EOFError
+    with pytest.raises(errors.ToolchainError, match="ours"), errors.told("it cannot be read"):
+        raise errors.ToolchainError("ours")

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,8 +7,10 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import (
     format_seconds,
     format_shape,
+    parse_bytes,
     parse_seconds,
     parse_shape,
+    real_number,
 )
 
 
@@ -36,3 +39,22 @@ def test_what_is_no_duration_is_refused(text):
 @given(st.floats(1e-12, 1e6))
 def test_a_written_duration_reads_back_to_three_digits(seconds):
     assert parse_seconds(format_seconds(seconds)) == pytest.approx(seconds, rel=6e-3)
+
+
+@pytest.mark.parametrize("value", [None, "3", True, -1, float("nan"), float("inf"), 1j, [], np.array([1.0, 2.0])])
+def test_what_is_no_positive_number_is_one_sentence(value):
+    with pytest.raises(UsageError, match="a time is positive, got"):
+        real_number(value, "a time")
+
+
+def test_real_numbers_of_any_type():
+    assert real_number(np.float32(2.5), "a time") == 2.5
+    assert real_number(0, "a time", zero=True) == 0.0
+    with pytest.raises(UsageError, match="a time is positive"):
+        real_number(0, "a time")
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "1e9", "0 B", "-1", "99999999999 TiB"])
+def test_sizes_that_nothing_has(text):
+    with pytest.raises(UsageError, match="a size is a number of bytes"):
+        parse_bytes(text)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
 from tests.distributed.child import STEPS, points
+from tests.laws.generator import DRAW
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
@@ -104,14 +105,14 @@ def test_random_problems_with_sources_and_receivers(index, tmp_path):
 
 @pytest.mark.stress
 @pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(3000, 3200))
+@pytest.mark.parametrize("index", range(3000 + DRAW, 3200 + DRAW))
 def test_many_random_problems_with_sources_and_receivers(index, tmp_path):
     random_run(35, index, tmp_path, "numpy" if index % 10 else "c", points=True)
 
 
 @pytest.mark.stress
 @pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", range(1000, 1400))
+@pytest.mark.parametrize("index", range(1000 + DRAW, 1400 + DRAW))
 def test_many_random_problems(index, tmp_path):
     random_run(35, index, tmp_path, "numpy" if index % 10 else "c")
 

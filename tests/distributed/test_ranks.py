@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.laws.generator import DRAW
 from tests.sampling import some
 from typer.testing import CliRunner
 
@@ -69,7 +70,7 @@ def test_random_programs_are_those_of_one_process(ranks, works, tally):
 @pytest.mark.stress
 @pytest.mark.parametrize("ranks", range(1, 9))
 def test_many_random_programs_are_those_of_one_process(ranks, works, tally):
-    done, outcome = compared(ranks, 1000, 90)
+    done, outcome = compared(ranks, 1000 + DRAW, 90)
     tally(f"{ranks} ranks: {outcome}, traffic as predicted")
     assert done >= 63
 

@@ -245,7 +245,7 @@ class _Planted:
 def test_caches_that_others_may_write_to_are_not_loaded(folders, monkeypatch, tally):
     """A kernel that somebody else could have put there is not run, whatever its digest says."""
     planted = _Planted(folders, monkeypatch)
-    modes = [(planted.kernels, mode) for mode in (0o777, 0o775, 0o757, 0o722, 0o702, 0o720, 0o1777)]
+    modes = [(planted.kernels, mode) for mode in (0o777, 0o775, 0o757, 0o722, 0o702, 0o720, 0o1777, 0o1770)]
     modes += [(planted.home, mode) for mode in (0o777, 0o775, 0o757, 0o722)]
     for folder, mode in modes:
         folder.chmod(mode)
@@ -274,6 +274,24 @@ def test_caches_of_other_users_and_behind_links_are_not_loaded(folders, monkeypa
         patch.setattr(type(planted.home), "lstat", of_a_stranger)
         assert planted.refused()
     tally("caches of another user or behind a link: 3 kinds, none loaded")
+
+
+def test_a_kernel_of_another_user_is_not_loaded(folders, monkeypatch, tally):
+    """Whoever swaps a folder between its check and the reading of a file cannot make a file of ours."""
+    kernel, real = _Kernel(folders, monkeypatch), os.fstat
+
+    def compiled_anew() -> bool:
+        forget(monkeypatch)
+        before = kernel.compiled
+        return bool((_result() == kernel.expected).all()) and kernel.compiled == before + 1
+
+    assert not compiled_anew()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", lambda file: os.stat_result((*real(file)[:4], 4321, *real(file)[5:])))
+        assert compiled_anew()
+    kernel.path.chmod(0o666)
+    assert compiled_anew()
+    tally("kernels of another user in a folder of ours: 2 kinds, none loaded")
 
 
 def test_nothing_is_written_through_a_link_in_the_cache(folders, monkeypatch, tally):

@@ -5,6 +5,7 @@ Expressions are kept from exploding (coefficients sum to at most one in size, no
 continuous), so that a comparison over many steps says something.
 """
 
+import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from tilewright.programs.stencil.slopes import values_of
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import NONE, Tiling
 
+DRAW = 1_000_000 * int(os.environ.get("TILEWRIGHT_LAWS_DRAW", "0"))
+"""Added to the seeds of stress runs: ``TILEWRIGHT_LAWS_DRAW=3`` makes programs that no run before has seen."""
 FLOATS = ("float32", "float64")
 WHOLE = ("int8", "uint8", "int16", "uint16", "uint32", "int64")
 WHOLE_SEED = 8

@@ -31,7 +31,7 @@ from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from . import frontends, nests, pipelines, test_random_strategies, test_random_streaming
-from .generator import LawCase, make_case
+from .generator import DRAW, LawCase, make_case
 from .harness import BATCH, Poisoned, compile_cases, computed, judge, tools, verdict
 from .test_random_strategies import FAMILIES, strategy_case
 from .test_random_streaming import streaming_case
@@ -42,7 +42,7 @@ GENERATED, STREAMING, STRATEGIES = 110, 25, 15
 PIPELINES, NESTS = 20, 24
 AS_USERS = 4
 """Every so many chunks one is compiled with the package's own flags."""
-SEED = 77_000
+SEED = 77_000 + DRAW
 ON_DEVICE = 12
 """Programs per chunk of the interpreter of GPU kernels, which is slow."""
 DEVICE_CHUNKS = 4

@@ -18,7 +18,7 @@ from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-from .generator import LawCase, make_case
+from .generator import DRAW, LawCase, make_case
 from .harness import verdict
 from .test_random_programs import seeds
 
@@ -102,4 +102,4 @@ def test_older_versions_that_no_step_of_a_band_reads_when_they_are_youngest(inde
 
 @pytest.mark.stress
 def test_many_random_programs_in_streaming_tiles_of_thread_blocks(capfd):
-    check(5, MANY, capfd)
+    check(5 + DRAW, MANY, capfd)

@@ -19,7 +19,7 @@ from tilewright.schedules.legality import Legal
 from tilewright.schedules.streaming import levels as pipeline
 from tilewright.schedules.tiling import Tiling
 
-from .generator import OTHER, OTHER_SEED, LawCase, make_case, weighted_program
+from .generator import DRAW, OTHER, OTHER_SEED, LawCase, make_case, weighted_program
 from .harness import BATCH, Poisoned, computed, tools, verdict
 from .test_random_programs import seeds
 
@@ -147,7 +147,7 @@ def test_many_random_programs_with_older_levels(seed):
     found: list[LawCase] = []
     index = 0
     while len(found) < CASES:
-        case = streaming_case(seed, index)
+        case = streaming_case(seed + DRAW, index)
         index += 1
         program = case and case.problem.program
         if program and max(program.history(field) for field in program.updated) > 1:

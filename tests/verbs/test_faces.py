@@ -219,3 +219,10 @@ def test_models_see_values_along_a_side_as_one_more_field_near_it():
     )
     assert array.work.problem.program.fields == ("u", "u_low0", "u_high0")
     assert number.costs.seconds <= array.costs.seconds < 1.2 * number.costs.seconds
+
+
+@pytest.mark.parametrize("kind", ["constant", "dirichlet", "neumann", "robin"])
+def test_an_imaginary_value_is_no_side_of_real_numbers(kind):
+    for value in (1j, np.complex64(1 + 2j)):
+        with pytest.raises(tw.UsageError, match="what lies outside a grid of float64 values is real"):
+            tw.run("heat2d", np.ones((5, 6)), steps=1, boundary=tw.Boundary(kind, value))

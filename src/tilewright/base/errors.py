@@ -4,6 +4,11 @@ Every error states what was expected, what was got (quoted) and where, and offer
 ``str(error)`` and exits with :attr:`TilewrightError.exit_status`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LONGEST = 500
+
 
 class TilewrightError(Exception):
     """Base class of every error that tilewright raises on purpose.
@@ -16,9 +21,9 @@ class TilewrightError(Exception):
     exit_status = 1
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = sentence(message)
+        self.hint = sentence(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
@@ -64,3 +69,34 @@ class WrongResultError(TilewrightError):
 
 class TilewrightWarning(UserWarning):
     """Something works less well than it could; the message says what to do about it."""
+
+
+def sentence(text: str) -> str:
+    """Make a text one line of bounded length: what it quotes may be anything.
+
+    >>> sentence(" what  " + chr(10) + "it said")
+    'what it said'
+    """
+    line = " ".join(filter(None, map(str.strip, text.splitlines())))
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+
+
+@contextmanager
+def told(what: str, hint: str = "") -> Iterator[None]:
+    """Say what cannot be done, and the first line of why, where other libraries and the system fail at it.
+
+    Raises:
+        ArrayError: In place of whatever a block raises, but errors of ours.
+
+    >>> with told("the file cannot be read"):
+    ...     raise EOFError("it ends")
+    Traceback (most recent call last):
+    tilewright.base.errors.ArrayError: the file cannot be read: it ends
+    """
+    try:
+        yield
+    except TilewrightError:
+        raise
+    except Exception as error:  # noqa: BLE001  (readers of files raise whatever their codecs do)
+        said = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ArrayError(f"{what}: {said}", hint) from None

@@ -1,5 +1,6 @@
 """Prefixes at the edges: shapes, sizes and durations as users write them. Inside, everything is SI."""
 
+import math
 import re
 
 from tilewright.base.errors import UsageError
@@ -72,6 +73,31 @@ def whole_number(value: object, name: str, low: int, high: int, text: str = "") 
     return int(number)
 
 
+def real_number(value: object, name: str, *, zero: bool = False) -> float:
+    """Return a finite number above 0 that a caller gave, of any numeric type.
+
+    Args:
+        value: What was given.
+        name: What it is, for the message.
+        zero: Whether it may be 0.
+
+    Raises:
+        UsageError: If it is no such number.
+
+    >>> real_number(3, "a time")
+    3.0
+    """
+    try:
+        number = float(value)  # type: ignore[arg-type]
+        least = number >= 0 if zero else number > 0
+        good = least and math.isfinite(number) and not isinstance(value, bool | str | bytes)
+    except (TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        raise UsageError(f"{name} is {'not negative' if zero else 'positive'}, got {value!r:.60}")
+    return number
+
+
 def parse_seconds(text: str) -> float:
     """Parse a duration such as ``10ms`` into seconds; a bare number is seconds.
 
@@ -141,7 +167,7 @@ def parse_bytes(text: str | int) -> int:
         return whole_number(text, "a size in bytes", 1, 2**62, "of at least 1")
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(?:([kmgt])(i?))?b?\s*", text.lower())
     power = 0 if found is None or not found[2] else 1 + "kmgt".index(found[2])
-    size = 0 if found is None else int(float(found[1]) * (1024 if found[3] else 1000) ** power)
-    if size < 1:
-        raise UsageError(f"a size is a number of bytes with a unit, such as 8GiB or 500MB, got {text!r}")
-    return size
+    size = 0.0 if found is None else float(found[1]) * (1024 if found[3] else 1000) ** power
+    if not 1 <= size <= 2**62:
+        raise UsageError(f"a size is a number of bytes with a unit, such as 8GiB or 500MB, got {text!r:.60}")
+    return int(size)

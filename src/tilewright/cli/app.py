@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from tilewright.base.errors import TilewrightError
+from tilewright.base.errors import TilewrightError, sentence
 from tilewright.cli import (
     annotate,
     calibrate,
@@ -37,7 +37,6 @@ _SUMMARY = """Stencils in time tiles: compiled for this machine, with a cost mod
 
 Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 """
-_LONGEST = 500
 
 
 class _Group(TyperGroup):
@@ -83,7 +82,7 @@ def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two
     else:
         message = f"internal error: {type(error).__name__}: {error}"
         hint, status = "run it again with --debug and report what it prints", 1
-    sys.stderr.write(f"error: {_short(message)}\n" + (f"hint: {_short(hint)}\n" if hint else ""))
+    sys.stderr.write(f"error: {sentence(message)}\n" + (f"hint: {sentence(hint)}\n" if hint else ""))
     return status
 
 
@@ -96,12 +95,6 @@ def _help_of(error: Exception) -> str:
     """Return the command that says how a command is called."""
     context = getattr(error, "ctx", None)
     return f"{context.command_path} --help says what it takes" if context is not None else ""
-
-
-def _short(text: str, most: int = _LONGEST) -> str:
-    """Make a text one line of bounded length."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most]} …"
 
 
 def _version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
+from tilewright.codegen.print.base import in_comment
 from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
 from tilewright.programs.stencil.expression import Index, Inside, Profile
 from tilewright.programs.stencil.problem import Problem
@@ -23,9 +24,9 @@ def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
     /* j2d5pt, float32, tiling none
        predicted for 64x96 and 10 steps: 12 us, bound by memory */
     """
-    name = problem.program.name.replace("*/", "")
     grid = f"{format_shape(problem.shape)} and {problem.steps} steps"
-    return f"/* {name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound} */\n"
+    about = f"{problem.program.name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound}"
+    return f"/* {in_comment(about)} */\n"
 
 
 def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
@@ -76,8 +77,8 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
     if layout.scratch:
         rows.append(f"     constant[{number}]  {layout.scratch} bytes of memory per thread, on a page boundary")
     direct = ("0, 0", strides) if layout.direct else ()
-    lines = [
-        f"/* {program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",
+    about = [
+        f"{program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",
         "",
         f"   {entry} advances the fields by size[0] steps.",
         f"   size: steps, threads, {', '.join(part for part in (extents, strides, 'slot', *direct) if part)};",
@@ -87,7 +88,10 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         *fields,
         *scalars,
         *rows,
-        "   Compile the source with: cc -O2 -march=native -fwrapv -fno-math-errno -fno-trapping-math -fopenmp -lm */",
+        "   Compile the source with: cc -O2 -march=native -fwrapv -fno-math-errno -fno-trapping-math -fopenmp -lm",
+    ]
+    lines = [
+        f"/* {in_comment(chr(10).join(about))} */",
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
@@ -107,4 +111,4 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         "#endif",
         "",
     ]
-    return "\n".join(line.replace("*/ ", "") for line in lines)
+    return "\n".join(lines)

@@ -4,6 +4,7 @@ A checkpoint is whole before the journal names it, and the one before it is dele
 killed at any instant has one. Blocks are read again by any number of ranks, with any topology.
 """
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import UsageError, told
 from tilewright.base.fingerprint import fingerprint
 from tilewright.distributed import disk, journal
 from tilewright.distributed.blocks import Decomposition
 from tilewright.distributed.ranks import Array, together
 
 Grid = npt.NDArray[Any]
+_OWN = re.compile(r"(?:state|trace)-([0-9]+)(?:\.zarr|-.+\.npy)")
+"""Names of files that are ours, with their step; others may lie beside them."""
 _EXCHANGES = 16
 """Exchanges between two checkpoints where nothing is said."""
 
@@ -127,21 +130,28 @@ class Checkpoints:
         self._last = done
 
     def _read(self, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
-        array = disk.import_zarr().open_array(store=str(self._path(self._last)), mode="r")
-        old = Decomposition(shape=like.shape, topology=tuple(array.attrs["topology"]))
-        for rank in range(old.size):
-            theirs = old.block(rank)
-            common = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True)]
-            if all(low < high for low, high in common):
-                source, target = (
-                    tuple(slice(low - start, high - start) for (low, high), (start, _) in zip(common, box, strict=True))
-                    for box in (theirs, like.box)
-                )
-                values = array[(rank, slice(None), *source)]
-                for number, block in enumerate(blocks):
-                    block[target] = values[number]
-        for field, trace in traces.items():
-            trace[...] = np.load(self._trace(self._last, field), allow_pickle=False)
+        where = f"the checkpoint of step {self._last} in {str(self.folder)!r} cannot be read"
+        with told(where, "run without resume=True to begin again"):
+            array = disk.import_zarr().open_array(store=str(self._path(self._last)), mode="r")
+            topology = tuple(map(int, array.attrs["topology"]))
+            if len(topology) != like.ndim or not _fits(topology, like.shape):
+                raise ValueError(f"no grid of this size has blocks of the topology {topology}")
+            old = Decomposition(shape=like.shape, topology=topology)
+            if tuple(array.shape[:2]) != (old.size, len(blocks)):
+                raise ValueError(f"it has the shape {tuple(array.shape)}")
+            for rank in range(old.size):
+                theirs = old.block(rank)
+                common = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(theirs, like.box, strict=True)]
+                if all(low < high for low, high in common):
+                    source, target = (
+                        tuple(slice(low - at, high - at) for (low, high), (at, _) in zip(common, box, strict=True))
+                        for box in (theirs, like.box)
+                    )
+                    values = array[(rank, slice(None), *source)]
+                    for number, block in enumerate(blocks):
+                        block[target] = values[number]
+            for field, trace in traces.items():
+                trace[...] = _same(np.load(self._trace(self._last, field), allow_pickle=False), trace)
 
     def _path(self, done: int) -> Path:
         return self.folder / f"state-{done}.zarr"
@@ -153,9 +163,18 @@ class Checkpoints:
         """Delete checkpoints other than that of a step; the journal, too, where none is left."""
         if but is None:
             (self.folder / journal.NAME).unlink(missing_ok=True)
-        for path in sorted(self.folder.glob("state-*.zarr")):
-            if path.name != f"state-{but}.zarr":
-                shutil.rmtree(path)
-        for path in sorted(self.folder.glob("trace-*.npy")):
-            if not path.name.startswith(f"trace-{but}-"):
-                path.unlink()
+        for path in sorted(self.folder.iterdir()):
+            found = _OWN.fullmatch(path.name)
+            if found is not None and int(found[1]) != but:
+                shutil.rmtree(path) if path.suffix == ".zarr" else path.unlink()
+
+
+def _fits(topology: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return all(1 <= ranks <= extent for ranks, extent in zip(topology, shape, strict=True))
+
+
+def _same(found: Grid, like: Grid) -> Grid:
+    """An array that has the shape and the type of another."""
+    if found.shape != like.shape or found.dtype != like.dtype:
+        raise ValueError(f"what receivers recorded has the shape {found.shape} of {found.dtype}")
+    return found

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.constants import PAGE
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
+from tilewright.base.paths import as_path
 
 Array = npt.NDArray[Any]
 _DIRTY_BYTES = 2**26
@@ -249,8 +250,11 @@ class ZarrRows:
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.dtype: np.dtype[Any] = np.dtype(array.dtype)
         root = getattr(array.store, "root", None)
-        self.place = f"zarr:{array.store if root is None else Path(str(root)).resolve()}:{array.path}@0"
+        self._name = str(array.store if root is None else Path(str(root)).resolve())
+        self.place = f"zarr:{self._name}:{array.path}@0"
         self._unit = int((getattr(array, "shards", None) or array.chunks)[0])
+        if self._unit < 1:
+            raise ArrayError(f"the zarr array {self._name!r} has chunks of no rows")
 
     def transfer_bytes(self, dtype: str) -> int:
         """Return thrice the size of a row of chunks: as zarr has it, compressed, and converted."""
@@ -271,14 +275,16 @@ class ZarrRows:
         """Read rows, those of a few chunks at a time."""
         for first in range(low - low % self._unit, high, self._unit):
             a, b = max(first, low), min(first + self._unit, high)
-            np.copyto(target[a - low : b - low], self.array[a:b], casting="unsafe")
+            with told(f"rows {a} to {b - 1} of the zarr array {self._name!r} cannot be read"):
+                np.copyto(target[a - low : b - low], self.array[a:b], casting="unsafe")
 
     def write(self, low: int, source: Array) -> None:
         """Write rows; a chunk of which only some are written is read first, by zarr."""
         high = low + len(source)
         for first in range(low - low % self._unit, high, self._unit):
             a, b = max(first, low), min(first + self._unit, high)
-            self.array[a:b] = source[a - low : b - low].astype(self.dtype, copy=False)
+            with told(f"rows {a} to {b - 1} of the zarr array {self._name!r} cannot be written"):
+                self.array[a:b] = source[a - low : b - low].astype(self.dtype, copy=False)
 
     def sync(self) -> None:
         """Do nothing: zarr closes every chunk's file, and stores need not be files."""
@@ -321,7 +327,7 @@ def open_rows(value: Any, name: str, *, writes: bool = False) -> RowArray:  # no
             raise ArrayError(f"the zarr array of {name} is read-only", "open it with mode='r+'")
         return ZarrRows(value)
     if isinstance(value, str | os.PathLike):
-        return _open_path(Path(value), name, writes=writes)
+        return _open_path(as_path(value, name), name, writes=writes)
     if isinstance(value, np.memmap):
         return _open_memmap(value, name, writes=writes)
     if isinstance(value, np.ndarray) and not writes:
@@ -334,20 +340,13 @@ def open_rows(value: Any, name: str, *, writes: bool = False) -> RowArray:  # no
 
 def _open_path(path: Path, name: str, *, writes: bool) -> RowArray:
     if path.suffix == ".npy":
-        try:
+        with told(f"{str(path)!r} of {name} cannot be read as a .npy file"):
             mapped = np.load(path, mmap_mode="r+" if writes else "r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-            raise ArrayError(f"{str(path)!r} of {name} cannot be read as a .npy file: {said}") from None
         return open_rows(mapped, name, writes=writes)
     if path.suffix == ".zarr":
         zarr = import_zarr()
-        try:
-            found = zarr.open_array(store=str(path), mode="r+" if writes else "r")
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            said = str(error).partition("\n")[0]
-            raise ArrayError(f"{str(path)!r} of {name} cannot be opened as a zarr array: {said}") from None
-        return ZarrRows(found)
+        with told(f"{str(path)!r} of {name} cannot be opened as a zarr array"):
+            return ZarrRows(zarr.open_array(store=str(path), mode="r+" if writes else "r"))
     raise ArrayError(f"the path of {name} ends in .npy or .zarr, got {str(path)!r}")
 
 
@@ -407,19 +406,24 @@ def create_npy(path: Path, shape: tuple[int, ...], dtype: str) -> None:
 
 def create_zarr(path: Path, shape: tuple[int, ...], dtype: str, chunks: tuple[int, ...]) -> Any:  # noqa: ANN401
     """Make an empty zarr array and return it; what was there is replaced."""
-    return import_zarr().create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
+    zarr = import_zarr()
+    with told(f"the zarr array {str(path)!r} cannot be made"):
+        return zarr.create_array(store=str(path), shape=shape, dtype=dtype, chunks=chunks, overwrite=True)
 
 
 def exists(value: object) -> bool:
     """Whether an array is there: a path may be that of one that is yet to be made."""
-    return not isinstance(value, str | os.PathLike) or Path(value).exists()
+    return not isinstance(value, str | os.PathLike) or as_path(value, "an array").exists()
 
 
 def open_array(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     """Return the array at a path as its library has it: a ``numpy.memmap`` or a zarr array, to be read."""
-    if Path(path).suffix == ".zarr":
-        return import_zarr().open_array(store=str(path), mode="r")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    place = as_path(path, "an array")
+    zarr = import_zarr() if place.suffix == ".zarr" else None
+    with told(f"{str(place)!r} cannot be read as an array"):
+        if zarr is not None:
+            return zarr.open_array(store=str(place), mode="r")
+        return np.load(place, mmap_mode="r", allow_pickle=False)
 
 
 def path_of(value: Any, name: str) -> Path:  # noqa: ANN401
@@ -436,9 +440,10 @@ def path_of(value: Any, name: str) -> Path:  # noqa: ANN401
             raise ArrayError(f"the zarr array of {name} is in no folder, where a run out of core keeps what it needs")
         return Path(str(root)).absolute() / str(value.path)
     if isinstance(value, str | os.PathLike):
-        if Path(value).suffix not in {".npy", ".zarr"}:
+        path = as_path(value, name)
+        if path.suffix not in {".npy", ".zarr"}:
             raise ArrayError(f"the path of {name} ends in .npy or .zarr, got {str(value)!r}")
-        return Path(value).absolute()
+        return path.absolute()
     raise ArrayError(
         f"{name} of a run out of core is a memmap, a zarr array or a path, got {type(value).__name__}",
         "numpy.load(path, mmap_mode='r+') maps a file",

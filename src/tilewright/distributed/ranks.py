@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import is_number
-from tilewright.base.errors import ArrayError, TilewrightError, UsageError
+from tilewright.base.errors import ArrayError, TilewrightError, UsageError, told
+from tilewright.base.units import whole_number
 from tilewright.distributed import disk
 from tilewright.distributed.blocks import Decomposition
 from tilewright.distributed.windows import Box
@@ -60,13 +61,15 @@ class Array:
                 axis by default.
 
         Raises:
-            UsageError: If the topology does not fit.
+            ArrayError: If a block does not fit into memory.
+            UsageError: If the shape, the element type or the topology is none, or does not fit.
         """
-        self.shape = tuple(int(extent) for extent in shape)
-        self.dtype = np.dtype(dtype)
+        self.shape = _numbers_of(shape, "a shape", 1, 2**48)
+        self.dtype = _number_type(dtype)
         self.comm = comm
         self.layout = Decomposition(shape=self.shape, topology=_topology(topology, len(self.shape), comm.Get_size()))
-        self.local: npt.NDArray[Any] = np.zeros([high - low for low, high in self.box], self.dtype)
+        with told(f"a block of {self.shape} does not fit into memory"):
+            self.local: npt.NDArray[Any] = np.zeros([high - low for low, high in self.box], self.dtype)
         """This rank's block; it may be written."""
         self.traffic: Traffic | None = None
         """What this rank received during the run that made the array."""
@@ -212,12 +215,28 @@ def _slices(box: Box) -> tuple[slice, ...]:
     return tuple(slice(low, high) for low, high in box)
 
 
+def _numbers_of(given: Any, name: str, low: int, high: int) -> tuple[int, ...]:  # noqa: ANN401
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise UsageError(f"{name} has a number per axis, got {given!r:.60}")
+    return tuple(whole_number(each, f"a number of {name}", low, high) for each in given)
+
+
+def _number_type(given: Any) -> np.dtype[Any]:  # noqa: ANN401
+    try:
+        found: np.dtype[Any] = np.dtype(given)
+    except (TypeError, ValueError):
+        found = np.dtype(object)
+    if not is_number(found):
+        raise UsageError(f"an array over ranks has an element type of numbers, got {given!r:.60}", "such as float32")
+    return found
+
+
 def _topology(asked: tuple[int, ...] | None, rank: int, size: int) -> tuple[int, ...]:
     from mpi4py import MPI
 
-    given = (-1,) * rank if asked is None else tuple(asked)
-    if len(given) != rank or any(each < 1 and each != -1 for each in given):
-        raise UsageError(f"a topology has {rank} numbers of ranks, or -1 where MPI decides, got {asked!r}")
+    given = (-1,) * rank if asked is None else _numbers_of(asked, "a topology", -1, 2**31 - 1)
+    if len(given) != rank or 0 in given:
+        raise UsageError(f"a topology has {rank} numbers of ranks, or -1 where MPI decides, got {asked!r:.60}")
     known = int(np.prod([each for each in given if each > 0], dtype=np.int64))
     if size % known or (-1 not in given and known != size):
         raise UsageError(f"the topology {given} does not fit the {size} ranks of its communicator")

@@ -74,7 +74,7 @@ def network(name: str | Network | None, machine: Machine) -> Network:
             latency=machine.network_latency,
             bandwidth=machine.network_bandwidth,
         )
-    if name not in NETWORKS:
-        hint = f"{meant(name, NETWORKS)} the names are {', '.join(NETWORKS)}".strip()
-        raise UsageError(f"there is no network {name!r}", hint)
+    if not isinstance(name, str) or name not in NETWORKS:
+        hint = f"{meant(str(name), NETWORKS)} the names are {', '.join(NETWORKS)}".strip()
+        raise UsageError(f"there is no network {name!r:.60}", hint)
     return NETWORKS[name]

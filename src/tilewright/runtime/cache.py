@@ -62,18 +62,22 @@ def distrust(path: Path) -> str:
             return "is another user's link"
     if status.st_uid not in {os.getuid(), 0}:
         return "belongs to another user"
-    if status.st_mode & (stat.S_IWOTH | stat.S_IWGRP) and not status.st_mode & stat.S_ISVTX:
-        return "can be written by other users"
-    return "can be written by other users" if status.st_mode & stat.S_IWOTH and path.name == "kernels" else ""
+    others = status.st_mode & (stat.S_IWOTH | stat.S_IWGRP)
+    sticky = status.st_mode & stat.S_ISVTX and path.name != "kernels"  # others may add to it, but not rename ours
+    return "can be written by other users" if others and not sticky else ""
 
 
 def load(store: Path | None, key: str) -> bytes | None:
-    """Return an entry's content, or None if there is none or its digest does not match."""
+    """Return an entry's content, or None if there is none, it is another user's, or its digest does not match."""
     if store is None:
         return None
     try:
         place = store / key
-        data = place.read_bytes()
+        with place.open("rb") as file:
+            status = os.fstat(file.fileno())  # of what is read, whatever becomes of the name meanwhile
+            if hasattr(os, "getuid") and (status.st_uid not in {os.getuid(), 0} or status.st_mode & stat.S_IWOTH):
+                return None
+            data = file.read()
     except OSError:
         return None
     with contextlib.suppress(OSError):  # its time says when it was used; a cache may be another user's, or read-only

@@ -54,8 +54,11 @@ class Model:
         shape = self.velocity.shape
         if not 1 <= len(shape) <= 3 or not self.velocity.size:
             raise ArrayError(f"a model has 1 to 3 dimensions, got the shape {format_shape(shape) or '()'}")
-        steps = np.broadcast_to(np.asarray(spacing, dtype=np.float64), (len(shape),)) if np.ndim(spacing) < 2 else None
-        if steps is None or not (np.isfinite(steps) & (steps > 0)).all():
+        try:
+            steps = np.broadcast_to(_reals(spacing), (len(shape),))
+        except (TypeError, ValueError):
+            steps = np.zeros(len(shape))
+        if not (np.isfinite(steps) & (steps > 0)).all():
             raise UsageError(f"the spacing is positive, one or one per axis, got {spacing!r:.60}")
         self.spacing: tuple[float, ...] = tuple(steps.tolist())
         self.density = None if density is None else _positive(density, "density", shape)
@@ -69,9 +72,17 @@ class Model:
         return f"Model({format_shape(self.velocity.shape)} cells of {cells} m, {speeds})"
 
 
+def _reals(given: Any) -> Floats:  # noqa: ANN401
+    """An array of real numbers; times, texts and others are none, though NumPy makes numbers of some."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(array.dtype)
+    return array.astype(np.float64)
+
+
 def _positive(given: Any, name: str, shape: tuple[int, ...] | None, *, zero: bool = False) -> Floats:  # noqa: ANN401
     try:
-        array = np.asarray(given, dtype=np.float64)
+        array = _reals(given)
         array = array if shape is None else np.broadcast_to(array, shape)
     except (TypeError, ValueError):
         like = "numbers" if shape is None else f"a number or an array of shape {format_shape(shape)}"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.units import format_shape
+from tilewright.base.units import format_shape, real_number, whole_number
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import Program
@@ -47,8 +47,7 @@ def ricker(frequency: float, peak: float | None = None) -> Wavelet:
         >>> float(ricker(10.0)(np.array([0.12]))[0])
         1.0
     """
-    if not 0 < frequency < math.inf:
-        raise UsageError(f"the frequency of a wavelet is positive, got {frequency!r}")
+    frequency = real_number(frequency, "the frequency of a wavelet")
     centre = 1.2 / frequency if peak is None else peak
 
     def wavelet(times: Floats) -> Floats:
@@ -197,13 +196,12 @@ def prepare(  # noqa: PLR0913  (the arguments of a shot)
     dtype: str,
 ) -> Setup:
     """Check the arguments of :func:`shot`, whose errors it raises, and make ready what it runs."""
-    if not 0 <= time < math.inf:
-        raise UsageError(f"the time of a shot is not negative, got {time!r}")
-    if dtype not in DTYPES or not is_rounded(dtype):
+    time = real_number(time, "the time of a shot", zero=True)
+    if not isinstance(dtype, str) or dtype not in DTYPES or not is_rounded(dtype):
         raise UsageError(f"a shot computes in a floating-point type, such as float32 or float64, got {dtype!r:.60}")
     longest = longest_step(model, space_order)
-    step = _SHARE * longest if time_step is None else float(time_step)
-    if not 0 < step <= longest:
+    step = _SHARE * longest if time_step is None else real_number(time_step, "the time step")
+    if step > longest:
         raise UsageError(
             f"a time step of {step:.4g} s is not stable: with speeds up to {model.velocity.max():g} m/s and order "
             f"{space_order} it is positive and at most {longest:.4g} s",
@@ -212,10 +210,12 @@ def prepare(  # noqa: PLR0913  (the arguments of a shot)
     if (frequency is None) == (wavelet is None):
         raise UsageError("a shot has a frequency or a wavelet", "write frequency=15.0")
     form = ricker(frequency) if frequency is not None else wavelet
-    assert form is not None  # noqa: S101
+    if not callable(form):
+        raise UsageError(f"a wavelet is a function of times, got {wavelet!r:.60}")
     if frequency is not None:
         _warn_if_short(model, frequency)
-    steps = math.ceil(time / step - 1e-9)
+    every = whole_number(every, "every", 1, 2**31 - 1)
+    steps = whole_number(math.ceil(time / step - 1e-9), "the steps of a shot, its time over a time step,", 0, 2**31 - 1)
     sides = _with_frequency(sides_of(layers, model.velocity.ndim), frequency)
     _check_free(model, sides, space_order)
     scheme = Scheme(model=model, sides=sides, step=step, order=space_order, dtype=dtype)

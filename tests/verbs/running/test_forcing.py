@@ -293,3 +293,12 @@ def test_fields_of_whole_numbers_take_those_that_they_hold(dtype):
         for source in (tw.Points([3], values=-1), ((3,), -1)):
             with pytest.raises(tw.UsageError, match=f"{dtype} fields take no source values of type int64.*from 0 to"):
                 tw.run(body, u, steps=2, sources=[source])
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"), [(1j, "is real"), (float("nan"), "is finite"), (np.full((6, 7), np.inf), "is finite")]
+)
+def test_a_scale_that_real_fields_cannot_have(scale, said):
+    source = tw.Points([(2.5, 3.0)], values=1.0, scale=scale)
+    with pytest.raises(tw.ArrayError, match=said):
+        tw.run("heat2d", np.zeros((6, 7)), steps=2, sources=source)

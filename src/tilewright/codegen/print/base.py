@@ -40,6 +40,15 @@ INDEX_HELPERS = (Operator.MIN, Operator.MAX, Operator.FLOORDIV, Operator.CEILDIV
 """Operators on indices written as functions that every text starts with."""
 
 
+def in_comment(text: str) -> str:
+    """Return a text that ends no comment of C, whatever names it holds, and joins no lines.
+
+    >>> in_comment("a*/b**//c"), in_comment("a" + chr(92) + "b")
+    ('a* /b** //c', 'ab')
+    """
+    return text.replace("\\", "").replace("?/", "? /").replace("*/", "* /")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     """How a language writes what differs.
@@ -282,7 +291,7 @@ class Printer(ABC):
         self.lines.append(f"{pad}}}")
 
     def _comment(self, node: ir.Comment, pad: str) -> None:
-        self.lines.append(f"{pad}/* {node.text} */")
+        self.lines.append(f"{pad}/* {in_comment(node.text)} */")
 
     def effect(self, node: ir.Expr, pad: str) -> None:
         """Print an expression for what it does."""

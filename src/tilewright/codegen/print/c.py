@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
-from tilewright.codegen.print.base import SIGNS, Language, Printer
+from tilewright.codegen.print.base import SIGNS, Language, Printer, in_comment
 from tilewright.codegen.print.c_lift import lift_helpers
 from tilewright.codegen.print.c_prelude import PLAIN, helper, prelude
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, SUFFIX
@@ -154,7 +154,7 @@ class _Printer(Printer):
         result = c_type(function.result_type) if function.result_type is not None else "void"
         start = {"entry": "", "inline": "static inline ", "local": "static ", "apart": _APART}[function.kind]
         gap = "" if result.endswith("*") else " "
-        about = [f"/* {function.about} */"] if function.about else []
+        about = [f"/* {in_comment(function.about)} */"] if function.about else []
         start += '__attribute__((optimize("O3"))) ' if function.vectorized else ""
         return [*about, *_wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")]
 

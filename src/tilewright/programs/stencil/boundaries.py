@@ -127,7 +127,7 @@ def resolve(program: Program, spec: BoundarySpec) -> tuple[Sides, ...]:
 
 def sides_of(rank: int, spec: BoundarySpec) -> Sides:
     """Return the boundaries of one field, for a kind, an entry per axis, or an entry per side."""
-    if isinstance(spec, Boundary) and np.ndim(spec.value):
+    if isinstance(spec, Boundary) and not _plain(spec):
         return (_pair(spec),) * rank
     if isinstance(spec, str | Boundary):
         return _all_around(rank, spec)
@@ -145,15 +145,22 @@ def _all_around(rank: int, spec: str | Boundary) -> Sides:
     return (_pair(spec),) * rank
 
 
+def _plain(side: Boundary) -> bool:
+    """Whether a boundary is one of numbers, so that it can be remembered."""
+    numbers = int | float | complex | np.number
+    return isinstance(side.kind, str) and isinstance(side.value, numbers) and isinstance(side.factor, numbers)
+
+
 def _known(side: Boundary) -> Boundary:
     """A boundary by its kind's own name."""
-    kind = side.kind.lower() if isinstance(side.kind, str) else side.kind
+    kind = side.kind.lower() if isinstance(side.kind, str) else ""
     kind = SYNONYMS.get(kind, kind)
     if kind not in KINDS and kind not in FACES:
-        raise _unknown(kind)
-    for each in (side.value, side.factor):
-        if np.ndim(each) == 0 and not isinstance(each, int | float | complex | np.number):
-            raise UsageError(f"the value of a boundary is a number or an array of numbers, got {each!r:.60}")
+        raise _unknown(str(side.kind))
+    if not isinstance(side.factor, int | float | np.number):
+        raise UsageError(f"the factor of a boundary is a number, got {side.factor!r:.60}")
+    if np.ndim(side.value) == 0 and not isinstance(side.value, int | float | complex | np.number):
+        raise UsageError(f"the value of a boundary is a number or an array of numbers, got {side.value!r:.60}")
     return side if kind == side.kind else replace(side, kind=kind)
 
 

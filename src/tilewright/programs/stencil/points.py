@@ -83,8 +83,8 @@ class Points:
             ArrayError: If an array is none of numbers, or not of such a shape.
             UsageError: If an option is not one of those.
         """
-        if interpolation not in INTERPOLATIONS:
-            raise UsageError(f"interpolation is one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
+        if not isinstance(interpolation, str) or interpolation not in INTERPOLATIONS:
+            raise UsageError(f"interpolation is one of {', '.join(INTERPOLATIONS)}, got {interpolation!r:.60}")
         if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
             raise UsageError(f"receivers record every so many steps, at least 1, got every={every!r}")
         places = _numbers(coordinates, "coordinates")

@@ -260,9 +260,9 @@ def make_problem(
         varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
     numpy_type(dtype)
-    outside = [side.value for sides in problem.boundaries for pair in sides for side in pair]
-    if not dtype.startswith("complex") and any(isinstance(value, complex) for value in outside):
-        number = next(value for value in outside if isinstance(value, complex))
+    outside = [side.value for sides in given for pair in sides for side in pair]
+    number = next(filter(np.iscomplexobj, outside), None)
+    if number is not None and not dtype.startswith("complex"):
         raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
     if problem.cells > MAX_CELLS:
         raise UsageError(f"a grid may have at most 2^46 cells, got {format_shape(shape)}")

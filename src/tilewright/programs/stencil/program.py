@@ -69,6 +69,16 @@ class Program:
     defaults: tuple[tuple[str, complex], ...] = field(default=(), compare=False)
     subdomains: tuple[tuple[str, Subdomain], ...] = field(default=(), compare=False)
 
+    def __post_init__(self) -> None:
+        """Check the names that become those of variables in generated code.
+
+        Raises:
+            TraceError: If one is no name of a variable.
+        """
+        for name in (*self.fields, *self.scalars):
+            if not name.isidentifier():
+                raise TraceError(f"a field or a scalar has a name as variables have, got {name!r:.60}")
+
     def __hash__(self) -> int:
         """Hash what tells most programs apart: the hash of every operation would be a tenth of a small run."""
         return hash((self.name, self.fields, self.scalars, tuple(len(each.tape) for each in self.statements)))

@@ -19,12 +19,13 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, UsageError, told
 
 Array = npt.NDArray[Any]
 STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
 _VTK_AXES = 3
+_UNWRITTEN = "a state cannot be written to its series"
 ENDINGS = (*_NEEDS, ".vti")
 """File name endings of series."""
 _VTK = {
@@ -69,7 +70,11 @@ class Series(Protocol):
     """Where states are written to."""
 
     def append(self, step: int, values: Mapping[str, Array]) -> None:
-        """Write a record."""
+        """Write a record.
+
+        Raises:
+            ArrayError: If it cannot be written.
+        """
 
 
 def is_series(path: object) -> bool:
@@ -117,9 +122,8 @@ def create(path: Path, layout: Layout, first: Mapping[str, Array]) -> Series:
                 f"VTK's image data has up to {_VTK_AXES} axes, got {len(layout.dims)}", "write .zarr or .h5"
             )
         return _Vtk(path, layout, first)
-    if path.suffix.lower() == ".zarr":
-        return _Zarr.created(path, layout, first)
-    return _Hdf5.created(path, layout, first)
+    with told(f"the series {str(path)!r} cannot be made"):
+        return (_Zarr if path.suffix.lower() == ".zarr" else _Hdf5).created(path, layout, first)
 
 
 def open_to_append(path: Path) -> Series:
@@ -127,7 +131,8 @@ def open_to_append(path: Path) -> Series:
     check_series(path)
     if path.suffix.lower() == ".vti":
         raise UsageError("no run goes on from VTK's image data", "write .zarr or .h5")
-    return _Zarr(path) if path.suffix.lower() == ".zarr" else _Hdf5(path)
+    with told(f"{str(path)!r} is no series that a run wrote"):
+        return _Zarr(path) if path.suffix.lower() == ".zarr" else _Hdf5(path)
 
 
 def read(path: Path) -> Saved:
@@ -142,13 +147,25 @@ def read(path: Path) -> Saved:
         raise UsageError(f"{path.name!r} is for ParaView and is not read back", "write .zarr or .h5 besides")
     if not path.exists():
         raise ArrayError(f"there is no file {str(path)!r}", "give the path of a series that a run wrote")
-    try:
+    with told(f"{str(path)!r} is no series that a run wrote"):
         found = _Zarr(path).read() if path.suffix.lower() == ".zarr" else _Hdf5(path).read()
-    except (OSError, KeyError, ValueError, TypeError) as error:
-        raise ArrayError(f"{str(path)!r} is no series that a run wrote: {error}") from None
+        _check(found)
     if not len(found.steps):
         raise ArrayError(f"{str(path)!r} has no complete record")
     return found
+
+
+def _check(found: Saved) -> None:
+    """Refuse steps and records that are none, with a sentence of why."""
+    steps, every = found.steps, list(found.values.values())
+    if steps.ndim != 1 or steps.dtype.kind not in "iu" or (steps < 0).any() or (np.diff(steps) < 0).any():
+        raise ValueError("its steps are no whole numbers that grow")
+    grid = every[0].shape[1:]
+    for each in every:
+        if each.shape[1:] != grid or len(grid) != len(found.layout.dims) or each.dtype.kind not in "iufc":
+            raise ValueError("its records are no numbers on one grid")
+        if each.shape[0] < len(steps):
+            raise ValueError(f"it has {len(steps)} steps and {each.shape[0]} records")
 
 
 class _Zarr:
@@ -179,12 +196,13 @@ class _Zarr:
         return cls(path)
 
     def append(self, step: int, values: Mapping[str, Array]) -> None:
-        count = self._group[STEP].shape[0]
-        for name, each in values.items():
-            array = self._group[name]
-            array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
-            array[count] = each
-        self._group[STEP].append(np.array([step]))
+        with told(_UNWRITTEN):
+            count = self._group[STEP].shape[0]
+            for name, each in values.items():
+                array = self._group[name]
+                array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
+                array[count] = each
+            self._group[STEP].append(np.array([step]))
 
     def read(self) -> Saved:
         attrs = dict(self._group.attrs)
@@ -228,7 +246,7 @@ class _Hdf5:
     def append(self, step: int, values: Mapping[str, Array]) -> None:
         import h5py
 
-        with h5py.File(self._path, "r+") as file:
+        with told(_UNWRITTEN), h5py.File(self._path, "r+") as file:
             count = file[STEP].shape[0]
             for name, each in values.items():
                 file[name].resize(count + 1, axis=0)
@@ -279,7 +297,8 @@ class _Vtk:
 
     def append(self, step: int, values: Mapping[str, Array]) -> None:
         target = self._path.with_stem(f"{self._path.stem}-{step:06d}")
-        target.write_text(image_data(values, self._layout), encoding="ascii", errors="xmlcharrefreplace")
+        with told(_UNWRITTEN):
+            target.write_text(image_data(values, self._layout), encoding="ascii", errors="xmlcharrefreplace")
         self._written.append((step, target.name))
         entries = "\n".join(
             f'    <DataSet timestep="{number}" file={quoteattr(name)}/>' for number, name in self._written

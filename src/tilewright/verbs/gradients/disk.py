@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, UsageError, told
+from tilewright.base.paths import as_path
 from tilewright.base.units import format_bytes
 from tilewright.verbs.arrays import Array
 
@@ -36,7 +37,7 @@ class StatesOnDisk:
         Raises:
             UsageError: If there is no such folder.
         """
-        self._folder = Path(folder)
+        self._folder = as_path(folder, "disk")
         if not self._folder.is_dir():
             raise UsageError(f"disk is a folder for forward states, got {str(folder)!r}", "make it first")
         self._own: Path | None = None
@@ -65,13 +66,17 @@ class StatesOnDisk:
 
         Args:
             state: Per field its time levels.
+
+        Raises:
+            ArrayError: If it cannot be written.
         """
         if self._own is None:
-            self._own = Path(tempfile.mkdtemp(prefix="tilewright-states-", dir=self._folder))
+            with told(f"forward states cannot be written to {str(self._folder)!r}"):
+                self._own = Path(tempfile.mkdtemp(prefix="tilewright-states-", dir=self._folder))
             weakref.finalize(self, shutil.rmtree, self._own, ignore_errors=True)
         path = self._own / str(self._count)
         self._count += 1
-        with path.open("wb") as file:
+        with told(f"a forward state cannot be written to {str(path)!r}"), path.open("wb") as file:
             for levels in state.values():
                 for level in levels:
                     np.ascontiguousarray(level).tofile(file)

@@ -142,9 +142,10 @@ def _found(
 def _slots(problem: Problem, memory: int | str | None, checkpoints: int | None) -> int:
     if checkpoints is not None:
         return checkpoints
-    room = parse_bytes(memory) if isinstance(memory, str) else memory
     levels = sum(problem.program.history(field) for field in problem.program.updated)
-    return problem.steps if room is None else max(2, int(room) // (levels * problem.cells * problem.itemsize))
+    return (
+        problem.steps if memory is None else max(2, parse_bytes(memory) // (levels * problem.cells * problem.itemsize))
+    )
 
 
 def _at_once(whole: Problem, adjoint: Adjoint) -> list[Problem]:

@@ -532,10 +532,8 @@ def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int 
         if memory is not None:
             raise UsageError("memory and checkpoints both say how many states are kept", "give one of them")
         if not isinstance(checkpoints, int) or checkpoints < 2:
-            raise UsageError(f"checkpoints is a number of states, at least 2, got {checkpoints!r}")
+            raise UsageError(f"checkpoints is a number of states, at least 2, got {checkpoints!r:.60}")
         return checkpoints
     size = max(1, _state_bytes(run.problem))
-    room = parse_bytes(memory) if isinstance(memory, str) else memory
-    if room is None:
-        room = (available_bytes() or 2**31) // 2
-    return max(2, int(room) // size)
+    room = (available_bytes() or 2**31) // 2 if memory is None else parse_bytes(memory)
+    return max(2, room // size)

@@ -189,6 +189,10 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
     values = np.asarray(scale)
     if not is_number(values.dtype):
         raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
+    if values.dtype.kind == "c" and not problem.dtype.startswith("complex"):
+        raise ArrayError(f"the scale of sources of {problem.dtype} values is real, got {scale!r:.60}")
+    if not np.isfinite(values).all():
+        raise ArrayError("the scale of sources is finite, got numbers that are not")
     if values.shape not in {(), problem.shape}:
         raise ArrayError(
             f"the scale of sources has the grid's shape {format_shape(problem.shape)}, got {format_shape(values.shape)}"

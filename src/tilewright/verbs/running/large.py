@@ -1,17 +1,18 @@
 """``run`` on arrays that are not in this process's memory: which kind they are, and how each is run."""
 
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
-from tilewright.base.units import parse_bytes
+from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.paths import as_path
+from tilewright.base.units import format_shape, parse_bytes
 from tilewright.plan import Target
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Index
@@ -133,7 +134,13 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 
 def stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
-    """Return an array of a shape and an element type that takes no memory, to be checked in place of a large one."""
+    """Return an array of a shape and an element type that takes no memory, to be checked in place of a large one.
+
+    Raises:
+        ArrayError: If there can be none of this size.
+    """
+    if math.prod(shape) * np.dtype(dtype).itemsize >= 2**63:
+        raise ArrayError(f"an array of {format_shape(shape)} cells is larger than any disk")
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
@@ -341,7 +348,9 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
     computer = _computer(given, threads, asked)
     kept = None
     if asked.checkpoint is not None:
-        kept = Checkpoints(folder=Path(asked.checkpoint).absolute(), every=asked.every, resume=asked.resume)
+        kept = Checkpoints(
+            folder=as_path(asked.checkpoint, "checkpoint").absolute(), every=asked.every, resume=asked.resume
+        )
     job = runs.RankRun(problem=problem, arrays=levels, points=points, checkpoints=kept)
     results, traces = runs.run(job, memo.host(), computer)
     entries = [each if asked.levels and len(each) > 1 else each[0] for each in results.values()]

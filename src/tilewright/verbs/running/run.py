@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
 from tilewright.plan import Target, read_target
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -163,7 +164,7 @@ def run(
             "sources": sources, "receivers": receivers,
         }  # fmt: skip
         return _run_and_save(
-            chosen, arrays, scalars, target, Path(out), options, steps=steps, every=every, callback=callback,
+            chosen, arrays, scalars, target, as_path(out, "out"), options, steps=steps, every=every, callback=callback,
             until=until, levels=levels, record=record, resume=resume,
         )  # fmt: skip
     monitor = make_monitor(every, callback, until, levels=levels)
@@ -288,7 +289,7 @@ def _writes_series(arrays: Sequence[Any], out: Any, every: int | None, memory: o
     """Whether a run in memory writes its states to a file; a zarr path without ``every`` is that of an array."""
     if not is_series(out) or memory is not None or kind_of(arrays, None, None, resume=False) is not None:
         return False
-    return every is not None or Path(out).suffix.lower() != ".zarr"
+    return every is not None or as_path(out, "out").suffix.lower() != ".zarr"
 
 
 def _run_and_save(

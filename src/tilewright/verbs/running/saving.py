@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.errors import ArrayError, UsageError, told
+from tilewright.base.paths import as_path
+from tilewright.base.units import whole_number
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.expressions import describe
@@ -55,16 +57,17 @@ class Results:
         """Return a record as a run takes it.
 
         Raises:
+            ArrayError: If it cannot be read.
             UsageError: If there is no such record.
         """
-        if not -len(self.steps) <= record < len(self.steps):
-            raise UsageError(f"{self.path.name!r} has {len(self.steps)} records, got {record}")
-        record %= len(self.steps)
+        count = len(self.steps)
+        record = whole_number(record, "a record", -count, count - 1) % count
         found = []
         for field in self.fields:
-            levels = [self.values[name][record] for name in _names(field) if name in self.values]
-            levels = levels or [self.constant[field]]
-            found.append(tuple(map(np.asarray, levels)) if len(levels) > 1 else np.asarray(levels[0]))
+            with told(f"record {record} of {str(self.path)!r} cannot be read"):
+                levels = [np.asarray(self.values[name][record]) for name in _names(field) if name in self.values]
+            levels = levels or [np.asarray(self.constant[field])]
+            found.append(tuple(levels) if len(levels) > 1 else levels[0])
         return tuple(found)
 
     def to_xarray(self) -> Any:  # noqa: ANN401
@@ -104,14 +107,15 @@ def load(path: str | os.PathLike[str]) -> Results:
         >>> load(path)
         u.zarr: u, u_prev; 4 records to step 6
     """
-    place = Path(path)
+    place = as_path(path, "a series of states")
     if not series.is_series(place):
         raise UsageError(f"results end in {', '.join(series.ENDINGS)}, got {place.name!r}")
     found = series.read(place)
     attrs = dict(found.layout.attrs)
     fields = attrs.pop("fields", None)
-    if not isinstance(fields, str):
-        raise ArrayError(f"{str(place)!r} is no series that a run wrote: it names no fields")
+    there = {*found.values, *found.layout.constant}
+    if not isinstance(fields, str) or not fields.split() or not there.issuperset(fields.split()):
+        raise ArrayError(f"{str(place)!r} is no series that a run wrote: it names no fields that it holds")
     return Results(
         path=place,
         steps=found.steps,

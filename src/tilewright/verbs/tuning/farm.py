@@ -190,7 +190,10 @@ def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
     for _ in range(_QUESTIONS):
         try:
             asked: Future[Node] = _submit(executor, work.here)
-            return asked.result(timeout=10 * limits.compile)
+            answer = asked.result(timeout=10 * limits.compile)
+            if isinstance(answer, Node):
+                return answer
+            lost: Exception = TypeError(f"it said {answer!r:.60}, which describes no node")
         except Exception as error:  # noqa: BLE001  (whatever an executor raises)
             lost = error
     raise ToolchainError(
@@ -332,7 +335,7 @@ class FarmMeter:
                     found[number] = _lost(TimeoutError(f"nothing was answered for {patience:.0f} s"))
                     continue
                 try:
-                    answer = future.result()
+                    answer = _checked(future.result(), calls[number])
                 except Exception as error:  # noqa: BLE001  (any executor's own)
                     found[number] = _lost(error)
                     continue
@@ -374,6 +377,19 @@ def _submit(executor: Executor, work: Callable[..., Any], *arguments: Any) -> Fu
 
 def _once(_name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
     return work(*arguments)
+
+
+def _checked(answer: object, call: tuple[Any, ...]) -> Answer:
+    """Return what a node answered, if it is an answer to what it was asked.
+
+    Raises:
+        TypeError: If it is none.
+    """
+    asked = len(call[1]) if isinstance(call[1], list) else 1
+    found = answer.measurements if isinstance(answer, Answer) and isinstance(answer.node, Node) else ()
+    if isinstance(answer, Answer) and len(found) == asked and all(isinstance(each, Measurement) for each in found):
+        return answer
+    raise TypeError(f"it answered {answer!r:.60}, which is no measurement")
 
 
 def _failed(outcome: Outcome, detail: str) -> Measurement:
