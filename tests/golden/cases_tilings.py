@@ -91,6 +91,9 @@ CPU = (
     stencil("tilings/jacobi2d_streaming_points", "jacobi2d", "streaming:t=2,s=8x16,rows=1", "points_0", points=True),
     stencil("tilings/laplacian3d_streaming_points", "laplacian3d", f"streaming:{_3D}", "tile", "points_0", points=True),
     stencil("tilings/running_points", STENCILS["running"], "none", "entry", points=True),
+    # sums over the steps near the sides, at the same places
+    stencil("tilings/jacobi2d_hybrid_faces", "jacobi2d", f"hybrid:{_2D}", "points_0", faces=True),
+    stencil("tilings/jacobi2d_streaming_faces", "jacobi2d", "streaming:t=2,s=8x16,rows=1", "points_0", faces=True),
     # a recurrence, swept cell by cell
     stencil("tilings/smith_waterman_none", "smith_waterman", "none", dtype="int32"),
     Case(file="tilings/two_kernels.c", about="two kernels in one unit", write=_two_kernels, parts=("tw_jacobi1d",)),

@@ -83,11 +83,13 @@ def stencil(
     strict: bool = False,
     periodic: bool = False,
     points: bool = False,
+    faces: bool = False,
     batch: bool = False,
 ) -> Case:
     """A stencil under a tiling, in a language: ``c``, ``opencl`` or ``cuda``; ``entry`` is the part that is called.
 
-    With ``points`` every updated field has sources and receivers; with ``batch`` there are many grids.
+    With ``points`` every updated field has sources and receivers; with ``faces`` it is summed near the sides; with
+    ``batch`` there are many grids.
     """
     chosen = program(what) if isinstance(what, str) else what
 
@@ -96,6 +98,9 @@ def stencil(
         if points:
             fields = PointFields(sources=chosen.updated, receivers=chosen.updated)
             problem = dataclasses.replace(problem, points=fields)
+        if faces:
+            sums = tuple((field, ((1, 2),) * chosen.rank) for field in chosen.updated)
+            problem = dataclasses.replace(problem, points=PointFields(faces=sums))
         if batch:
             full = catalogue.complete(problem, parse(tiling))
             return emit(
@@ -105,6 +110,7 @@ def stencil(
 
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic
     ways += ["sources and receivers"] * points
+    ways += ["sums near the sides"] * faces
     ways += ["many grids"] * batch
     about = ", ".join([chosen.name, dtype, f"boundary {_said(boundary)}", f"tiling {tiling}", *ways])
     own = re.sub(r"[^a-z0-9]+", "_", chosen.name.lower())
