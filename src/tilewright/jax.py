@@ -1,25 +1,32 @@
 """Programs as functions that JAX differentiates: ``op(program, steps=…)``.
 
-The arrays are handed over by a callback, on the processor, and the gradient is :func:`tilewright.vjp`'s.
+On the processor compiled functions hand over the memory that the arrays lie in, where there is a C compiler; else, and
+in functions compiled for other devices, a callback gets copies. The gradient is :func:`tilewright.vjp`'s.
 """
 
-from collections.abc import Callable
+import functools
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.runtime import xla
 from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
+
+_TARGET = "tilewright"
+_lock = threading.Lock()
 
 
 def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any]:  # noqa: ANN401
     """Return a run of a program as a function of JAX.
 
     It may be compiled (``jax.jit``), and differentiated once, backwards (``jax.grad``, ``jax.vjp``); JAX refuses a
-    second derivative, since a callback has none.
+    second derivative, since a call out of its code has none. What a run refuses is an error of JAX with its sentence.
 
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
@@ -54,29 +61,25 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
         found = tuple(_like(first[field]) for field in known.updated)
         return found[0] if len(found) == 1 else found
 
-    def numbers(scalars: dict[str, Any]) -> dict[str, Any]:
-        return {name: np.asarray(value) for name, value in scalars.items()}
+    def forth(arrays: tuple[Any, ...], scalars: dict[str, Any], out: Any) -> None:  # noqa: ANN401
+        run(known, *arrays, steps=steps, out=out, **plain, **scalars)
 
-    def on_host(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
-        return run(known, *jax.tree.map(np.asarray, arrays), steps=steps, **plain, **numbers(scalars))
-
-    def back_on_host(arrays: tuple[Any, ...], scalars: dict[str, Any], cotangent: Any) -> Any:  # noqa: ANN401
-        given = jax.tree.map(np.asarray, arrays)
-        worth = jax.tree.map(np.asarray, cotangent)
-        of_arrays, of_scalars = gradients(known, worth, *given, steps=steps, **options, **numbers(scalars))
-        typed = {name: np.asarray(of_scalars[name], np.asarray(value).dtype) for name, value in scalars.items()}
-        return of_arrays, typed
+    def back(arrays: tuple[Any, ...], scalars: dict[str, Any], cotangent: Any, out: Any) -> None:  # noqa: ANN401
+        of_arrays, of_scalars = gradients(known, cotangent, *arrays, steps=steps, **options, **scalars)
+        found = of_arrays, {name: of_scalars[name] for name in scalars}
+        jax.tree.map(lambda into, each: np.copyto(into, each, casting="unsafe"), out, found)
 
     @jax.custom_vjp
+    @jax.jit
     def called(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
-        return jax.pure_callback(on_host, shapes(arrays), arrays, scalars)
+        return _called(forth, shapes(arrays), arrays, scalars)
 
     def forward(arrays: tuple[Any, ...], scalars: dict[str, Any]) -> Any:  # noqa: ANN401
         return called(arrays, scalars), (arrays, scalars)
 
+    @jax.jit
     def backward(kept: Any, cotangent: Any) -> Any:  # noqa: ANN401
-        like = jax.tree.map(_like, kept)
-        return jax.pure_callback(back_on_host, like, *kept, cotangent)
+        return _called(back, jax.tree.map(_like, kept), *kept, cotangent)
 
     called.defvjp(forward, backward)
 
@@ -92,3 +95,42 @@ def op(program: ProgramLike, *, steps: int, **options: Any) -> Callable[..., Any
 def _like(array: Any) -> Any:  # noqa: ANN401
     """What JAX needs to know of an array that a callback returns."""
     return jax.ShapeDtypeStruct(array.shape, array.dtype)  # type: ignore[no-untyped-call]
+
+
+def _called(function: Callable[..., None], like: Any, *given: Any) -> Any:  # noqa: ANN401
+    """Call a function that writes into ``out=``: where JAX's buffers lie on the processor, else with copies."""
+    leaves, form = jax.tree.flatten(given)
+    wanted, form_of_results = jax.tree.flatten(like)
+
+    def call(views: Sequence[Any], targets: Sequence[Any]) -> None:
+        function(*jax.tree.unflatten(form, views), out=jax.tree.unflatten(form_of_results, targets))
+
+    def copied(*leaves: Any) -> Any:  # noqa: ANN401
+        def callback(*given: Any) -> Any:  # noqa: ANN401
+            targets = [np.empty(each.shape, each.dtype) for each in wanted]
+            call([np.asarray(each) for each in given], targets)
+            return targets
+
+        return jax.pure_callback(callback, wanted, *leaves)
+
+    def handed_over(*leaves: Any) -> Any:  # noqa: ANN401
+        specs = [[(each.shape, np.dtype(each.dtype)) for each in several] for several in (leaves, wanted)]
+        return jax.ffi.ffi_call(_TARGET, wanted)(*leaves, number=np.int64(xla.numbered(call, *specs)))
+
+    choice = jax.lax.platform_dependent(*leaves, cpu=handed_over, default=copied) if _hands_over() else copied(*leaves)
+    return jax.tree.unflatten(form_of_results, choice)
+
+
+@functools.cache
+def _hands_over() -> bool:
+    """Whether JAX has the handler that hands over buffers, for which there must be a C compiler."""
+    if not hasattr(jax, "ffi"):  # before 0.5
+        return False
+    with _lock:
+        try:
+            handler = xla.handler(jax.ffi.include_dir())
+        except ToolchainError:
+            return False
+        capsule = jax.ffi.pycapsule(handler)  # type: ignore[no-untyped-call]
+        jax.ffi.register_ffi_target(_TARGET, capsule, platform="cpu")
+    return True

@@ -46,13 +46,17 @@ class FaceSums:
         return moves, found[moves]
 
     def at_end(self, axis: int, *, last: bool) -> npt.NDArray[Any]:
-        """Return the sums of the cells at one end of an axis, a view that is the grid's shape along the others."""
+        """Return the sums of the cells at one end of an axis, a view that is the grid's shape along the others.
+
+        Where both ends have cells in common these are summed once, with those of the first end.
+        """
         start = 0
         for each, part in self._parts.items():
             shape = part.shape(self._shape)
             if each == axis:
                 found = self.sums[start : start + math.prod(shape)].reshape(shape)
-                first = part.parts(self._shape)[0][axis].stop
-                return found[(slice(None),) * axis + (slice(first, None) if last else slice(first),)]
+                count = min(self.widths[axis][last], self._shape[axis])
+                cells = slice(shape[axis] - count, None) if last else slice(count)
+                return found[(slice(None),) * axis + (cells,)]
             start += math.prod(shape)
         raise KeyError(axis)

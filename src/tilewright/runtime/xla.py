@@ -1,0 +1,152 @@
+"""Python functions that XLA calls on the processor, with the addresses of its buffers: by a small handler in C.
+
+XLA's interface of foreign functions is a C header that jaxlib brings along, so any C compiler makes the handler.
+"""
+
+import ctypes
+import functools
+import itertools
+import math
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.fingerprint import fingerprint
+from tilewright.runtime import cache
+from tilewright.runtime.host import cpu_features
+from tilewright.runtime.memory import Array
+from tilewright.runtime.toolchains.artifact import open_library
+from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
+
+Spec = tuple[tuple[int, ...], np.dtype[Any]]
+"""Shape and element type of a buffer, whose rows lie one after the other."""
+_HEADER = Path("xla", "ffi", "api", "c_api.h")
+_HANDLER = """#include <stddef.h>
+#include <string.h>
+#include "xla/ffi/api/c_api.h"
+
+enum { ROOM = 2000 };
+int (*tw_call)(int64_t number, void** addresses, char* message, int64_t room);
+
+static XLA_FFI_Error* refuse(const XLA_FFI_CallFrame* frame, const char* message) {
+  XLA_FFI_Error_Create_Args args;
+  memset(&args, 0, sizeof args);
+  args.struct_size = XLA_FFI_Error_Create_Args_STRUCT_SIZE;
+  args.message = message;
+  args.errc = XLA_FFI_Error_Code_INTERNAL;
+  return frame->api->XLA_FFI_Error_Create(&args);
+}
+
+XLA_FFI_Error* tw_handler(XLA_FFI_CallFrame* frame) {
+  XLA_FFI_Extension_Base* asked = frame->extension_start;
+  if (asked && asked->type == XLA_FFI_Extension_Metadata) {
+    XLA_FFI_Metadata* about = ((XLA_FFI_Metadata_Extension*)asked)->metadata;
+    about->api_version.major_version = XLA_FFI_API_MAJOR;
+    about->api_version.minor_version = XLA_FFI_API_MINOR;
+    memset(&about->traits, 0, sizeof *about - offsetof(XLA_FFI_Metadata, traits));
+    return NULL;
+  }
+  if (frame->attrs.size != 1 || frame->attrs.types[0] != XLA_FFI_AttrType_SCALAR ||
+      ((XLA_FFI_Scalar*)frame->attrs.attrs[0])->dtype != XLA_FFI_DataType_S64)
+    return refuse(frame, "a call of a Python function has one attribute, its number");
+  int64_t number = *(int64_t*)((XLA_FFI_Scalar*)frame->attrs.attrs[0])->value;
+  int64_t given = frame->args.size, results = frame->rets.size;
+  void* addresses[given + results + 1];
+  for (int64_t i = 0; i < given; ++i) addresses[i] = ((XLA_FFI_Buffer*)frame->args.args[i])->data;
+  for (int64_t i = 0; i < results; ++i) addresses[given + i] = ((XLA_FFI_Buffer*)frame->rets.rets[i])->data;
+  char message[ROOM] = "";
+  return tw_call(number, addresses, message, ROOM) ? refuse(frame, message) : NULL;
+}
+"""
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_int64)
+_calls: dict[int, Callable[[Any], None]] = {}
+"""By number. Nobody says when compiled code that calls one is gone, so they stay."""
+_numbers = itertools.count(secrets.randbits(62))
+"""From a random one: code that another process compiled and kept names none of this one's."""
+
+
+def numbered(
+    function: Callable[[list[Array], list[Array]], None], given: Sequence[Spec], results: Sequence[Spec]
+) -> int:
+    """Keep a function for the handler to call.
+
+    Args:
+        function: Takes the arguments, which are read-only, and the results, to be written; both lie in XLA's buffers,
+            which are gone when it returns. Any thread may call it, several at a time.
+        given: The arguments' shapes and element types.
+        results: The results'.
+
+    Returns:
+        Its number, the handler's attribute.
+    """
+    place = len(given)
+    specs = [(*spec, ctypes.c_char * (math.prod(spec[0]) * spec[1].itemsize)) for spec in (*given, *results)]
+
+    def call(addresses: Any) -> None:  # noqa: ANN401
+        views = []
+        for i, (shape, dtype, kind) in enumerate(specs):
+            memory: Any = kind.from_address(addresses[i] or 0)
+            views.append(np.ndarray(shape, dtype, memory))
+            views[i].flags.writeable = i >= place
+        function(views[:place], views[place:])
+
+    number = next(_numbers)
+    _calls[number] = call
+    return number
+
+
+def _call(number: int, addresses: Any, message: int, room: int) -> int:  # noqa: ANN401
+    """Call a function; an error becomes a sentence, since none may pass through C."""
+    try:
+        _known(number)(addresses)
+    except BaseException as error:  # noqa: BLE001
+        said = (str(error) or type(error).__name__)[: room // 4 - 1].encode(errors="replace") + b"\0"
+        ctypes.memmove(message, said, len(said))
+        return 1
+    return 0
+
+
+def _known(number: int) -> Callable[[Any], None]:
+    if number not in _calls:
+        raise UsageError("compiled code calls a function of another process", "compile it in this one")
+    return _calls[number]
+
+
+_call_from_c = _CALL(_call)
+
+
+@functools.cache
+def handler(include: str) -> Any:  # noqa: ANN401
+    """Compile the handler, or find it in the kernel cache, and load it.
+
+    Args:
+        include: Folder of XLA's headers.
+
+    Returns:
+        The C function, to be registered with XLA.
+
+    Raises:
+        ToolchainError: If there is no compiler or no header, or the handler cannot be loaded.
+    """
+    try:
+        header = (Path(include) / _HEADER).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ToolchainError(f"XLA's header cannot be read: {error.strerror}", "update jaxlib") from None
+    tools = toolchain()
+    flags = tools.flags(strict=False)
+    key = fingerprint("xla", _HANDLER, header, flags, tools.command, tools.identity, cpu_features())
+    store = cache.directory()
+    content = cache.load(store, f"{key}.so")
+    if content is None:
+        content = compile_shared(tools, _HANDLER, strict=False, options=(f"-I{include}",))
+        cache.save(store, f"{key}.so", content)
+    try:
+        library = open_library(content)
+    except OSError as error:
+        raise ToolchainError(f"XLA's handler cannot be loaded: {error}", "see `tilewright doctor`") from error
+    ctypes.c_void_p.in_dll(library, "tw_call").value = ctypes.cast(_call_from_c, ctypes.c_void_p).value
+    return library.tw_handler
