@@ -204,7 +204,7 @@ def prepare(  # noqa: PLR0913  (the arguments of a shot)
     if step > longest:
         raise UsageError(
             f"a time step of {step:.4g} s is not stable: with speeds up to {model.velocity.max():g} m/s and order "
-            f"{space_order} it is positive and at most {longest:.4g} s",
+            f"{space_order} it is at most {longest:.4g} s",
             "leave time_step out, or take a coarser grid",
         )
     if (frequency is None) == (wavelet is None):
