@@ -1,6 +1,7 @@
 """Runs out of core in a process of their own, to be killed or measured.
 
 python -m tests.distributed.child run FOLDER     a run that goes on where an earlier one was killed
+python -m tests.distributed.child sweep FOLDER   the same of a run in sweeps of a few steps
 python -m tests.distributed.child peak FOLDER    prints by how many bytes a run made it grow
 """
 
@@ -10,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import tilewright as tw
+from tilewright.distributed import out_of_core, sweeps
 
 STEPS, MEMORY, PEAK_MEMORY = 96, 275_000, 40 * 2**20
+SWEPT = {"steps": STEPS, "boundary": "reflect", "strict": True, "tiling": "hybrid:t=4,s=2x4x16", "threads": 1}
 
 
 def run(folder: Path) -> None:
@@ -23,6 +26,20 @@ def run(folder: Path) -> None:
         backend="numpy", threads=1, **points(),
     )  # fmt: skip
     np.save(folder / "trace.npy", traces["u"])
+    print("ends", flush=True)
+
+
+def sweep(folder: Path) -> None:
+    """Go on with a run of a wave in sweeps of four steps."""
+
+    def choose(problem, memory, machine, computer, *_):
+        swept = sweeps.plan(problem, memory, machine, computer, 4)
+        return swept.passes, swept
+
+    out_of_core.choose = choose
+    given = tuple(folder / f"{name}.npy" for name in ("now", "before"))
+    print("begins", flush=True)
+    tw.run("wave3d", given, out=folder / "out.npy", memory="1GiB", resume=True, **SWEPT)
     print("ends", flush=True)
 
 
@@ -53,4 +70,4 @@ def highest() -> int:
 
 
 if __name__ == "__main__":
-    {"run": run, "peak": peak}[sys.argv[1]](Path(sys.argv[2]))
+    {"run": run, "sweep": sweep, "peak": peak}[sys.argv[1]](Path(sys.argv[2]))

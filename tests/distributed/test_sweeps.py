@@ -1,13 +1,17 @@
 """Sweeps over grids on disk: the same values as in memory, tiles after all that they depend on, rows where they are."""
 
 import itertools
+import json
 import random
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.distributed.cases import WRAP, boundary_of, draw, flat, levels_of
+from tests.distributed.child import SWEPT
+from tests.distributed.test_out_of_core import child
 
 import tilewright as tw
 from tilewright.distributed import disk, out_of_core, sweeps
@@ -228,3 +232,31 @@ def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypat
     assert passes == [4, 4]
     right = tw.run("wave3d", tuple(values), steps=10, boundary="reflect", strict=True)
     np.testing.assert_array_equal(np.asarray(found), right)
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.stress)])
+def test_killed_sweeps_go_on_from_their_last_pass(tmp_path, tally, kills):
+    chance = random.Random(kills)  # noqa: S311
+    field = np.random.default_rng(kills).random((2, 240, 24, 40))
+    right = tw.run("wave3d", tuple(field), **{**SWEPT, "tiling": None})
+    for name, values in zip(("now", "before"), field, strict=True):
+        np.save(tmp_path / f"{name}.npy", values)
+    wrong = resumed = done = 0
+    span = 1.5
+    while done < kills:
+        process = child("sweep", tmp_path)
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(chance.uniform(0.0, span))
+        process.kill()
+        if "ends" in process.communicate()[0]:
+            span *= 0.7
+            wrong += int(np.count_nonzero(np.load(tmp_path / "out.npy") != right))
+            continue
+        span, done = 1.2 * span, done + 1
+        journal = tmp_path / "out.npy.tilewright" / "journal.json"
+        resumed += journal.exists() and json.loads(journal.read_text())["done"] > 0
+    assert child("sweep", tmp_path).communicate()[0].endswith("ends\n")
+    wrong += int(np.count_nonzero(np.load(tmp_path / "out.npy") != right))
+    tally(f"sweeps over the disk: {kills} kills, {resumed} with complete passes, {wrong} cells wrong")
+    assert wrong == 0
+    assert kills < 50 or resumed >= 10
