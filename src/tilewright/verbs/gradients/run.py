@@ -16,8 +16,8 @@ from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Inner
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
-from tilewright.programs.stencil.problem import PointFields, Problem, Span, make_problem
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
+from tilewright.programs.stencil.program import Program, Statement
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
@@ -261,7 +261,7 @@ class DifferentiatedRun:
     def _from_edges(self, worth: dict[str, Array], steps: int, inner: Inner) -> dict[str, Array]:
         """Take back steps that depend on no state: updated cells alone, then what kept cells are worth."""
         plain = self._same(inner_problem(replace(self._whole, steps=steps), inner))
-        margins = {rim: self._margins(field) for field, rim in self.adjoint.kept.items()}
+        margins = {rim: self.problem.margins(self._statement(field)) for field, rim in self.adjoint.kept.items()}
         edges = EdgeSums(plain, inner, margins)
         data = PointData(faces=edges.sums)
         inputs = self.inputs_back(worth, {}, plain.program)
@@ -438,13 +438,12 @@ class DifferentiatedRun:
                     values[slab] = 0.0
         return worth
 
-    def _margins(self, field: str) -> tuple[Span, ...]:
-        return self.problem.margins(next(each for each in self.program.statements if each.field == field))
+    def _statement(self, field: str) -> Statement:
+        return next(each for each in self.program.statements if each.field == field)
 
     def _edges(self, field: str) -> list[tuple[slice, ...]]:
         """Return the slabs of cells that no step updates."""
-        statement = next(each for each in self.program.statements if each.field == field)
-        return frame(self.problem.shape, self.problem.update_box(statement))
+        return frame(self.problem.shape, self.problem.update_box(self._statement(field)))
 
     def levels(self, worth: Mapping[str, Array], field: str) -> list[Array]:
         """Return what the versions of an updated field are worth that a run began with, newest first.
