@@ -6,7 +6,6 @@ Fetch the logs with benchmarks/fetch_stencilbench.py. Ten points per stencil cal
 """
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,11 +25,11 @@ CLAIM = "RMSE at most 10 % within 20 % of the best, several times larger over al
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one seed, no ablation")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
+    measured.add_data(parser)
     parser.add_argument("--output", type=Path, default=Path("results/accuracy_logs"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
-    logs = [read_stencilbench(path) for path in sorted((chosen.data / "stencilbench_v100").glob("*.log"))]
+    logs = [read_stencilbench(path) for path in measured.log_paths(chosen.data)]
     seeds = range(1 if chosen.quick else 8)
     own = [validate(logs, MACHINE, seed=seed) for seed in seeds]
     others = [validate(logs, MACHINE, seed=seed, held_out=True) for seed in seeds]

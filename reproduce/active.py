@@ -13,7 +13,6 @@ import argparse
 import csv
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,13 +89,13 @@ class Replay:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10, help="seeds of the searches without a model")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
+    measured.add_data(parser)
     parser.add_argument("--sweeps", type=Path, default=Path(__file__).parents[1] / "benchmarks" / "results" / "sweeps")
     parser.add_argument("--output", type=Path, default=Path("results/active"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
     lines = ["Sweeps on a CPU:", "", *table([of_sweep(path) for path in sorted(chosen.sweeps.glob("*.csv"))])]
-    logs = sorted((chosen.data / "stencilbench_v100").glob("*.log"))
+    logs = measured.log_paths(chosen.data, needed=False)
     if logs:
         spaces = of_logs(logs)
         lines += ["", "V100:", "", *table(spaces), *searches(spaces, chosen.seeds)]

@@ -8,7 +8,6 @@ Nothing of a stencil itself enters the latter but the program. The fits take som
 """
 
 import argparse
-import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,11 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20, help="draws of calibration points")
     parser.add_argument("--first-seed", type=int, default=0, help="seed of the first draw")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
+    measured.add_data(parser)
     parser.add_argument("--output", type=Path, default=Path("results/first_choice"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
-    logs = [ordered(read_stencilbench(path)) for path in sorted((chosen.data / "stencilbench_v100").glob("*.log"))]
+    logs = [ordered(read_stencilbench(path)) for path in measured.log_paths(chosen.data)]
     stencils = [whole(log) for log in logs]
     every, others = fits(stencils)
     lines = ["Constants fitted to all seven stencils: " + listed(every), ""]

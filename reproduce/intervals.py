@@ -8,7 +8,6 @@ that the other programs give: the sweeps of all hosts below the folder, and the 
 
 import argparse
 import csv
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,13 +26,13 @@ _LEAST_TAIL = 0.005
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
+    measured.add_data(parser)
     parser.add_argument("--sweeps", type=Path, default=Path(__file__).parents[1] / "benchmarks" / "results" / "hosts")
     parser.add_argument("--output", type=Path, default=Path("results/intervals"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
     groups = of_sweeps(sorted(chosen.sweeps.glob("**/*.csv")))
-    logs = sorted((chosen.data / "stencilbench_v100").glob("*.log"))
+    logs = measured.log_paths(chosen.data, needed=False)
     if logs:
         groups["thread blocks on the V100"] = of_logs(logs)
     lines = [

@@ -1,7 +1,10 @@
 """What the experiments on ``host`` share: measuring tilings, scores of a prediction, and writing results."""
 
+import argparse
 import csv
 import json
+import os
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,6 +28,21 @@ from tilewright.verbs.prediction import Prediction
 
 _WIDE = 5.0
 """Ranges wider than this are drawn on logarithmic axes."""
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Let a command say where the public logs are."""
+    folder = Path(os.environ.get("TILEWRIGHT_DATA", "data"))
+    text = "folder of stencilbench_v100, as benchmarks/fetch_stencilbench.py writes it (TILEWRIGHT_DATA, else data)"
+    parser.add_argument("--data", type=Path, default=folder, help=text)
+
+
+def log_paths(data: Path, *, needed: bool = True) -> list[Path]:
+    """Return the paths of the public logs below a folder; where there are none and they are needed, end the command."""
+    paths = sorted((data / "stencilbench_v100").glob("*.log"))
+    if needed and not paths:
+        sys.exit(f"no logs in {data / 'stencilbench_v100'}: fetch them by python benchmarks/fetch_stencilbench.py")
+    return paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

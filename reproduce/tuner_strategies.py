@@ -12,7 +12,6 @@ import argparse
 import importlib.util
 import json
 import math
-import os
 import random
 import sys
 import tempfile
@@ -67,13 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="runs of every strategy on every log")
     parser.add_argument("--budget", type=int, default=300, help="most evaluations of a run")
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), metavar="NAME")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TILEWRIGHT_DATA", "../shared/data")))
+    measured.add_data(parser)
     parser.add_argument("--output", type=Path, default=Path("results/tuner_strategies"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     if importlib.util.find_spec("kernel_tuner") is None:
         sys.exit("Kernel Tuner is not installed: pip install kernel-tuner")
     chosen.output.mkdir(parents=True, exist_ok=True)
-    paths = sorted((chosen.data / "stencilbench_v100").glob("*.log"))
+    paths = measured.log_paths(chosen.data)
     found = {"tune": {space.name: [own(space)] for space in of_logs(paths)}}
     with tempfile.TemporaryDirectory() as folder:
         caches = [as_cache(ordered(read_stencilbench(path)), Path(folder)) for path in paths]

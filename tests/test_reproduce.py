@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "reproduce"
-SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if "argparse" in path.read_text(encoding="utf-8"))
+SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
