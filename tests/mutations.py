@@ -40,14 +40,23 @@ TESTS = (
     "verbs/test_gpu", "verbs/test_calibrate_gpu", "sparse/test_krylov", "sparse/test_dia",
     "sparse/test_stencil", "costs/gpu/test_streaming", "costs/test_strategies", "costs/test_traffic",
     "costs/tables/test_orthogonal", "costs/chains/test_traffic", "report/test_*drawing", "report/test_gpu*",
-    "distributed/test_*", "verbs/gradients/test_*", "laws/test_adjoints", "verbs/test_faces", "waves/test_inversion",
-    "test_jax",
 )  # fmt: skip
-"""Files of tests that reach the parts that get errors."""
-RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
-"""Files whose tests run a folder in processes that they start, where no map is written: they reach all of it."""
+"""Files of tests that reach schedules and generated code."""
+GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_inversion")
+"""Files of tests that reach adjoints and gradients."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
+REACHING = {
+    "schedules": (*TESTS, *RECORDED),
+    "codegen": (*TESTS, *RECORDED),
+    "distributed": ("distributed/test_*",),
+    "verbs/gradients": (*GRADIENTS, "test_jax"),
+    "programs/stencil/adjoint.py": GRADIENTS,
+    "programs/stencil/adjoint_parts.py": GRADIENTS,
+}
+"""Files of tests that reach each part that gets errors."""
+RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
+"""Files whose tests run a folder in processes that they start, where no map is written: they reach all of it."""
 QUICK = 15.0
 """Seconds of the tests that run first; the others follow if these find nothing."""
 MOST = 240.0
@@ -203,10 +212,11 @@ def surroundings(folder: Path) -> dict[str, str]:
     return {**os.environ, **threads, "CC": str(compiler)}
 
 
-def learn(folder: Path, processes: int) -> Known:
-    """Run every file of tests whose map is missing or older than the file."""
+def learn(folder: Path, parts: Sequence[str], processes: int) -> Known:
+    """Run every file of tests that reaches some parts and whose map is missing or older than the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [path for name in (*TESTS, *RECORDED) for path in sorted((ROOT / "tests").glob(f"{name}.py"))]
+    names = dict.fromkeys(name for part in parts for name in REACHING[part])
+    files = list(dict.fromkeys(path for name in names for path in sorted((ROOT / "tests").glob(f"{name}.py"))))
     maps = {
         path: folder / ("_".join(path.relative_to(ROOT / "tests").with_suffix("").parts) + ".json") for path in files
     }
@@ -356,7 +366,7 @@ def main() -> None:
         if name not in log.results or (options.again and not log.results[name]["caught_by"] and name not in equal)
     ]
     if waiting and not options.report:
-        known = learn(options.folder / "map", options.processes)
+        known = learn(options.folder / "map", options.parts, options.processes)
         copies = [Copy(options.folder / f"copy{number}") for number in range(options.processes)]
 
         def work(name: str) -> None:
