@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
@@ -22,6 +23,7 @@ TILINGS = {
     "fdtd2d": ("none", "overlapped:t=2,s=8x32", "streaming:t=3,s=9x32"),
     "laplacian3d": ("none", "hybrid:t=4,s=2x8x16", "wavefront-diamond:t=4,s=4x8x64,team=1", "streaming:t=2,s=8x5x16"),
 }
+RUNS = [(boundary, steps) for boundary in ("fixed", "constant:0") for steps in (9, 1)]
 CASES = [(name, tiling) for name, tilings in TILINGS.items() for tiling in tilings]
 
 
@@ -41,10 +43,9 @@ def expected(problem, field, arrays, widths):
     return ends
 
 
-@pytest.mark.parametrize("steps", [1, 9])
-@pytest.mark.parametrize("boundary", ["fixed", "constant:0"])
-@pytest.mark.parametrize(("name", "tiling"), CASES)
-def test_sums_are_the_references(private_folders, name, tiling, boundary, steps):
+@pytest.mark.parametrize(("case", "run"), covering(CASES, RUNS))
+def test_sums_are_the_references(private_folders, case, run):
+    (name, tiling), (boundary, steps) = case, run
     made, draw = program(name), np.random.default_rng(4)
     problem = make_problem(made, SHAPES[made.rank], steps, "float64", boundary)
     arrays = {f: [draw.standard_normal(problem.shape) for _ in range(made.history(f))] for f in made.fields}

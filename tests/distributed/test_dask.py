@@ -19,7 +19,7 @@ def no_sparse(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning")
-@pytest.mark.parametrize("index", some(range(10), 6))
+@pytest.mark.parametrize("index", some(range(10), 4))
 def test_random_problems(index):
     problem, arrays, scalars = draw(36, index)
     chance = np.random.default_rng(index)

@@ -60,7 +60,7 @@ def compared(ranks: int, first: int, count: int) -> tuple[int, str]:
     return int(outcome[1]), outcome[0]
 
 
-@pytest.mark.parametrize("ranks", some([3, 4, 1, 2], 2))
+@pytest.mark.parametrize("ranks", some([4, 1, 2, 3], 1))
 def test_random_programs_are_those_of_one_process(ranks, works, tally):
     done, outcome = compared(ranks, 0, 15)
     tally(f"{ranks} ranks: {outcome}, traffic as predicted")
@@ -75,7 +75,7 @@ def test_many_random_programs_are_those_of_one_process(ranks, works, tally):
     assert done >= 63
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", some([2, 4], 1))
 def test_blocks_are_read_written_and_gathered(ranks, works, tmp_path):
     pytest.importorskip("zarr", reason="zarr is not installed")
     found = job(ranks, "files", tmp_path)
@@ -143,7 +143,7 @@ def killed_and_resumed(folder: Path, instants: list[int]) -> int:
 
 def test_a_killed_job_goes_on_with_another_number_of_ranks(works, tmp_path):
     pytest.importorskip("zarr", reason="zarr is not installed")
-    assert killed_and_resumed(tmp_path, [2, 17, 33]) == 2
+    assert killed_and_resumed(tmp_path, [17]) == 1
 
 
 @pytest.mark.stress

@@ -56,7 +56,7 @@ def cases(every):
     for place, name in enumerate(distinct()):
         for number, machine in enumerate(MACHINES):
             for turn, (dtype, shapes) in enumerate(KINDS):
-                if every or (number % 2 == place % 2 and (place // 2 + number) % len(KINDS) == turn):
+                if every or (number % 4 == place % 4 and (place // 4 + number) % len(KINDS) == turn):
                     yield name, machine, dtype, shapes
 
 

@@ -96,7 +96,7 @@ def _random_axes(random):
 
 
 @pytest.mark.usefixtures("small_grid")
-@pytest.mark.parametrize("seed", some(range(54), 12))
+@pytest.mark.parametrize("seed", some(range(54), 5))
 def test_the_time_equals_brute_force(seed):
     """Random problems, hardware and forms: every design's time is that of the best of all its tiles, bit for bit."""
     random = np.random.default_rng(seed)
@@ -140,7 +140,7 @@ def test_the_time_equals_brute_force(seed):
 
 
 @pytest.mark.usefixtures("small_grid")
-@pytest.mark.parametrize(("seed", "metric"), covering(range(8), ["energy", "edp"]))
+@pytest.mark.parametrize(("seed", "metric"), covering(range(4), ["energy", "edp"]))
 def test_other_metrics_equal_brute_force(seed, metric):
     random = np.random.default_rng(1000 + seed)
     case, axes = _random_case(random), _random_axes(random)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 from tilewright.programs.stencil.adjoint import adjoint_of
@@ -41,16 +42,16 @@ def weighted(u, k):
 
 
 FIXED = ("fixed", ("fixed", ("reflect", "fixed")), (("fixed", "constant:0"), "wrap"))
+RUNS = [(steps, backend) for steps in (11, 2, 1) for backend in ("c", "numpy")]
 CASES = [
     *((name, "fixed") for name in ("jacobi1d", "j2d9pt", "wave2d", "laplacian3d", "wave3d")),
     *((made, sides) for made in (upwind, pair, delayed, weighted) for sides in FIXED),
 ]
 
 
-@pytest.mark.parametrize("backend", ["c", "numpy"])
-@pytest.mark.parametrize("steps", [1, 2, 11])
-@pytest.mark.parametrize(("made", "sides"), CASES)
-def test_the_pullback_is_the_transpose_to_rounding(private_folders, made, sides, steps, backend):
+@pytest.mark.parametrize(("case", "run"), covering(CASES, RUNS, times=2))
+def test_the_pullback_is_the_transpose_to_rounding(private_folders, case, run):
+    (made, sides), (steps, backend) = case, run
     known, draw = as_program(made), np.random.default_rng(9)
     shape = SHAPES[known.rank]
     assert adjoint_of(known, sides, ()).inner is not None
