@@ -33,14 +33,16 @@ _ROW_PADDING = 1.15
 Levels = Mapping[str, Sequence[RowArray]]
 
 
-def plan(
+def plan(  # noqa: PLR0913
     problem: Problem,
     memory: int,
     machine: Machine,
     computer: Computer,
     steps: int | None = None,
     points: GridPoints | None = None,
-) -> Passes:
+    *,
+    within: float = math.inf,
+) -> Passes | None:
     """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`.
 
     Args:
@@ -50,6 +52,10 @@ def plan(
         computer: What computes it.
         steps: Steps per pass that an earlier part of the run has decided.
         points: Sources and receivers, if any.
+        within: Seconds that the run must take less than, to be of use.
+
+    Returns:
+        The choice, or None if the run is expected to take as long as that; no kernel is made then.
 
     Raises:
         ArrayError: If memory holds no slab of a single step.
@@ -90,6 +96,8 @@ def plan(
                 f"a slab of this run needs {format_bytes(least)} of memory, and has {format_bytes(memory)}",
                 "slabs are cut along the first axis: put the longest one there",
             )
+        if chosen.seconds >= within:
+            return None
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
         last = problem.steps - chosen.steps * (chosen.count - 1)
         sessions = [
@@ -223,7 +231,7 @@ def stream(  # noqa: PLR0913
         points: Sources and receivers, if any.
     """
     table = {} if points is None else points.table(done, windows[0].problem.steps)
-    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+    with disk.thread() as reader, disk.thread() as writer:
         files = _Transfers(windows, extent, source, target, buffers, reader, writer)
         files.read_ahead()
         for number, each in enumerate(windows):
