@@ -10,9 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.base.errors import ArrayError
-from tilewright.base.intmath import round_up
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_bytes
-from tilewright.costs.transfers.disk import Passes, Streamed, passes
+from tilewright.costs.transfers.disk import Passes, Streamed, passes, sweep
 from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, RowArray
@@ -77,16 +77,19 @@ def plan(  # noqa: PLR0913
         # Levels are then where they were; else they are moved for a last step of its own.
         unit=max(map(problem.program.history, problem.program.updated)),
     )
+    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
+    once = sweep(case, bandwidths, case.steps, 0.0, rows=0, turns=1).disk_seconds
     known: dict[tuple[int, int], float] = {}
 
     def seconds(rows: int, count: int) -> float:
+        if ceil_div(case.steps, count) * once >= within:
+            return math.inf  # the disk alone takes as long
         like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
         if (rows, like) not in known:
             part = replace(problem, shape=(rows, *problem.shape[1:]), steps=like)
             known[rows, like] = expected(part, machine, computer.target.backend)
         return known[rows, like] * count / like
 
-    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
     while True:
         chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
