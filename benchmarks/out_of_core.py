@@ -8,7 +8,7 @@ kept out: what was read or written is dropped from it (``posix_fadvise``), and t
 The bound is the greater of the time in memory, at the speed of a grid that fits, and of what the disk needs at the
 bandwidths that are measured. Runs out of core, runs in memory and measurements of the disk take turns, since disks that
 others use as well are not the same a minute later; medians are compared. A first run is not counted. What is swept is
-run slab by slab as well.
+run slab by slab as well, unless ``--no-slabs``.
 """
 
 import argparse
@@ -17,8 +17,6 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ import numpy as np
 
 import environment
 import tilewright as tw
-from tilewright.distributed import out_of_core, sweeps
+from tilewright.distributed import disk, out_of_core
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.measure import disk_bandwidths
 from tilewright.plan import read_target
@@ -83,6 +81,20 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         (folder / "out.npy").unlink()
         return seconds
 
+    def slab_by_slab() -> float:
+        begin = time.perf_counter()
+        rows = [disk.open_rows(path, "an input") for path in paths]
+        job = out_of_core.OutOfCoreRun(
+            problem=problem, given={program.updated[0]: rows}, targets={program.updated[0]: [folder / "out.npy"]},
+            memory=options.memory, swept=False,
+        )  # fmt: skip
+        out_of_core.run(job, memo.host(), computer)
+        seconds = time.perf_counter() - begin
+        for each in rows:
+            each.close()
+        (folder / "out.npy").unlink()
+        return seconds
+
     def inside() -> float:
         begin = time.perf_counter()
         tw.run(name, fields if ages > 1 else fields[0], steps=options.steps, boundary="nearest", threads=threads)
@@ -95,11 +107,13 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         raise SystemExit(f"{name} took {taken} bytes of the {options.memory} promised")
     inside()
     samples, cut = [], []
+    slabs = swept is not None and options.slabs
+    if slabs:
+        slab_by_slab()
     for _ in range(options.repeats):
         samples.append((outside(), inside(), *bandwidths(folder)))
-        if swept is not None:
-            with slab_by_slab():
-                cut.append(outside())
+        if slabs:
+            cut.append(slab_by_slab())
     seconds, memory_seconds, read, write = (statistics.median(each) for each in zip(*samples, strict=True))
     disk_seconds = chosen.read_bytes / read + chosen.write_bytes / write
     bound = max(memory_seconds, disk_seconds)
@@ -115,17 +129,6 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "share_of_bound": bound / seconds, "field_bytes": problem.cells * problem.itemsize * ages,
         "taken_bytes": taken, "slab_by_slab_seconds": cut,
     }  # fmt: skip
-
-
-@contextmanager
-def slab_by_slab() -> Iterator[None]:
-    """Let no grid be swept."""
-    original = sweeps.plan
-    sweeps.plan = lambda *_: None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        sweeps.plan = original  # type: ignore[assignment]
 
 
 def bandwidths(folder: Path) -> tuple[float, float]:
@@ -156,6 +159,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--programs", nargs="*", default=PROGRAMS)
+    parser.add_argument(
+        "--slabs", action=argparse.BooleanOptionalAction, default=True, help="what is swept, slab by slab too"
+    )
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     print(calibrate_disk(options.folder))
@@ -165,7 +171,11 @@ def main() -> None:
             f"{row['program']}: {row['seconds']:.1f} s, in memory {row['in_memory_seconds']:.1f} s, "
             f"disk {row['disk_seconds']:.1f} s, {row['share_of_bound']:.0%} of the bound; "
             f"{row['taken_bytes'] / 2**20:.0f} MiB taken of {row['memory'] / 2**20:.0f}"
-            + (f"; slab by slab {statistics.median(row['slab_by_slab_seconds']):.1f} s" if row["swept"] else "")
+            + (
+                f"; slab by slab {statistics.median(row['slab_by_slab_seconds']):.1f} s"
+                if row["slab_by_slab_seconds"]
+                else ""
+            )
         )
     if options.output:
         record = {"environment": environment.describe(thread_count(options.threads)), "rows": rows}

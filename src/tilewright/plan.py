@@ -84,7 +84,7 @@ class RunPlan:
         strict: Whether every operation keeps its order and its own rounding.
         block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
         batch: Whether there are many grids, each of which one thread of a processor computes.
-        swept: Whether a call computes some parts of a sweep alone, of prisms on a processor.
+        swept: Whether a call computes some parts of a sweep alone, on a processor.
         evidence: Why this tiling: ``asked``, ``measured``, ``wisdom`` (what an earlier tuning measured) or ``model``.
     """
 

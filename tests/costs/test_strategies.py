@@ -261,7 +261,7 @@ def test_a_grid_beyond_every_cache_is_read_and_written_at_least_once(name, shape
 
 
 def test_a_run_pays_for_copies_and_for_doubt():
-    from tilewright.costs.run import copy_seconds, run_seconds
+    from tilewright.costs.run import copy_seconds, resumed_seconds, run_seconds
 
     problem = make_problem(program("wave2d"), (4096, 4096), 8)
     guessed = make_setting(problem, HOST)
@@ -275,6 +275,8 @@ def test_a_run_pays_for_copies_and_for_doubt():
     setting = make_setting(problem, known)
     # Two versions in and one out, each read, fetched and written, at the bandwidth of all cores.
     assert copy_seconds(setting) == pytest.approx(3 * 3 * 4 * 4096**2 / known.dram_bandwidth.value)
+    # Of 64 rows both versions, read and written.
+    assert resumed_seconds(setting, 64) == pytest.approx(4 * 64 * 4 * 4096 / known.dram_bandwidth.value)
     assert run_seconds("streaming", 1.0, setting) == 1.0
     assert run_seconds("hybrid", 1.0, setting) == 1.0 + copy_seconds(setting)
     assert run_seconds("skewed", 1.0, setting) == margin + copy_seconds(setting)

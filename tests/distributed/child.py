@@ -32,7 +32,7 @@ def run(folder: Path) -> None:
 def sweep(folder: Path) -> None:
     """Go on with a run of a wave in sweeps of four steps."""
 
-    def choose(problem, memory, machine, computer, *_):
+    def choose(problem, memory, machine, computer, *_, **__):
         swept = sweeps.plan(problem, memory, machine, computer, 4)
         return swept.passes, swept
 

@@ -117,3 +117,21 @@ def test_a_file_that_was_cut_short_is_told(tmp_path):
     part = disk.placed(allocate(disk.buffer_bytes(SHAPE[0] * SHAPE[1] * 4)), rows, 0, SHAPE, "uint32")
     with pytest.raises(disk.ArrayError, match="ends before its array does"):
         rows.read(0, SHAPE[0], part)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="the system has no policies to ask for")
+@pytest.mark.parametrize(("policy", "raised"), [("SCHED_OTHER", []), ("SCHED_FIFO", [21]), ("SCHED_RR", [21])])
+def test_transfers_come_before_computing_under_a_real_time_policy(monkeypatch, policy, raised):
+    asked = []
+    monkeypatch.setattr(os, "sched_getscheduler", lambda _: getattr(os, policy))
+    monkeypatch.setattr(os, "sched_getparam", lambda _: os.sched_param(20))
+
+    def refused(thread, parameters):
+        assert thread == 0
+        asked.append(parameters.sched_priority)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setparam", refused)
+    with disk.thread() as thread:
+        assert thread.submit(lambda: 3).result() == 3
+    assert asked == raised

@@ -24,7 +24,9 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
-from tilewright.schedules import catalogue, prism
+from tilewright.schedules import catalogue
+from tilewright.schedules.families.wavefront_diamond import NAME as STREAMED
+from tilewright.schedules.parts import BEGIN, END
 from tilewright.schedules.tiling import parse
 from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import Let
@@ -36,13 +38,14 @@ NEAREST = Boundary(kind="nearest")
 
 
 def tiling_of(problem, chance):
-    """Draw small prisms that a sweep takes."""
-    family = chance.choice(("hybrid", "hybrid", "diamond"))
+    """Draw small tiles that a sweep takes."""
+    family = chance.choice(("hybrid", STREAMED) if len(problem.shape) == 3 else ("hybrid", "hybrid", "diamond"))
     time, rest = chance.choice((2, 4, 6)), [chance.randint(1, 9) for _ in problem.shape[1:]]
     for size in itertools.count(chance.randint(1, 3)):
-        first = 2 * size if family == "diamond" else size
-        tiling = parse(f"{family}:t={time},s={'x'.join(map(str, (first, *rest)))}")
-        if prism.steep(problem, catalogue.complete(problem, tiling)):
+        first = size if family == "hybrid" else 2 * size
+        space = (rest[0], first, rest[1]) if family == STREAMED else (first, *rest)
+        tiling = parse(f"{family}:t={time},s={'x'.join(map(str, space))}")
+        if catalogue.sweep(problem, catalogue.complete(problem, tiling)) is not None:
             return tiling
     raise AssertionError
 
@@ -70,7 +73,7 @@ def random_run(index, folder, monkeypatch):
     chance = random.Random(index)  # noqa: S311
     chosen = []
 
-    def choose(problem, memory, machine, computer, steps=None, points=None):
+    def choose(problem, memory, machine, computer, *_, **__):
         chosen.append(sweeps.plan(problem, memory, machine, computer, chance.randint(1, problem.steps)))
         return chosen[0].passes, chosen[0]
 
@@ -112,15 +115,16 @@ def test_every_cell_is_computed_once_and_from_rows_that_are_there(index, parts):
     reach = max(abs(read.offset[0]) for each in problem.program.statements for read in each.reads)
     done = np.zeros((problem.steps * len(analyse(problem.program).stages), problem.shape[0]), int)
     there = gone = most = 0
-    turn = parts * prism.geometry(problem, tiling).hexagon.pitch
-    for stage in sweeps.stages(problem, tiling, problem.steps, parts):
+    cut = catalogue.sweep(problem, tiling)
+    turn = parts * cut.pitch
+    for stage in sweeps.stages(problem, cut, parts):
         for low, high in stage.put:
             assert low == there
             assert high - low <= turn
             there = high
         most = max(most, there - gone)
         begin, end = stage.parts
-        tree = Let(prism.BEGIN.name, Whole(begin), Let(prism.END.name, Whole(end), prism.swept(problem, tiling)))
+        tree = Let(BEGIN.name, Whole(begin), Let(END.name, Whole(end), cut.tree))
         for piece in order(problem, tree):
             low, high = piece.box[0]
             assert gone <= max(0, low - reach)
@@ -133,7 +137,7 @@ def test_every_cell_is_computed_once_and_from_rows_that_are_there(index, parts):
             gone = high
     assert there == gone == problem.shape[0]
     assert (done == np.prod(problem.shape[1:])).all()
-    assert most <= sweeps._rows(problem, tiling, problem.steps, parts)
+    assert most <= sweeps._rows(problem, cut, parts)
 
 
 def test_memory_holds_the_rows_under_way_alone():
@@ -144,7 +148,7 @@ def test_memory_holds_the_rows_under_way_alone():
     kernel = sweeps.Sweeper(problem, swept, computer)._kernel
     state = runtime.Sweep(kernel.compiled, problem, Inputs(arrays={}, scalars={}), 1)
     row, most = np.ones((1, 2**12), np.float32), 0
-    for stage in itertools.islice(sweeps.stages(problem, swept.tiling, 4, 1), 60):
+    for stage in itertools.islice(sweeps.stages(problem, catalogue.sweep(problem, swept.tiling), 1), 60):
         for low, high in stage.put:
             state.put(low, {"u": [np.broadcast_to(row, (high - low, 2**12))]})
         state.advance_parts(*stage.parts)
@@ -204,6 +208,41 @@ def test_a_grid_of_several_times_the_memory_is_swept_where_slabs_would_overlap(t
     assert disk.exists(tmp_path / "out.npy")
 
 
+def test_no_slab_is_compiled_where_a_sweep_is_expected_to_be_faster():
+    class MadeError(Exception):
+        pass
+
+    def make(*_, **__):
+        raise MadeError
+
+    problem = make_problem(program("wave3d"), (400, 160, 160), 32, "float32", "fixed")
+    computer = Computer(target=read_target("c", 2), threads=2, tiling=None, strict=False, scalars={}, make=make)
+    passes, swept = out_of_core.choose(problem, 38 * 2**20, memo.host(), computer)
+    assert swept.passes == passes
+    with pytest.raises(MadeError):
+        out_of_core.choose(problem, 38 * 2**20, memo.host(), computer, sweep=False)
+
+
+def test_tiles_that_go_on_from_part_to_part_take_as_many_parts_at_a_time_as_pay():
+    """Of what is under way caches lose less where turns are longer; prisms have nothing under way between turns."""
+    problem = make_problem(program("wave3d"), (1400, 256, 256), 64, "float32", "fixed")
+    machine, planned = memo.host(), {}
+    fast = {
+        name: replace(getattr(machine, name), value=1e12, low=None, high=None)
+        for name in ("disk_read_bandwidth", "disk_write_bandwidth")
+    }
+    machine = replace(machine, **fast)
+    for tiling, memory in itertools.product(("wavefront-diamond:t=16,s=2x32x300", "hybrid:t=8,s=2x8x128"), (27, 29)):
+        computer = Computer(target=read_target("c", 2), threads=2, tiling=tiling, strict=False, scalars={})
+        swept = sweeps.plan(problem, 2**memory, machine, computer, 64)
+        cut = catalogue.sweep(problem, swept.tiling)
+        assert sweeps.taken(problem, cut, swept.parts) <= 2**memory
+        planned[swept.tiling.family, memory] = swept.parts * cut.tiles, swept.passes.compute_seconds
+    assert planned["hybrid", 27] == planned["hybrid", 29]
+    assert planned["hybrid", 27][0] == 2
+    assert planned[STREAMED, 27][1] > planned[STREAMED, 29][1]
+
+
 def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypatch):
     problem = make_problem(program("wave3d"), (60, 9, 12), 10, "float32", "reflect")
     values = [np.random.default_rng(age).random(problem.shape, np.float32) for age in range(2)]
@@ -212,7 +251,7 @@ def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypat
         np.save(path, each)
     passes, stream = [], sweeps.Sweeper.stream
 
-    def choose(problem, memory, machine, computer, steps=None, points=None):
+    def choose(problem, memory, machine, computer, *_, **__):
         swept = sweeps.plan(problem, memory, machine, computer, 4)
         return swept.passes, swept
 

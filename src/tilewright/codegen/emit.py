@@ -24,8 +24,9 @@ from tilewright.codegen.streaming.bands import (
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules import catalogue, prism
+from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.body import Body
+from tilewright.schedules.parts import BEGIN, END
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.schedules.tree.nodes import Node
 
@@ -97,7 +98,7 @@ def emit(  # noqa: PLR0913
         dialect: One of :data:`DIALECTS`.
         strict: Keep the program's own order of operations and every operation's own rounding.
         batch: Whether the function that is called computes many grids, see :mod:`tilewright.codegen.batches`.
-        swept: Whether a call computes some parts of a sweep alone, see :func:`tilewright.schedules.prism.swept`; the
+        swept: Whether a call computes some parts of a sweep alone, see :mod:`tilewright.schedules.parts`; the
             first one and their end follow the distance between slots in ``size``.
 
     Returns:
@@ -189,10 +190,11 @@ def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[
             statements += box_functions(site, number, own=own)
         elif points.touches(site.problem, program.statements[number].field):
             statements.append(points.points_function(site, program.statements[number].field, STEP, own=False))
+    parts = catalogue.sweep(site.problem, tiling) if swept else None
     called = (
-        cpu.entry_function(site, prism.swept(site.problem, tiling), entry, further=(prism.BEGIN.name, prism.END.name))
-        if swept
-        else cpu.entry_function(site, _tree(site.problem, tiling), entry)
+        cpu.entry_function(site, _tree(site.problem, tiling), entry)
+        if parts is None
+        else cpu.entry_function(site, parts.tree, entry, further=(BEGIN.name, END.name))
     )
     return (*(f for f in helpers if f is not None), *statements, called)
 

@@ -11,6 +11,8 @@ import math
 import mmap
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -291,6 +293,23 @@ class ZarrRows:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def thread() -> ThreadPoolExecutor:
+    """Return a thread that reads or writes while others compute, and comes before them where that has to be said.
+
+    Most systems let a thread run at once that has slept for a transfer. Under a real-time policy it would wait for
+    those that compute, which never sleep, so that transfers and computing took turns.
+    """
+    return ThreadPoolExecutor(1, initializer=_come_before)
+
+
+def _come_before() -> None:
+    if not hasattr(os, "sched_getscheduler") or os.sched_getscheduler(0) not in {os.SCHED_FIFO, os.SCHED_RR}:
+        return
+    higher = os.sched_getparam(0).sched_priority + 1
+    with suppress(OSError):  # not allowed, or there is none
+        os.sched_setparam(0, os.sched_param(higher))
 
 
 def buffer_bytes(size: int) -> int:

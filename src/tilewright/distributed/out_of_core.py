@@ -50,6 +50,7 @@ class OutOfCoreRun:
         memory: Bytes of memory that may be used.
         resume: Whether it goes on from the last complete pass.
         points: Sources and receivers, if any.
+        swept: Whether passes may be sweeps.
     """
 
     problem: Problem
@@ -58,6 +59,7 @@ class OutOfCoreRun:
     memory: int
     resume: bool = False
     points: PointData | None = None
+    swept: bool = True
 
 
 def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np.ndarray[Any, Any]]:
@@ -92,7 +94,7 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
                 "give more memory, or smaller chunks along the first axis",
             )
         fixed = past.steps if past else None
-        chosen, swept = choose(job.problem, usable - meanwhile, machine, computer, fixed, points)
+        chosen, swept = choose(job.problem, usable - meanwhile, machine, computer, fixed, points, sweep=job.swept)
         _tell(job, chosen, past, swept)
         if not job.resume and place.folder.exists():
             _clear(place.folder)
@@ -122,13 +124,15 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
     return {} if points is None else points.traces
 
 
-def choose(
+def choose(  # noqa: PLR0913
     problem: Problem,
     memory: int,
     machine: Machine,
     computer: Computer,
     steps: int | None = None,
     points: GridPoints | None = None,
+    *,
+    sweep: bool = True,
 ) -> tuple[Passes, sweeps.Swept | None]:
     """Choose how passes go over a grid on disk: slab by slab, or as a sweep.
 
@@ -139,6 +143,7 @@ def choose(
         computer: What computes it.
         steps: Steps per pass that an earlier part of the run has decided.
         points: Sources and receivers, if any.
+        sweep: Whether they may be sweeps.
 
     Returns:
         The passes, and how they are swept, if they are.
@@ -146,11 +151,13 @@ def choose(
     Raises:
         ArrayError: If memory holds no slab of a single step.
     """
-    cut = slabs.plan(problem, memory, machine, computer, steps, points)
-    swept = sweeps.plan(problem, memory, machine, computer, steps)
-    if swept is not None and swept.passes.seconds < cut.seconds:
-        return swept.passes, swept
-    return cut, None
+    swept = sweeps.plan(problem, memory, machine, computer, steps) if sweep else None
+    within = math.inf if swept is None else swept.passes.seconds
+    cut = slabs.plan(problem, memory, machine, computer, steps, points, within=within)
+    if cut is not None:
+        return cut, None
+    assert swept is not None  # noqa: S101  (else every run of slabs is within)
+    return swept.passes, swept
 
 
 def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None, swept: sweeps.Swept | None) -> None:

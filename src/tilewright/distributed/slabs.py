@@ -10,9 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.base.errors import ArrayError
-from tilewright.base.intmath import round_up
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_bytes
-from tilewright.costs.transfers.disk import Passes, Streamed, passes
+from tilewright.costs.transfers.disk import Passes, Streamed, passes, sweep
 from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
 from tilewright.distributed.disk import Array, RowArray
@@ -33,14 +33,16 @@ _ROW_PADDING = 1.15
 Levels = Mapping[str, Sequence[RowArray]]
 
 
-def plan(
+def plan(  # noqa: PLR0913
     problem: Problem,
     memory: int,
     machine: Machine,
     computer: Computer,
     steps: int | None = None,
     points: GridPoints | None = None,
-) -> Passes:
+    *,
+    within: float = math.inf,
+) -> Passes | None:
     """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`.
 
     Args:
@@ -50,6 +52,10 @@ def plan(
         computer: What computes it.
         steps: Steps per pass that an earlier part of the run has decided.
         points: Sources and receivers, if any.
+        within: Seconds that the run must take less than, to be of use.
+
+    Returns:
+        The choice, or None if the run is expected to take as long as that; no kernel is made then.
 
     Raises:
         ArrayError: If memory holds no slab of a single step.
@@ -71,16 +77,19 @@ def plan(
         # Levels are then where they were; else they are moved for a last step of its own.
         unit=max(map(problem.program.history, problem.program.updated)),
     )
+    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
+    once = sweep(case, bandwidths, case.steps, 0.0, rows=0, turns=1).disk_seconds
     known: dict[tuple[int, int], float] = {}
 
     def seconds(rows: int, count: int) -> float:
+        if ceil_div(case.steps, count) * once >= within:
+            return math.inf  # the disk alone takes as long
         like = 1 << (count.bit_length() - 1)  # a few predictions stand for all: the time per step hardly changes
         if (rows, like) not in known:
             part = replace(problem, shape=(rows, *problem.shape[1:]), steps=like)
             known[rows, like] = expected(part, machine, computer.target.backend)
         return known[rows, like] * count / like
 
-    bandwidths = machine.disk_read_bandwidth.value, machine.disk_write_bandwidth.value
     while True:
         chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
@@ -90,6 +99,8 @@ def plan(
                 f"a slab of this run needs {format_bytes(least)} of memory, and has {format_bytes(memory)}",
                 "slabs are cut along the first axis: put the longest one there",
             )
+        if chosen.seconds >= within:
+            return None
         shapes = {each.problem.boundaries: each.problem for each in slabs(problem, chosen, chosen.steps)}
         last = problem.steps - chosen.steps * (chosen.count - 1)
         sessions = [
@@ -223,7 +234,7 @@ def stream(  # noqa: PLR0913
         points: Sources and receivers, if any.
     """
     table = {} if points is None else points.table(done, windows[0].problem.steps)
-    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+    with disk.thread() as reader, disk.thread() as writer:
         files = _Transfers(windows, extent, source, target, buffers, reader, writer)
         files.read_ahead()
         for number, each in enumerate(windows):

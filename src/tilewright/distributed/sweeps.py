@@ -1,6 +1,6 @@
 """One pass over a grid on disk as a sweep: rows stream through memory, and no cell is read or computed twice.
 
-A sweep computes tiles that lean through time (:func:`tilewright.schedules.prism.swept`): while its front is at a row's
+A sweep computes tiles that lean through time (:mod:`tilewright.schedules.parts`): while its front is at a row's
 first step, it ends as many rows behind as all steps of the pass lean. These rows are in memory, those to come are read
 ahead, those that are done are written behind.
 """
@@ -9,7 +9,7 @@ import functools
 import heapq
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -18,7 +18,7 @@ import numpy as np
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, TileSizes
-from tilewright.costs.run import copy_seconds, run_seconds
+from tilewright.costs.run import copy_seconds, resumed_seconds, run_seconds
 from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
 from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer
@@ -33,7 +33,8 @@ from tilewright.runtime import sweep as runtime
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
-from tilewright.schedules import catalogue, prism
+from tilewright.schedules import catalogue
+from tilewright.schedules.parts import Parts
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.choice import evaluated
 from tilewright.tuning.spaces import space
@@ -41,6 +42,8 @@ from tilewright.workloads.stencil import on_machine
 
 _MOST_TRIED = 4096
 """Tilings, the fastest first, of which one has to fit into memory."""
+_MOST_FITTING = 8
+"""Of these, tilings that fit and are compared."""
 Range = tuple[int, int]
 Windows = Mapping[str, Sequence[Array]]
 
@@ -66,8 +69,8 @@ class Swept:
 
     Attributes:
         passes: How often, and what is expected of it; a window's rows are those that are in memory at most.
-        tiling: Prisms, complete.
-        parts: Parts that are computed at a time, one for each thread.
+        tiling: The tiling, complete.
+        parts: Parts that are computed at a time, as many as give each thread a tile at least.
     """
 
     passes: Passes
@@ -96,10 +99,10 @@ def applies(problem: Problem, computer: Computer) -> bool:
 
 
 def _families(problem: Problem, computer: Computer) -> tuple[str, ...]:
-    """Families of prisms that may cut a problem."""
+    """Families that may sweep over a problem."""
     asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
     named = space.families(problem, cpu=True) if asked is None else (asked.family,)
-    return tuple(each for each in named if catalogue.traits(each).prisms)
+    return tuple(each for each in named if catalogue.traits(each).sweep is not None)
 
 
 def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Swept | None:
@@ -132,29 +135,35 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
 
     best: Swept | None = None
     for count in [steps] if steps else sorted(candidates(problem.steps, 1), reverse=True):
-        least = sweep(case, bandwidths, count, 0.0, rows=0, turns=1)
-        if best is not None and least.disk_seconds >= best.passes.seconds:
+        expected = functools.partial(sweep, case, bandwidths, count)
+        if best is not None and expected(0.0, rows=0, turns=extent).seconds >= best.passes.seconds:
             break
         # A few predictions stand for all: the time per step hardly changes.
-        found = like(1 << (count.bit_length() - 1)).best(count, memory)
-        if found is None:
-            continue
-        tiling, seconds = found
-        rows = _rows(problem, tiling, count, computer.threads)
-        turns = ceil_div(prism.swept_parts(prism.geometry(problem, tiling), extent, count), computer.threads)
-        passes = sweep(case, bandwidths, count, seconds, rows=rows, turns=turns)
-        if best is None or passes.seconds < best.passes.seconds:
-            best = Swept(passes=passes, tiling=tiling, parts=computer.threads)
+        choices, part, fitting = like(1 << (count.bit_length() - 1)), replace(problem, steps=count), 0
+        for seconds, tiling in choices.ascending(count):
+            least = expected(seconds, rows=0, turns=extent).seconds
+            if fitting == _MOST_FITTING or (best is not None and least >= best.passes.seconds):
+                break
+            cut = catalogue.sweep(part, tiling)
+            if cut is None:
+                continue
+            found = list(_turns(part, cut, memory, computer.threads))
+            fitting += bool(found)
+            for parts in found:
+                turns, rows = ceil_div(cut.count, parts), _rows(part, cut, parts)
+                passes = expected(seconds + choices.resumed(turns * cut.resumed), rows=rows, turns=turns)
+                if best is None or passes.seconds < best.passes.seconds:
+                    best = Swept(passes=passes, tiling=tiling, parts=parts)
     return best
 
 
 class _Choices:
-    """Prisms of a problem with what the models expect of them, for passes of about so many steps."""
+    """Tilings of a problem that may sweep, with what the models expect of them, for passes of about so many steps."""
 
     def __init__(self, problem: Problem, machine: Machine, computer: Computer) -> None:
-        self._problem, self._threads = problem, computer.threads
+        self._problem = problem
         workload = on_machine(problem, machine)
-        self._copied = copy_seconds(workload.setting)
+        self._setting = workload.setting
         asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
         if asked is not None:
             tiling, costs = workload.costs(catalogue.complete(problem, asked))
@@ -178,12 +187,15 @@ class _Choices:
                 return
             yield float(seconds[index]), catalogue.complete(self._problem, space.tiling_at(family, sizes, index))
 
-    def best(self, steps: int, memory: int) -> tuple[Tiling, float] | None:
-        """Return the fastest tiling of a pass whose rows fit into memory, and the seconds that a pass takes."""
+    def ascending(self, steps: int) -> Iterator[tuple[float, Tiling]]:
+        """Yield the seconds that a pass of so many steps takes, copies included, with a tiling, the fastest first."""
+        copied = copy_seconds(self._setting)
         for seconds, tiling in itertools.islice(itertools.chain(self._known, self._further()), _MOST_TRIED):
-            if prism.steep(self._problem, tiling) and taken(self._problem, tiling, steps, self._threads) <= memory:
-                return tiling, seconds * steps / self._problem.steps + self._copied
-        return None
+            yield seconds * steps / self._problem.steps + copied, tiling
+
+    def resumed(self, rows: int) -> float:
+        """Return the seconds of getting so many rows again that tiles have under way between turns."""
+        return resumed_seconds(self._setting, rows)
 
     def _further(self) -> Iterator[tuple[float, Tiling]]:
         for each in self._every:
@@ -191,53 +203,52 @@ class _Choices:
             yield each
 
 
-def taken(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:
+def _turns(problem: Problem, cut: Parts, memory: int, threads: int) -> Iterator[int]:
+    """Yield how many parts may be computed at a time: more are worth a look where tiles go on from part to part."""
+    parts = ceil_div(threads, cut.tiles)
+    while taken(problem, cut, parts) <= memory:
+        yield parts
+        if not cut.resumed or parts >= cut.count:
+            return
+        parts = max(parts + 1, parts * 9 // 8)
+
+
+def taken(problem: Problem, cut: Parts, parts: int) -> int:
     """Return the bytes of memory that a sweep takes.
 
     Args:
-        problem: What is computed on the whole grid.
-        tiling: Its prisms.
-        steps: Steps of a pass.
+        problem: What a pass computes on the whole grid.
+        cut: The sweep.
         parts: Parts that are computed at a time.
     """
-    rows = _rows(problem, tiling, steps, parts)
-    turn = _turn(problem, tiling, parts)
-    return runtime.sweep_bytes(problem, analyse(problem.program).copies, rows) + Rooms.bytes(problem, turn)
+    held = runtime.sweep_bytes(problem, analyse(problem.program).copies, _rows(problem, cut, parts))
+    return held + Rooms.bytes(problem, _turn(problem, cut, parts))
 
 
-def _turn(problem: Problem, tiling: Tiling, parts: int) -> int:
+def _turn(problem: Problem, cut: Parts, parts: int) -> int:
     """Rows that are put in, and taken out, at a time at most."""
-    return min(problem.shape[0], parts * prism.geometry(problem, tiling).hexagon.pitch)
+    return min(problem.shape[0], parts * cut.pitch)
 
 
-def _rows(problem: Problem, tiling: Tiling, steps: int, parts: int) -> int:
+def _rows(problem: Problem, cut: Parts, parts: int) -> int:
     """Rows that are in memory at most: from where a stage's first part has not been to where its last one ends."""
-    cut, reach = prism.geometry(problem, tiling), _reach(problem)
-    low, high = prism.swept_rows(cut, reach, 0, steps)[0], prism.swept_rows(cut, reach, parts, steps)[1]
-    return min(problem.shape[0], high - low)
+    return min(problem.shape[0], cut.begins(parts) - cut.ends(0))
 
 
-def _reach(problem: Problem) -> int:
-    """Rows that a cell reads across at most."""
-    return max(abs(read.offset[0]) for each in problem.program.statements for read in each.reads)
-
-
-def stages(problem: Problem, tiling: Tiling, steps: int, parts: int) -> Iterator[Stage]:
+def stages(problem: Problem, cut: Parts, parts: int) -> Iterator[Stage]:
     """Cut a sweep into stages.
 
     Args:
-        problem: What is computed on the whole grid.
-        tiling: Its prisms.
-        steps: Steps of the pass.
+        problem: What a pass computes on the whole grid.
+        cut: The sweep.
         parts: Parts that are computed at a time.
     """
-    cut, extent, reach = prism.geometry(problem, tiling), problem.shape[0], _reach(problem)
-    turn, count = _turn(problem, tiling, parts), prism.swept_parts(cut, extent, steps)
+    extent, turn = problem.shape[0], _turn(problem, cut, parts)
     there = gone = 0
-    for begin in range(0, count, parts):
-        end = min(count, begin + parts)
-        gone_next, need = (min(extent, each) for each in prism.swept_rows(cut, reach, end, steps))
-        if end == count:
+    for begin in range(0, cut.count, parts):
+        end = min(cut.count, begin + parts)
+        gone_next, need = min(extent, cut.ends(end)), min(extent, cut.begins(end))
+        if end == cut.count:
             gone_next = need = extent
         yield Stage(put=_ranges(there, need, turn), parts=(begin, end), finish=_ranges(gone, gone_next, turn))
         there, gone = max(there, need), max(gone, gone_next)
@@ -245,6 +256,12 @@ def stages(problem: Problem, tiling: Tiling, steps: int, parts: int) -> Iterator
 
 def _ranges(low: int, high: int, most: int) -> tuple[Range, ...]:
     return tuple((first, min(high, first + most)) for first in range(low, high, most))
+
+
+def _cut(problem: Problem, tiling: Tiling) -> Parts:
+    cut = catalogue.sweep(problem, tiling)
+    assert cut is not None  # noqa: S101  (the plan has found that it sweeps)
+    return cut
 
 
 class Rooms:
@@ -305,7 +322,8 @@ class Sweeper:
         self._problem, self._swept, self._computer = problem, swept, computer
         plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
         self._kernel = driver.make(replace(plan, swept=True))
-        self._rooms = Rooms(problem, _turn(problem, swept.tiling, swept.parts))
+        cut = _cut(replace(problem, steps=swept.passes.steps), swept.tiling)
+        self._rooms = Rooms(problem, _turn(problem, cut, swept.parts))
 
     def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
         """Make one pass.
@@ -320,9 +338,9 @@ class Sweeper:
         problem, computer = replace(self._problem, steps=steps), self._computer
         inputs = Inputs(arrays={}, scalars=computer.scalars, first=done)
         state = runtime.Sweep(self._kernel.compiled, problem, inputs, computer.threads)
-        every = list(stages(problem, self._swept.tiling, steps, self._swept.parts))
+        every = list(stages(problem, _cut(problem, self._swept.tiling), self._swept.parts))
         coming = [each for stage in every for each in stage.put]
-        with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+        with disk.thread() as reader, disk.thread() as writer:
 
             def ahead() -> Future[tuple[Range, Windows]] | None:
                 return reader.submit(self._load, coming.pop(0), source) if coming else None

@@ -18,6 +18,7 @@ from tilewright.schedules.families import (
     wavefront_diamond,
 )
 from tilewright.schedules.legality import Verdict, require
+from tilewright.schedules.parts import Parts
 from tilewright.schedules.pieces import Piece
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
@@ -152,6 +153,12 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
     """
     return family(tiling.family).tree(problem, complete(problem, tiling))
+
+
+def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
+    """Return how a completed tiling sweeps over a grid; None if it cannot."""
+    own = traits(tiling.family).sweep
+    return None if own is None else own(problem, tiling)
 
 
 def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:

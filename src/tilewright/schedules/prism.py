@@ -17,6 +17,7 @@ from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.legality import Verdict, untileable, verdict
+from tilewright.schedules.parts import BEGIN, END, Parts, reach
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
@@ -25,8 +26,6 @@ DIAMOND = "diamond"
 """Name of the family whose prisms have diamonds for faces."""
 MAX_HEIGHT = 4096
 """Largest height of a tile in time steps."""
-BEGIN, END = Name("begin"), Name("end")
-"""The parts of a sweep that run, half-open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +120,6 @@ def _least(problem: Problem, cut: Prism[int]) -> int:
     return reach * cut.hexagon.height if isinstance(cut.hexagon, Diamond) else reach
 
 
-def steep(problem: Problem, tiling: Tiling) -> bool:
-    """Whether a completed prism tiling may be swept: its tiles depend on neighbouring ones alone."""
-    return tiling.space[0] >= _least(problem, geometry(problem, tiling))
-
-
 def tree(problem: Problem, tiling: Tiling) -> Node:
     """Return the order of a completed prism tiling: wavefronts of the two colours in turn, which threads share.
 
@@ -135,51 +129,28 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     return Mark(cut.hexagon.note, wavefronts(cut.symbolic()))
 
 
-def swept(problem: Problem, tiling: Tiling) -> Node:
-    """Return a part of the order of a completed prism tiling that goes over all steps and a few tiles: a sweep's.
+def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
+    """Return how a completed prism tiling sweeps over a grid; None if its tiles depend on others than neighbours.
 
-    The parts follow each other along axis 0. Part ``p`` has of every wavefront the tile ``p`` less half the number of
-    the wavefront, rounded up: one that leans to the left, as tiles of the wavefront before it do that it depends on, so
-    that every tile comes after all that it depends on. Of each wavefront the tiles of the parts :data:`BEGIN` to
-    :data:`END` run at once.
+    Part ``p`` has of every wavefront the tile ``p`` less half the number of the wavefront, rounded up: one that leans
+    to the left, as tiles of the wavefront before it do that it depends on, so that every tile comes after all that it
+    depends on. Of each wavefront the tiles of the parts :data:`BEGIN` to :data:`END` run at once.
     """
     cut = geometry(problem, tiling)
-    return Mark(f"swept: {cut.hexagon.note}", wavefronts(cut.symbolic(), part=(BEGIN, END)))
-
-
-def swept_parts(cut: Prism[int], extent: int, steps: int) -> int:
-    """Return the number of parts that cover a grid.
-
-    Args:
-        cut: The prisms.
-        extent: Cells along axis 0.
-        steps: Time steps.
-    """
-    waves = swept_waves(cut, steps)
-    return max(cut.hexagon.tiles(0, extent), cut.hexagon.tiles(1, extent)) + waves // 2
-
-
-def swept_waves(cut: Prism[int], steps: int) -> int:
-    """Return the wavefronts of prisms that hold any of so many time steps."""
-    return ceil_div(steps * cut.stages, cut.hexagon.half) + 1
-
-
-def swept_rows(cut: Prism[int], reach: int, part: int, steps: int) -> tuple[int, int]:
-    """Return between which cells along axis 0 the parts before one end, and where that one begins.
-
-    Args:
-        cut: The prisms.
-        reach: Cells by which a logical step reads beyond its own.
-        part: The part.
-        steps: Time steps.
-
-    Returns:
-        The cell below which this part and later ones touch nothing, and that from which on earlier ones have not.
-    """
-    face = cut.hexagon
-    lean = (swept_waves(cut, steps) - 1) * face.pitch // 2
-    margin = face.overhang + reach
-    return part * face.pitch - lean - margin, (part - 1) * face.pitch + face.base + margin
+    if tiling.space[0] < _least(problem, cut):
+        return None
+    face, extent = cut.hexagon, problem.shape[0]
+    waves = ceil_div(problem.steps * cut.stages, face.half) + 1
+    margin = face.overhang + reach(problem)
+    return Parts(
+        tree=Mark(f"swept: {face.note}", wavefronts(cut.symbolic(), part=(BEGIN, END))),
+        count=max(face.tiles(0, extent), face.tiles(1, extent)) + waves // 2,
+        pitch=face.pitch,
+        behind=(waves - 1) * face.pitch // 2 + margin,
+        ahead=face.base - face.pitch + margin,
+        tiles=1,
+        resumed=0,
+    )
 
 
 def parametric(cut: Prism[int]) -> Prism[Expr]:
@@ -216,7 +187,7 @@ def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:
 
     Args:
         cut: The prisms.
-        part: The first part of :func:`swept` and the end of the parts, or None for all tiles of every wavefront.
+        part: The first part of a :func:`sweep` and the end of the parts, or None for all tiles of every wavefront.
     """
     face, skews = cut.hexagon, cut.skews
     total, wave, colour = Name("total"), Name("wave"), Name("colour")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.parts import Parts
 from tilewright.schedules.tiling import Tiling
 
 
@@ -23,6 +24,7 @@ class Traits:
         candidates: Yields the tilings of a problem that are worth a look on a CPU with so many threads. A family that
             has it needs no grid of sizes elsewhere, and no time model but that of its counts; there is code for it on
             CPUs alone.
+        sweep: Returns how a completed tiling sweeps over a grid, on a CPU; None if it cannot.
     """
 
     untiled: bool = False
@@ -33,6 +35,7 @@ class Traits:
     teams: bool = False
     tables: bool = False
     candidates: Callable[[Problem, int], Iterable[Tiling]] | None = None
+    sweep: Callable[[Problem, Tiling], Parts | None] | None = None
 
     @property
     def prisms(self) -> bool:

@@ -44,6 +44,11 @@ def test_diamonds_that_are_too_steep_are_illegal():
     assert verdict.hint == "make the second tile size at least 16"
 
 
+def test_diamonds_that_are_too_steep_are_not_swept():
+    assert catalogue.sweep(STAR, catalogue.complete(STAR, parse(f"{NAME}:t=4,s=2x16x32"))) is not None
+    assert catalogue.sweep(STAR, catalogue.complete(STAR, parse(f"{NAME}:t=4,s=2x14x32"))) is None
+
+
 @pytest.mark.parametrize("name", ["j3d7pt", "star3d4r", "wave3d", "heat3d"])
 def test_every_candidate_is_legal_and_complete(name):
     problem = make_problem(program(name), (40, 60, 400), 12)

@@ -15,7 +15,7 @@ from tilewright.schedules.tree.nodes import Node
 NAME = prism.DIAMOND
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "diamonds on (time, axis 0), all tiles of a wavefront at once; classic skewed cuts on the other axes"
-TRAITS = Traits(diamonds=True)
+TRAITS = Traits(diamonds=True, sweep=prism.sweep)
 _TIMES = {1: 256, 2: 16, 3: 8}
 _SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (4096,), 3: (16, 4096)}
 

@@ -10,7 +10,7 @@ from tilewright.schedules.tree.nodes import Node
 NAME = "hexagonal"
 RANKS: tuple[int, ...] = (1,)
 SUMMARY = "hexagons on (time, x) in two colours; all tiles of a wavefront run at once (1D)"
-TRAITS = Traits(hexagons=True)
+TRAITS = Traits(hexagons=True, sweep=prism.sweep)
 _DEFAULT = Tiling(family=NAME, time=32, space=(1024,))
 
 

@@ -10,7 +10,7 @@ from tilewright.schedules.tree.nodes import Node
 NAME = "hybrid"
 RANKS: tuple[int, ...] = (2, 3)
 SUMMARY = "hexagons on (time, axis 0), classic skewed cuts on the other axes, in sequence inside a tile (2D, 3D)"
-TRAITS = Traits(hexagons=True)
+TRAITS = Traits(hexagons=True, sweep=prism.sweep)
 _DEFAULTS = {2: Tiling(family=NAME, time=16, space=(32, 512)), 3: Tiling(family=NAME, time=8, space=(8, 16, 256))}
 
 

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
-from tilewright.base.intmath import round_up
+from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.legality import Verdict, untileable, verdict
+from tilewright.schedules.parts import BEGIN, END, Parts, reach
 from tilewright.schedules.prism import MAX_HEIGHT, Prism
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
@@ -61,9 +62,6 @@ def candidates(problem: Problem, threads: int) -> Iterator[Tiling]:  # noqa: ARG
         for space in sizes:
             if space[1] == 2 * half or space[1] <= 2 * rows:
                 yield Tiling(family=NAME, time=time, space=space, team=1)
-
-
-TRAITS = Traits(teams=True, candidates=candidates)
 
 
 @functools.lru_cache(maxsize=64)
@@ -142,7 +140,40 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
     """Return the order of a completed tiling: the wavefronts of diamonds, inside a tile those of its steps."""
-    shape, team = _geometry(problem, tiling), tiling.team or 1
+    shape = _geometry(problem, tiling)
+    fronts = Whole(0), shape.symbolic().skews[0].tiles(extent_of(0), shape.symbolic().hexagon.height)
+    return Mark(f"{shape.hexagon.note}, streamed", _wavefronts(shape, tiling.team or 1, fronts))
+
+
+def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
+    """Return how a completed tiling sweeps over a grid; None if its diamonds depend on others than neighbours.
+
+    A part has of every tile those planes that a step advances by. A wavefront of diamonds is as far behind the one
+    before it as steps lean meanwhile: a cell that lies beyond planes at some step, by no more than dependences reach,
+    belongs to such planes of an earlier wavefront as are no further than that.
+    """
+    if tiling.space[1] < least_pitch(problem, tiling.time):
+        return None
+    shape, (extent, *_) = _geometry(problem, tiling), problem.shape
+    face, along = shape.hexagon, shape.skews[0]
+    lag, total = ceil_div(along.slope * face.half, along.size), problem.steps * shape.stages
+    waves, wave = ceil_div(total, face.half) + 1, Name("wave")
+    end = along.symbolic().tiles(extent_of(0), Whole(face.height))
+    fronts = most(BEGIN - wave * lag, 0), least(END - wave * lag, end)
+    rows = total - (waves - 2) * face.half
+    return Parts(
+        tree=Mark(f"swept: {face.note}, streamed", _wavefronts(shape, tiling.team or 1, fronts)),
+        count=along.tiles(extent, face.height) + (waves - 1) * lag,
+        pitch=along.size,
+        behind=(waves - 1) * lag * along.size + along.slope * (rows - 1) + reach(problem),
+        ahead=reach(problem) - along.slope * face.half,
+        tiles=min(face.tiles(colour, problem.shape[1]) for colour in (0, 1)),
+        resumed=along.slope * total,
+    )
+
+
+def _wavefronts(shape: Prism[int], team: int, fronts: tuple[Expr, Expr]) -> Node:
+    """Return the wavefronts of diamonds, of whose tiles those planes run that begin and end there."""
     cut, total = shape.symbolic(), Name("total")
     face, (along, across) = cut.hexagon, cut.skews
     wave, colour, start, tau = Name("wave"), Name("colour"), Name("start"), Name("tau")
@@ -163,9 +194,9 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     )
     steps = Loop(name="tau", low=most(start, 0), high=least(start + face.height, total), child=nest(step, *names))
     inside: Node = steps
-    for name, axis, skew in (("front", 0, along), ("strip", 2, across)):
-        end = skew.tiles(extent_of(axis), face.height)
-        inside = Loop(name=name, low=Whole(0), high=end, child=inside, subtile=True)
+    strips = Whole(0), across.tiles(extent_of(2), face.height)
+    for name, (first, end) in (("front", fronts), ("strip", strips)):
+        inside = Loop(name=name, low=first, high=end, child=inside, subtile=True)
     tiles = Parallel(
         (Range("tile", Whole(0), face.tiles(colour, extent_of(1))),),
         Let("left", face.space_origin(colour, _TILE), inside),
@@ -177,4 +208,7 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
         high=face.phases(0, total) * 2,
         child=nest(tiles, ("colour", wave % 2), ("start", face.time_origin(colour, wave // 2))),
     )
-    return Mark(f"{shape.hexagon.note}, streamed", Let("total", STEPS * cut.stages, wavefronts))
+    return Let("total", STEPS * cut.stages, wavefronts)
+
+
+TRAITS = Traits(teams=True, candidates=candidates, sweep=sweep)
