@@ -59,3 +59,8 @@ def state_bytes(problem: Problem) -> int:
     """Bytes per cell and step that states take to memory, fetched before they are written, or from it."""
     kept = 2 * len(problem.program.updated) if problem.kept else 0
     return problem.itemsize * (kept + len(problem.series))
+
+
+def state_fills(problem: Problem) -> int:
+    """Values per cell and step of states that are fetched: to be overwritten, or read."""
+    return (len(problem.program.updated) if problem.kept else 0) + len(problem.series)

@@ -11,7 +11,7 @@ from tilewright.costs import regions
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
-from tilewright.costs.history import bulk, further_versions, state_bytes
+from tilewright.costs.history import bulk, further_versions, state_bytes, state_fills
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import catalogue
@@ -91,6 +91,7 @@ class Setting:
         points: Cells that sources are added to, or receivers record, in a step.
         versions: Values per cell that are kept or read besides ``copies``: states of a band of a gradient.
         state_bytes: Bytes per cell and step in which these travel to or from where they are kept.
+        state_fills: Lines of them among ``reads`` and ``fetches``.
     """
 
     problem: Problem
@@ -146,6 +147,7 @@ class Setting:
     points: int = 0
     versions: int = 0
     state_bytes: int = 0
+    state_fills: int = 0
 
     @property
     def updated(self) -> int:
@@ -207,6 +209,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         points=problem.points.cells,
         versions=further_versions(problem),
         state_bytes=state_bytes(problem),
+        state_fills=state_fills(problem),
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),

@@ -13,7 +13,7 @@ from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.cpu import streaming, untiled
-from tilewright.costs.cpu.levels import state_seconds
+from tilewright.costs.cpu.states import with_states
 from tilewright.costs.energy.price import Joules, price
 from tilewright.costs.energy.tiles import printed_amounts
 from tilewright.costs.hardware import hardware
@@ -214,7 +214,7 @@ def evaluate(family: str, sizes: TileSizes, setting: Setting, model: str = "exac
         raise UsageError(f"the time model covers {', '.join(FAMILIES)}, got {family!r}")
     result = _timed(family, sizes, setting, model)
     if setting.state_bytes and setting.cpu and not traits(family).untiled:  # a sweep moves every version anyway
-        result = replace(result, seconds=result.seconds + state_seconds(setting))
+        result = replace(result, seconds=with_states(result.seconds, sizes, setting))
     return _with_energy(result, family, sizes, setting, model)
 
 

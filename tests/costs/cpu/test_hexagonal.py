@@ -95,3 +95,30 @@ def test_rows_take_longer_the_farther_away_the_grid_lies():
     far = HOST.far_row_ratio.value
     assert 1.0 < shares[1] < 0.5 * (1.0 + far) < shares[2] < shares[3] < far
     assert shares[3] > 0.9 * far
+
+
+def test_each_plane_of_a_cut_box_is_waited_for_where_its_tile_stays_in_l2():
+    """Once per plane and piece, whatever the plane's lines; lines that are not cut follow each other."""
+    for tile, cut in (("hybrid:t=8,s=2x4x64", True), ("hybrid:t=8,s=2x4x304", False)):
+        sizes, setting = prepared(tile, "j3d7pt", (64, 64, 256))
+        calm = dataclasses.replace(setting, fetch_seconds=0.0)
+        more = float((cached.compute_seconds(sizes, setting) - cached.compute_seconds(sizes, calm))[0])
+        pieces = float(traffic.face_points(sizes, setting)[0] * cached.line_vectors(sizes, setting)[1][0]) * 64
+        expected = pieces / 4 * setting.fetch_seconds * cached.beyond(setting)
+        assert more == pytest.approx(expected, rel=0.1) if cut else more < 0.1 * expected
+
+
+def test_boxes_of_whole_rows_in_2d_are_fetched_ahead():
+    """As much of L3 is felt as in streaming tiles, less than in boxes whose rows are cut."""
+    sizes, setting = prepared("hybrid:t=32,s=32x2064", shape=(2048, 2048))
+    apart = dataclasses.replace(setting, shape=(2048, 4096))
+    known = setting.coefficients
+    hidden = max(
+        setting.c_iter.value,
+        float(
+            cached.tile_vector_seconds(sizes, dataclasses.replace(setting, outer_byte_seconds=0.0, word_seconds=0.0))[0]
+        ),
+    )
+    felt = [float(cached.tile_vector_seconds(sizes, each)[0]) - hidden for each in (setting, apart)]
+    assert 0.0 < felt[0] < felt[1]
+    assert felt[0] / felt[1] == pytest.approx(known.l3_exposed_fraction / known.l3_exposed_fraction_boxes, rel=0.25)

@@ -98,10 +98,14 @@ def compute_seconds(sizes: TileSizes, setting: Setting) -> Floats:
         return np.asarray(vectors * iteration + rows * setting.row_seconds + boxes)
     vectors, pieces = line_vectors(sizes, setting)
     # A piece begins with cells that the tile before wrote. Lines that are not cut follow each other in memory.
-    breaks = np.where(pieces > 1, pieces, 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0)
-    wait = missed_inside(footprint_bytes(sizes, setting), setting) * setting.fetch_seconds
+    plane = 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0
+    breaks = np.where(pieces > 1, pieces, plane)
+    missed = missed_inside(footprint_bytes(sizes, setting), setting)
+    # In L2 the first line of a cut plane of a box is waited for, and those behind it are fetched ahead.
+    planes = np.where(pieces > 1, pieces * plane, 0.0)
+    wait = (missed * breaks + (1.0 - missed) * planes) * setting.fetch_seconds
     cut = np.where(pieces > 1, pieces * setting.cut_seconds, 0.0)
-    line = vectors * iteration + pieces * setting.row_seconds + cut + breaks * wait
+    line = vectors * iteration + pieces * setting.row_seconds + cut + wait
     lines = setting.cells // setting.shape[0] // setting.shape[-1]
     return np.asarray(face * lines * line * beyond(setting) + boxes)
 
@@ -142,6 +146,7 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     A tile computes box after box. What a box reads was mostly written by the box before it, so it comes from where two
     boxes fit; a strip as wide as the reach along every classic axis was written by the tile before, and comes from
     where a whole tile fits. In 3D a line is fetched once per plane that reads it, unless those planes fit L1 together.
+    In 2D a box of rows that are not cut is one run of memory, of which as much is fetched ahead as in streaming tiles.
     """
     box, whole = box_bytes(sizes, setting), footprint_bytes(sizes, setting)
     strip = np.zeros(len(sizes.time))
@@ -153,14 +158,18 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
         planes = sum(setting.sides[0]) + 1
         window = planes * box / np.maximum(1.0, 0.5 * traffic.pitch(sizes, setting)) / setting.copies
         again = np.where(window > setting.coefficients.cache_fraction * setting.l1_bytes, float(planes), 1.0)
-    near, far = _transfers(box, again, setting), _transfers(whole, again, setting)
+    known = setting.coefficients
+    run = (sizes.space[-1] >= setting.shape[-1]) & (len(setting.shape) == 2)
+    exposed = np.where(run, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
+    near, far = (_transfers(each, again, exposed, setting) for each in (box, whole))
     hidden, felt = ((1.0 - strip) * a + strip * b for a, b in zip(near, far, strict=True))
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
 def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
     """Time per vector and logical step of a tile that touches so many bytes all over again at every step."""
-    hidden, felt = _transfers(footprint, np.ones(len(footprint)), setting)
+    exposed = np.full(len(footprint), setting.coefficients.l3_exposed_fraction_boxes)
+    hidden, felt = _transfers(footprint, np.ones(len(footprint)), exposed, setting)
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
@@ -173,7 +182,7 @@ def overlapped(compute: float, stream: Floats, setting: Setting) -> Floats:
     return np.asarray((compute**power + stream**power) ** (1.0 / power))
 
 
-def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tuple[Floats, Floats]:
+def _transfers(footprint: Ints | Floats, again: Floats, exposed: Floats, setting: Setting) -> tuple[Floats, Floats]:
     """Time of the lines of one vector where data of this size lie: what hides behind arithmetic, and what is felt.
 
     A line is fetched for what is read, and for what is written unless it has been read. All pass from L2 to L1, where
@@ -183,16 +192,18 @@ def _transfers(footprint: Ints | Floats, again: Floats, setting: Setting) -> tup
     Args:
         footprint: Bytes; shape (n,).
         again: How often a line is fetched from M_SM; shape (n,).
+        exposed: Share of the time of lines from L3 that is felt; shape (n,).
         setting: The problem on a CPU.
     """
     missed, beyond = missed_inside(footprint, setting), missed_outside(footprint, setting)
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
     fills = setting.reads + setting.fetches
+    own = max(0, fills - setting.state_fills)  # what states take is no tile's
     hidden = (setting.reads * again + setting.fetches) * setting.cache_byte_seconds
     known = setting.coefficients
-    outer = known.l3_exposed_fraction_boxes * (1.0 - beyond) * setting.outer_byte_seconds
+    outer = exposed * (1.0 - beyond) * setting.outer_byte_seconds
     felt = outer + beyond * setting.word_seconds / WORD
-    return vector * hidden, vector * missed * known.bytes_per_fetch * fills * felt
+    return vector * hidden, vector * missed * known.bytes_per_fetch * own * felt
 
 
 def box_bytes(sizes: TileSizes, setting: Setting) -> Floats:

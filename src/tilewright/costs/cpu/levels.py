@@ -37,12 +37,6 @@ def grid_seconds(setting: Setting) -> float:
     return setting.word_seconds / WORD
 
 
-def state_seconds(setting: Setting) -> float:
-    """Seconds in which tiles write or read the states of a run that keeps them all, by all cores."""
-    moved = 1.0 * setting.cells * setting.steps * setting.state_bytes
-    return moved * grid_seconds(setting) / setting.sm_count
-
-
 def off_chip(setting: Setting) -> bool:
     """Whether the grid lies in memory, and in no cache."""
     usable = setting.coefficients

@@ -1,0 +1,34 @@
+"""States of a band of a gradient that tiles write to memory or read from it, beside what the tiles take else.
+
+Where rows are not cut, the states pass as they do in a sweep, fetched ahead and beside the arithmetic. Where they are,
+each piece of a row of a state that is read begins anew in memory, and its first cells are waited for.
+"""
+
+import numpy as np
+
+from tilewright.costs.arrays import Floats, TileSizes
+from tilewright.costs.cpu.hexagonal import overlapped
+from tilewright.costs.cpu.levels import grid_seconds
+from tilewright.costs.setting import Setting
+
+
+def with_states(seconds: Floats, sizes: TileSizes, setting: Setting) -> Floats:
+    """Return what tiles take with the states.
+
+    Args:
+        seconds: What they take without; shape (n,).
+        sizes: Their sizes; shape (n,).
+        setting: A problem that keeps or reads a state per step, on a CPU.
+    """
+    moved = state_seconds(setting)
+    extent, size = setting.shape[-1], sizes.space[-1]
+    lines = setting.steps * setting.cells / extent * len(setting.problem.series)
+    waits = lines * (extent / size + 1.0) * setting.fetch_seconds / setting.sm_count
+    whole = (size >= extent) & (len(setting.shape) > 1)
+    return np.where(whole, overlapped(moved, seconds, setting), seconds + moved + waits)
+
+
+def state_seconds(setting: Setting) -> float:
+    """Seconds in which all cores write or read the states, at the bandwidth of where they lie."""
+    moved = 1.0 * setting.cells * setting.steps * setting.state_bytes
+    return moved * grid_seconds(setting) / setting.sm_count

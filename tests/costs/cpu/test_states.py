@@ -1,0 +1,50 @@
+"""States of a band: beside the arithmetic where rows are whole, piece by piece where they are cut."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tilewright.costs.cpu import states
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import evaluate, sizes_of
+from tilewright.machines.host import CpuDescription, host_machine
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
+
+HOST = host_machine(
+    CpuDescription(cores=2, simd_bits=256, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20, clock_hz=2.4e9)
+)
+PLAIN = make_problem(program("heat2d_var"), (2048, 2048), 50)
+KEPT, READ = replace(PLAIN, kept=51), replace(PLAIN, series=("k",))
+WHOLE, CUT = "hybrid:t=16,s=2x2080", "hybrid:t=16,s=2x256"
+
+
+def added(problem, tile, seconds):
+    setting = make_setting(problem, HOST)
+    return float(states.with_states(np.array([seconds]), sizes_of(parse(tile), setting), setting)[0]) - seconds
+
+
+def test_states_pass_beside_the_arithmetic_where_rows_are_whole():
+    moved = states.state_seconds(make_setting(KEPT, HOST))
+    assert moved == pytest.approx(2 * states.state_seconds(make_setting(READ, HOST)))  # fetched before they are written
+    assert added(KEPT, CUT, moved) == pytest.approx(moved)
+    assert 0.0 < added(KEPT, WHOLE, moved) < 0.1 * moved
+    assert added(KEPT, WHOLE, 0.0) == pytest.approx(moved)
+
+
+def test_every_piece_of_a_row_of_a_state_that_is_read_is_waited_for():
+    setting = make_setting(READ, HOST)
+    moved, lines = states.state_seconds(setting), 50 * 2048 / 2
+    assert added(READ, CUT, moved) == pytest.approx(moved + lines * (2048 / 256 + 1) * setting.fetch_seconds)
+    assert added(READ, WHOLE, moved) < 0.1 * moved
+
+
+def test_lines_of_states_are_not_counted_among_those_of_tiles():
+    """All of a kept state's lines come from memory, whatever the tile."""
+    assert [make_setting(each, HOST).state_fills for each in (PLAIN, KEPT, READ)] == [0, 1, 1]
+    setting = make_setting(KEPT, HOST)
+    sizes = sizes_of(parse("hybrid:t=64,s=64x512"), setting)
+    twice = evaluate("hybrid", sizes, replace(setting, state_fills=0))
+    assert evaluate("hybrid", sizes, setting).seconds[0] < twice.seconds[0]
