@@ -142,10 +142,10 @@ def test_a_file_may_say_them_and_gpus_have_none():
 def test_what_a_catalogue_cpu_has_moves_its_predictions(name):
     zen3 = load("zen3")
     assert zen3.vector_width.value == 8
-    problems = [make_problem(program(case), shape, 100) for case, shape in CASES]
+    problem = make_problem(program("fdtd2d"), (2048, 2048), 100)  # three fields, whose tiles need both caches
 
     def seconds(machine):
-        return sum(predict(each, choose_tiling(each, machine), machine).seconds for each in problems)
+        return predict(problem, choose_tiling(problem, machine), machine).seconds
 
     assert seconds(moved(zen3, name, 0.5)) > 1.02 * seconds(zen3)
 
@@ -155,7 +155,7 @@ def test_another_cpu_is_given_other_tiles():
     problems = [make_problem(program(name), shape, 100) for name, shape in CASES]
     chosen = {machine.name: [choose_tiling(each, machine) for each in problems] for machine in (wide, zen3)}
     assert chosen["host"] != chosen["zen3"]
-    # Half the lanes and half the second cache: what streams through it in one band is lower.
-    assert chosen["zen3"][0].time < chosen["host"][0].time
+    # Half the lanes: more arithmetic runs beside the lines of a row, so that rows that L1 does not hold cost less.
+    assert chosen["zen3"][0].space[-1] > chosen["host"][0].space[-1]
     larger = replace(zen3, vector_width=wide.vector_width, shared_bytes=wide.shared_bytes)
-    assert choose_tiling(problems[0], larger).time > chosen["zen3"][0].time
+    assert choose_tiling(problems[0], larger).space[-1] < chosen["zen3"][0].space[-1]

@@ -210,7 +210,7 @@ def stream_constants(
         The ratio of the seconds of lines from L2 to those in the factors and the start-up, with the least sum of mean
         relative deviations; their ranges hold those that are nearly as good.
     """
-    ratios, starts = np.geomspace(0.5, 2.0, 25), np.linspace(0.0, 1e-7, 21)
+    ratios, starts = np.geomspace(0.25, 2.0, 37), np.linspace(0.0, 1e-7, 21)
     misses = np.zeros((len(ratios), len(starts)))
     for factors, seconds in programs:
         for i, ratio in enumerate(ratios):

@@ -264,6 +264,7 @@ def _cpu(
     fits = {name: fitting.fitted(instances) for name, instances in measured("tiles").items()}
     without = {name: fitting.fitted(instances) for name, instances in measured("none").items()}
     machine = fitting.with_sweeps(fitting.with_programs(machine, chosen, tuple(fits.values())), without)
+    machine = runtime.outer_again(machine, tools, protocol)
     streams = {name: instances for name, instances in measured("streaming").items() if len(instances) > 1}
     machine = fitting.with_streams(*fitting.fitted_streams(machine, streams))
     return runtime.measured_again(machine, tools, protocol), fits

@@ -132,6 +132,24 @@ def test_the_factors_of_an_instance_that_waits_for_l2_and_l3_are_those_of_the_mo
     assert whole == pytest.approx(beside + advances * one.advance_seconds + rest, rel=1e-6)
 
 
+@pytest.mark.parametrize(("name", "shape"), [("j2d5pt", (4096, 4096)), ("j3d7pt", (256, 256, 256))])
+def test_lines_of_a_row_take_as_long_whatever_the_width_of_the_registers(name, shape):
+    narrow = host_machine(CpuDescription(l3_bytes=2**25, **{**CPU, "simd_bits": 256}))
+    sizes = [2048] if len(shape) == 2 else [128, 256]
+    tiling = Tiling(family="streaming", time=8, space=(4096, *sizes), rows=4)
+    lines, vectors = [], []
+    for machine in (WITH, narrow):
+        one = replace(setting(machine, shape, name), cache_byte_seconds=1e-11, outer_byte_seconds=1e-11)
+        with_lines = fit.stream_design(sizes_of(tiling, one), one)
+        unfelt = replace(one, coefficients=replace(one.coefficients, l3_exposed_fraction=0.0))
+        without = fit.stream_design(sizes_of(tiling, one), unfelt)
+        lines.append((with_lines[2], (with_lines - without)[3:].sum()))
+        vectors.append(with_lines[0])
+    assert min(lines[0]) > 0
+    assert vectors[1] == pytest.approx(2 * vectors[0])
+    assert lines[1] == pytest.approx(lines[0])
+
+
 def test_lines_from_l3_are_felt_in_full_only_where_arithmetic_waits_for_l2_anyway():
     alone = both(1.0, 0.25, 0.0, COEFFICIENTS)
     assert both(1.0, 0.25, 0.5, COEFFICIENTS) - alone == pytest.approx(0.5 * 0.25**2)

@@ -68,6 +68,19 @@ def test_what_has_changed_at_the_end_widens_its_range(described, monkeypatch):
         assert ("cache_bandwidth" in calibration.unstable) == (factor != 1.0)
 
 
+@pytest.mark.parametrize(("again", "value"), [(0.6e11, 1e11), (2e11, 2e11)])
+def test_the_faster_of_two_copies_in_l3_counts(described, monkeypatch, again, value):
+    known = Quantity(value=1e11, unit="B/s", source="measured", low=0.9e11, high=1.1e11)
+    room = Quantity(value=float(2**26), unit="B", source="description")
+    machine = dataclasses.replace(described, outer_bandwidth=known, l3_bytes=room)
+    threads = min(calibrate.thread_count(), int(machine.sm_count.value)) if toolchain().openmp else 1
+    monkeypatch.setattr(calibrate.micro, "bandwidth", lambda *_, **__: (threads * again,) * 2 + (9e12,))
+    found = calibrate.outer_again(machine, toolchain(), TINY).outer_bandwidth
+    assert (found.value, found.low, found.high) == (value, min(again, 0.9e11), max(again, 1.1e11))
+    without = dataclasses.replace(machine, outer_bandwidth=None)
+    assert calibrate.outer_again(without, toolchain(), TINY) == without
+
+
 @pytest.mark.parametrize(("again", "value"), [(3e-7, 3e-7), (2e-6, 1e-6)])
 def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value):
     known = Quantity(value=1e-6, unit="s", source="measured", low=0.9e-6, high=1.1e-6)

@@ -1,4 +1,6 @@
+import os
 import stat
+import subprocess
 import sys
 
 import numpy as np
@@ -46,6 +48,28 @@ def test_a_command_that_names_a_processor_keeps_it(monkeypatch, march, bits, fus
     assert (cpu.simd_bits, cpu.fused) == (min(bits, here.simd_bits), fused and here.fused)
     assert hosts.identity() != identity  # a calibration of one is none of the other
     assert hosts.host().vector_width.value <= bits // 32
+
+
+@pytest.mark.skipif(host.cpu_features()[0] not in {"x86_64", "AMD64"}, reason="the processors are those of x86")
+@pytest.mark.parametrize(("march", "few"), [("haswell", True), ("skylake-avx512", False)])
+def test_what_would_fill_sixteen_registers_is_left_out_where_the_compiler_knows_how(monkeypatch, tmp_path, march, few):
+    real = toolchain.find_command()[0]
+    tools = toolchain.toolchain_of((real, f"-march={march}"))
+    knows = _knows(tools, "-fno-predictive-commoning")
+    assert ("-fno-predictive-commoning" in tools.flags(strict=False)) == (few and knows)
+    body = (
+        "import subprocess\n"
+        "if '-fno-predictive-commoning' in sys.argv: print('error: unknown option', file=sys.stderr); sys.exit(1)\n"
+        f"sys.exit(subprocess.call([{real!r}, *sys.argv[1:]]))"
+    )
+    other = toolchain.toolchain_of((str(_fake(tmp_path, body)), f"-march={march}"))
+    assert "-fno-predictive-commoning" not in other.flags(strict=False)
+
+
+def _knows(tools, flag):
+    """Whether a compiler takes a flag without a warning."""
+    command = (*tools.command, "-Werror", flag, "-S", "-o", os.devnull, "-x", "c", os.devnull)
+    return not subprocess.run(command, capture_output=True, check=False).returncode
 
 
 def test_no_flag_gives_up_ieee_arithmetic():

@@ -158,11 +158,12 @@ def _line_seconds(footprint: float, row: int, side: int, setting: Setting) -> tu
     exposed = known.l3_exposed_fraction * known.bytes_per_fetch
     outer = exposed * setting.outer_byte_seconds if setting.outer_bytes else memory
     near = inner * setting.cache_byte_seconds * setting.line_ratio
-    return CACHE_LINE * near, CACHE_LINE * (mid * outer + (last * memory if setting.outer_bytes else 0.0))
+    vector = setting.vector_width * setting.itemsize  # half of a line, or a quarter, where registers are narrower
+    return vector * near, vector * (mid * outer + (last * memory if setting.outer_bytes else 0.0))
 
 
 def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float, float]:
-    """Lines per vector and level that L1, L2 and a core's part of L3 lack and fetch.
+    """Values per cell and level that L1, L2 and a core's part of L3 lack and fetch.
 
     Rows that a level uses again within an advance find between the two uses what
     :func:`tilewright.costs.reuse.uses` counts; of those that outlive an advance the whole tile lies in between.

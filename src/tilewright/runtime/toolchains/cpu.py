@@ -43,6 +43,11 @@ _COMMON = (
     "-fno-trapping-math",
     "-fvisibility=default",
 )
+_MANY_REGISTERS_BITS = 512
+"""Width of vectors from which on x86 has 32 vector registers."""
+_FEW_REGISTERS = ("-fno-predictive-commoning",)
+"""Flags for x86 without AVX-512, that is for 16 vector registers: GCC keeps what one iteration loads for the next one,
+a vector per row of a block and per neighbour, which spills; loading it again from L1 takes half the instructions."""
 _PROBE = """int tw_probe(int n) {
   int s = 0;
 #pragma omp parallel for reduction(+ : s)
@@ -71,7 +76,7 @@ class Toolchain:
         identity: What it says about itself, with its file's size and time of change.
         openmp: Whether OpenMP code links.
         openmp_flags: The flags that it takes for that, where it does.
-        native: Flags that select this CPU; those of a command that names a processor are its own.
+        native: Flags that select this CPU and suit it; those of a command that names a processor are its own.
         simd_bits: Width of the vectors that it makes.
         fused: Whether it makes a multiplication and an addition one instruction.
     """
@@ -179,7 +184,7 @@ def _stamp(command: tuple[str, ...]) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=16)
 def known(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
     """Return what is known about a compiler, from disk or by trying it."""
-    key = fingerprint("toolchain", command, stamp, cpu_features(), _common(), _openmp())
+    key = fingerprint("toolchain", command, stamp, cpu_features(), _common(), _openmp(), _FEW_REGISTERS)
     store = cache.directory()
     lines = (cache.load_text(store, f"cc-{key}") or "").split("\n")
     if len(lines) == 5 and len(target := lines[3].split()) == 2 and target[0].isdecimal():
@@ -246,8 +251,19 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
                     f"{command[0]} cannot link OpenMP, so kernels run on one thread (hint: {_openmp_hint(first)})"
                 )
             bits, fused = _target(candidate)
-            return replace(candidate, simd_bits=bits, fused=fused)
+            return _with_few_registers(replace(candidate, simd_bits=bits, fused=fused))
     raise ToolchainError(failure, INSTALL_HINT)
+
+
+def _with_few_registers(tools: Toolchain) -> Toolchain:
+    """Add the flags for few vector registers, where there are few and the compiler knows the flags without a word."""
+    if cpu_features()[0] in {"aarch64", "arm64"} or tools.simd_bits >= _MANY_REGISTERS_BITS:
+        return tools
+    try:
+        compile_shared(replace(tools, native=(*tools.native, "-Werror", *_FEW_REGISTERS)), _PROBE, strict=True)
+    except ToolchainError:
+        return tools
+    return replace(tools, native=(*tools.native, *_FEW_REGISTERS))
 
 
 def _openmp_hint(version: str) -> str:
