@@ -10,7 +10,7 @@ from tilewright.programs.stencil.reference import run as reference
 
 from .generator import DRAW, FLOATS, make_case
 
-CASES = 160
+CASES = 80
 CHUNK = 200
 STRESS = 20
 _STEP = 1e-6

@@ -17,7 +17,7 @@ from .generator import make_case
 from .harness import Poisoned, tools
 
 SEED = 4_400
-PROGRAMS, PIPELINES, NESTS = 80, 32, 48
+PROGRAMS, PIPELINES, NESTS = 40, 16, 24
 
 compiled = pytest.mark.skipif(tools() is None, reason="no C compiler")
 

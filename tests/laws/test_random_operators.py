@@ -11,7 +11,7 @@ from .harness import tools
 from .test_random_places import CHUNKS, EVERY, MANY, drawn, failures
 from .test_random_programs import seeds
 
-CASES = 12
+CASES = 8
 """Per family and seed."""
 SEED = 92_000 + DRAW
 NEW = FLAT | {"remainder", "atan2", "tan", "pow"}

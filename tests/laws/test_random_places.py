@@ -19,7 +19,7 @@ from .test_random_programs import seeds
 from .test_random_strategies import FAMILIES, run_all, strategy_case
 from .test_random_streaming import streaming_case
 
-CASES = 16
+CASES = 8
 """Per family and seed."""
 MANY = 60
 """Per family and chunk of the stress run."""

@@ -40,7 +40,7 @@ from .test_random_strategies import FAMILIES, strategy_case
 from .test_random_streaming import streaming_case
 from .test_random_subdomains import with_subdomains
 
-CASES = 12
+CASES = 6
 """Per family and seed."""
 EVERY = ("none", "prism", "streaming", *FAMILIES)
 MANY = 28

@@ -16,7 +16,7 @@ from .generator import DRAW, OTHER, OTHER_SEED, WHOLE_SEED, LawCase, make_case, 
 from .harness import tools
 from .test_random_places import failures
 
-CASES = 24
+CASES = 12
 SEED = 94_000 + DRAW
 CHUNKS = 4
 MANY = 120

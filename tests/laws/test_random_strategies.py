@@ -27,7 +27,7 @@ from .harness import BATCH, computed, tools
 from .test_random_programs import large, seeds
 
 FAMILIES = (skewed.NAME, diamond.NAME, overlapped.NAME, wavefront_diamond.NAME)
-CASES = 16
+CASES = 8
 """Per family and seed."""
 FEW = 6
 """Cases that look for a seeded error."""
