@@ -39,7 +39,7 @@ ARRAYS = {
     "c": (EXTENT,),
 }
 TYPES = {**dict.fromkeys("ABCxyz", "double"), "c": "int", "s": "double", "q": "double"}
-CASES = 12
+CASES = 24
 
 
 def nest_text(draw: random.Random) -> str:
@@ -188,6 +188,6 @@ def test_a_missed_dependence_shows(tmp_path, monkeypatch):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 130))
 def test_many_more_parallel_loops_run_in_any_order(seed, tmp_path):
     compared(seed, tmp_path)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.sampling import some
 
 from tilewright.plan import RunPlan, Target
 from tilewright.programs.stencil.boundaries import Boundary
@@ -80,14 +81,14 @@ def test_places_and_steps_agree_with_the_reference(family: str, seed: int) -> No
     assert not wrong, "\n".join(wrong[:3])
 
 
-@pytest.mark.parametrize("family", ["none", "prism", "streaming", "overlapped"])
+@pytest.mark.parametrize("family", some(["streaming", "none", "prism", "overlapped"], 2))
 def test_places_and_steps_of_other_element_types_agree_with_the_reference(family: str) -> None:
     pytest.importorskip("ml_dtypes")
     wrong = failures(drawn(family, seeds()[0], len(OTHER) * 4, OTHER))
     assert not wrong, "\n".join(wrong[:3])
 
 
-@pytest.mark.parametrize("family", EVERY)
+@pytest.mark.parametrize("family", some(EVERY, 4))
 def test_conditions_on_faces_agree_with_the_reference(family: str) -> None:
     def change(case: LawCase) -> LawCase:
         return with_faces(case) if "int" not in case.problem.dtype else case

@@ -11,6 +11,7 @@ from tests.laws.harness import Poisoned, legal, tools, verdict
 from tests.laws.test_random_places import EVERY, drawn
 from tests.laws.test_random_programs import seeds
 from tests.laws.test_random_strategies import BATCH
+from tests.sampling import some
 
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Profile, Value
@@ -134,7 +135,7 @@ def test_fields_in_subdomains_agree_with_the_reference(family: str, seed: int) -
     assert not found, "\n".join(found[:3])
 
 
-@pytest.mark.parametrize("family", ["none", "streaming", "overlapped"])
+@pytest.mark.parametrize("family", some(["streaming", "none", "overlapped"], 1))
 def test_fields_in_subdomains_of_other_element_types_agree_with_the_reference(family: str) -> None:
     pytest.importorskip("ml_dtypes")
     found = failures(cases_of(family, seeds()[0], len(OTHER), OTHER))

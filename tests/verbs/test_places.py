@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.sampling import covering
 
 import tilewright as tw
 
@@ -202,8 +203,9 @@ def test_a_run_on_dask_arrays_counts_in_the_whole_grid_and_over_all_tasks(bounda
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("boundary", ["fixed", "nearest", "wrap", "reflect", ("constant", "mirror")])
-@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize(
+    ("boundary", "curved"), covering(["fixed", "nearest", "wrap", "reflect", ("constant", "mirror")], [True, False])
+)
 def test_gradients_go_through_places_and_steps(boundary, curved: bool) -> None:
     @tw.stencil
     def step(u, k, a, b):
@@ -269,9 +271,9 @@ ON_GPUS = [
 ]
 
 
-@pytest.mark.parametrize(("program", "shape", "tiling"), ON_GPUS)
-@pytest.mark.parametrize("boundary", ["nearest", "fixed", "wrap"])
-def test_gpu_kernels_compute_what_numpy_does(program, shape, tiling, boundary, oclgrind) -> None:
+@pytest.mark.parametrize(("case", "boundary"), covering(ON_GPUS, ["nearest", "fixed", "wrap"]))
+def test_gpu_kernels_compute_what_numpy_does(case, boundary, oclgrind) -> None:
+    program, shape, tiling = case
     u, a = start(shape), np.linspace(0.5, 1.0, STEPS)
     expected = tw.run(program, u, steps=STEPS, boundary=boundary, backend="numpy", a=a)
     found = tw.run(program, u, steps=STEPS, boundary=boundary, backend=oclgrind, tiling=tiling, a=a)

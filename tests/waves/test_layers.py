@@ -36,7 +36,7 @@ def test_waves_at_normal_incidence_come_back_below_60_decibels(parts):
     assert returned(record(waves.CPML(20)), free, wall)[0] < -60
 
 
-@pytest.mark.parametrize("parts", some(list(MODELS.values()), 2), ids=MODELS)
+@pytest.mark.parametrize("parts", some(list(MODELS.values()), 1), ids=MODELS)
 def test_waves_at_60_degrees_come_back_below_40_decibels(parts):
     depth, time = 20, 0.45
     away = round(2 * depth * np.tan(np.radians(60)))

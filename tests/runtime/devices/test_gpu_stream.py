@@ -45,7 +45,7 @@ def small(name, dtype="float32", boundary="fixed", levels=2):
     return problem, catalogue.complete(problem, Tiling(family="streaming", time=levels, space=space, threads=threads))
 
 
-@pytest.mark.parametrize("name", some([*LIGHT[::2], *LIGHT[1::2]], len(LIGHT[::2])))
+@pytest.mark.parametrize("name", some([*LIGHT[::3], *LIGHT[1::3], *LIGHT[2::3]], len(LIGHT[::3])))
 def test_the_catalogue_runs_without_races_and_inside_its_arrays(device, capfd, name):
     verify(device, capfd, *small(name))
 
