@@ -143,7 +143,7 @@ def killed_and_resumed(folder: Path, instants: list[int]) -> int:
 
 def test_a_killed_job_goes_on_with_another_number_of_ranks(works, tmp_path):
     pytest.importorskip("zarr", reason="zarr is not installed")
-    assert killed_and_resumed(tmp_path, [17]) == 1
+    assert killed_and_resumed(tmp_path, [2, 17]) == 1
 
 
 @pytest.mark.stress

@@ -29,7 +29,7 @@ CASES = 60
 """Per seed."""
 LEAST_LARGE = 0.6
 """Fraction of the cases with two interior full tiles and two wavefronts."""
-WHOLE_CASES = 24
+WHOLE_CASES = 48
 OTHER_CASES = 25
 FEW = 8
 """Cases that look for a seeded error."""

@@ -140,7 +140,7 @@ def test_the_time_equals_brute_force(seed):
 
 
 @pytest.mark.usefixtures("small_grid")
-@pytest.mark.parametrize(("seed", "metric"), covering(range(4), ["energy", "edp"]))
+@pytest.mark.parametrize(("seed", "metric"), covering(range(8), ["energy", "edp"]))
 def test_other_metrics_equal_brute_force(seed, metric):
     random = np.random.default_rng(1000 + seed)
     case, axes = _random_case(random), _random_axes(random)

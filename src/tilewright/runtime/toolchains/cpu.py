@@ -257,7 +257,7 @@ def _probe(command: tuple[str, ...], stamp: tuple[str, ...]) -> Toolchain:
 
 def _with_few_registers(tools: Toolchain) -> Toolchain:
     """Add the flags for few vector registers, where there are few and the compiler knows the flags without a word."""
-    if cpu_features()[0] in {"aarch64", "arm64"} or tools.simd_bits >= _MANY_REGISTERS_BITS:
+    if cpu_features()[0] not in {"x86_64", "AMD64"} or tools.simd_bits >= _MANY_REGISTERS_BITS:
         return tools
     try:
         compile_shared(replace(tools, native=(*tools.native, "-Werror", *_FEW_REGISTERS)), _PROBE, strict=True)
