@@ -45,6 +45,7 @@ from tilewright.codegen.sites import (
     unpack,
     version_lets,
 )
+from tilewright.codegen.states import state_function
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
@@ -169,15 +170,19 @@ def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Fun
     Returns:
         The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
         shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others; where the
-        field has sources or receivers, the one that knows of these.
+        field has sources or receivers, the one that knows of these; where states are kept, the one that writes them.
     """
     field, name = site.problem.program.statements[number].field, box_name(site, number)
-    if not points.touches(site.problem, field):
+    after: list[ir.Function] = []
+    if points.touches(site.problem, field):
+        after.append(points.points_function(site, field, STEP, own=own))
+    if site.streams_states:
+        after.append(state_function(site, number, STEP))
+    if not after:
         return _box_functions(site, number, name)
     *others, values = _box_functions(site, number, f"{name}_values")
-    after = points.points_function(site, field, STEP, own=own)
-    calls = tuple(ir.Call(each.name, values.params) for each in (values, after))
-    return (*others, values, after, ir.Function(name=name, params=values.params, body=calls))
+    calls = tuple(ir.Call(each.name, values.params) for each in (values, *after))
+    return (*others, values, *after, ir.Function(name=name, params=values.params, body=calls))
 
 
 def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:

@@ -1,7 +1,8 @@
 """States of a band of a gradient that tiles write to memory or read from it, beside what the tiles take else.
 
-Where rows are not cut, the states pass as they do in a sweep, fetched ahead and beside the arithmetic. Where they are,
-each piece of a row of a state that is read begins anew in memory, and its first cells are waited for.
+A state that is kept is written box by box, each once it is computed, with no arithmetic beside. States that are read
+pass as they do in a sweep where rows are not cut, fetched ahead and beside the arithmetic. Where they are, each piece
+of a row begins anew in memory, and its first cells are waited for.
 """
 
 import numpy as np
@@ -21,6 +22,8 @@ def with_states(seconds: Floats, sizes: TileSizes, setting: Setting) -> Floats:
         setting: A problem that keeps or reads a state per step, on a CPU.
     """
     moved = state_seconds(setting)
+    if not setting.problem.series:
+        return seconds + moved
     extent, size = setting.shape[-1], sizes.space[-1]
     lines = setting.steps * setting.cells / extent * len(setting.problem.series)
     waits = lines * (extent / size + 1.0) * setting.fetch_seconds / setting.sm_count

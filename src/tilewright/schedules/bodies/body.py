@@ -177,6 +177,8 @@ class Body:
         grouped: Fewest terms of a sum of plain reads that are grouped by rows, which neighbouring results share.
         piece: Cells of a piece of a sweep that goes through several statements.
         part: In 1D, the cells by which the parts of threads in a sweep grow.
+        streamed: Where every state is kept, the bytes of a field's states from which on these are written past the
+            caches, beside the versions that steps read; None where they are these versions.
     """
 
     boxes: tuple[BoxCode, ...] = ()
@@ -186,6 +188,7 @@ class Body:
     grouped: int
     piece: int
     part: int
+    streamed: int | None = None
 
     def __str__(self) -> str:
         return "; ".join(dict.fromkeys(map(str, (*(each.block for each in self.boxes), *self.stages))))
