@@ -2,10 +2,13 @@
 
 import difflib
 import functools
+import gc
 import os
 import signal
 import time
+import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,13 @@ def pytest_configure() -> None:
     """Let OpenMP's threads sleep where they wait: as many test processes as processors run beside them."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage less often: what tens of thousands of tests and modules hold is none."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -127,6 +137,25 @@ def nothing_prepared():
     from tilewright.verbs import memo
 
     memo.forget()
+
+
+@pytest.fixture
+def mostly_unoptimised(request: pytest.FixtureRequest):
+    """Three tests of four are compiled without optimisation, in a seventh of the time; the stress run never is."""
+    if zlib.crc32(request.node.nodeid.encode()) % 4 == 0 or request.node.get_closest_marker("stress"):
+        yield
+        return
+    from tilewright.runtime.toolchains import cpu
+
+    known = cpu.known
+
+    def unoptimised(command: tuple[str, ...], stamp: tuple[str, ...]) -> cpu.Toolchain:
+        found = known(command, stamp)
+        return replace(found, native=(*found.native, "-O0"))
+
+    with pytest.MonkeyPatch.context() as patch:  # its own: tests may undo theirs
+        patch.setattr(cpu, "known", unoptimised)
+        yield
 
 
 @pytest.fixture

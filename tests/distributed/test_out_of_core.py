@@ -18,6 +18,8 @@ import tilewright as tw
 from tilewright.base.units import parse_bytes
 from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
 
 

@@ -1,7 +1,6 @@
 """Many kernels in one translation unit, run on guarded buffers."""
 
 import ctypes
-import functools
 import json
 import os
 import subprocess
@@ -37,7 +36,6 @@ _FENCE = 4096
 _POISON = 0x7F
 
 
-@functools.cache
 def tools() -> Toolchain | None:
     """The C compiler that the package itself uses, if there is one."""
     try:

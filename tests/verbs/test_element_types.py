@@ -17,6 +17,8 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.tables.table import recurrence
 from tilewright.runtime.warn import forget_warnings
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 U = np.random.default_rng(0).random((12, 14))
 U2 = FieldBuilder("u")
 

@@ -9,6 +9,8 @@ from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import FAMILIES
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 DRAW = np.random.default_rng(5)
 U = DRAW.random((40, 50))
 ALONG = {0: DRAW.random((1, 50)), 1: DRAW.random((40, 1))}

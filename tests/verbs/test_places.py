@@ -6,6 +6,8 @@ from tests.sampling import covering
 
 import tilewright as tw
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 STEPS = 7
 
 

@@ -24,6 +24,8 @@ from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.spaces.periodic import plan_blocks
 from tilewright.verbs.predict import as_machine
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 KINDS = ("fixed", "nearest", "reflect", "mirror", "constant")
 
 

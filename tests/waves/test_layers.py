@@ -9,6 +9,8 @@ from tilewright.base.errors import UsageError
 from tilewright.waves.layers import memory_along
 from tilewright.waves.programs import absorption_profiles
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 SPEED, CELL = 2000.0, 5.0
 FLUIDS = {"acoustic": {}, "pressure": {"density": 1000.0}}
 MODELS = {**FLUIDS, "elastic": {"density": 1000.0, "shear": 1100.0}}

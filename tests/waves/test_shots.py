@@ -9,6 +9,8 @@ from tilewright import waves
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.waves.layers import sides_of, taper_of
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 SPEED = 2000.0
 
 
@@ -265,13 +267,14 @@ def test_a_shot_from_the_command_line(tmp_path, monkeypatch, capsys):
     done = CliRunner().invoke(app, [*line.split(), "--receiver-depth", "20", "-o", "t.npz", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    traces = np.load("t.npz")
-    assert told["traces"]["u"] == list(traces["u"].shape)
-    assert traces["u"].shape[1] == 40
+    with np.load("t.npz") as file:
+        traces = file["u"]
+    assert told["traces"]["u"] == list(traces.shape)
+    assert traces.shape[1] == 40
     model = waves.Model(np.load("v.npy"), 10.0)
     places = np.stack([np.full(40, 20.0), 10.0 * np.arange(40)], axis=1)
     wanted = waves.shot(model, (50.0, 200.0), places, time=0.1, frequency=25.0, layers=waves.Sponge(8))
-    assert np.allclose(traces["u"], wanted.traces["u"], atol=1e-6 * np.abs(wanted.traces["u"]).max())
+    assert np.allclose(traces, wanted.traces["u"], atol=1e-6 * np.abs(wanted.traces["u"]).max())
     bad = CliRunner().invoke(app, [*line.split(), "-o", "t.npz"])
     assert bad.exit_code != 0
     np.save("line.npy", np.full(30, SPEED))

@@ -16,6 +16,8 @@ from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.schedules.pipelines.rows import RowTile, plan_rows, ring_bytes, streamable
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 BORDERS = ("reflect", "mirror", "nearest", "wrap", "constant:0.25", "wrap,mirror", "nearest/reflect,constant:1/mirror")
 
 

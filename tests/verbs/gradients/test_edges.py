@@ -13,6 +13,8 @@ from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients.edges import inner_problem
 from tilewright.verbs.stencil import as_program
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 SHAPES = {1: (41,), 2: (19, 26), 3: (9, 8, 13)}
 
 

@@ -19,6 +19,8 @@ from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
 from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.stencil import as_program
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
 PROGRAMS = ("jacobi1d", "j2d5pt", "heat2d", "j2d9pt", "wave2d", "heat2d_var", "fdtd2d", "laplacian3d", "gradient2d")
 MIXED = {

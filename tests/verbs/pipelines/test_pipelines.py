@@ -9,6 +9,8 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.runtime.warn import forget_warnings
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 MODES = ("reflect", "nearest", "mirror", "wrap", "constant:0.3")
 
 

@@ -13,6 +13,8 @@ from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.verbs.stencil import as_program
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 
 @tw.stencil
 def varied(u, k):

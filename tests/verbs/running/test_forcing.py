@@ -7,7 +7,7 @@ from tests.sampling import covering
 import tilewright as tw
 from tilewright.runtime import point_sums
 
-pytestmark = pytest.mark.filterwarnings("ignore:the source of")
+pytestmark = [pytest.mark.filterwarnings("ignore:the source of"), pytest.mark.usefixtures("mostly_unoptimised")]
 
 TILINGS = {
     "none": ("none", "none", "none"),

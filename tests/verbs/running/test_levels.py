@@ -14,6 +14,8 @@ from tilewright.programs.stencil.reference import run as reference
 from tilewright.runtime import session
 from tilewright.runtime.devices import opencl
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 OCLGRIND = "opencl:oclgrind"
 
 

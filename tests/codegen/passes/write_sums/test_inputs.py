@@ -34,6 +34,8 @@ from tilewright.schedules.bodies.sums import paired, runs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.bodies import choose_body
 
+pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+
 _U = FieldBuilder("u")
 
 
