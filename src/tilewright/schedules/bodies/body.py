@@ -77,6 +77,8 @@ class BoxCode:
         block: Rows that are computed together.
         rest: Single rows, what blocks leave.
         cached: Bytes of a field up to which there are blocks; None for fields of any size.
+        asked: Bytes of a field from which on lines are asked for before they are needed; None for never.
+        distance: Bytes along a row by which they are asked for ahead.
         short: Rows together where rows are too short for neighbours by shuffles.
         shuffled: Vectors of a row from which on neighbours come by shuffles.
         end_vectors: Whether the ends of the grid's rows are vectors, not single cells.
@@ -86,6 +88,8 @@ class BoxCode:
     block: RowBlock
     rest: RowBlock
     cached: int | None = None
+    asked: int | None = None
+    distance: int = 0
     short: int = 1
     shuffled: int = 0
     end_vectors: bool = True
