@@ -228,7 +228,17 @@ def learn(folder: Path, parts: Sequence[str], processes: int) -> Known:
             "PYTHONPATH": str(ROOT / "src"),
             "MUTATION_MAP": str(maps[path]),
         }
-        command = [sys.executable, "-m", "pytest", str(path), "-q", "-p", "no:cacheprovider", "-p", "tests.mutation_map"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            str(path),
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "tests.mutation_map",
+        ]
         found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         if found.returncode not in {0, 1, 5}:  # all passed, some failed, or there are none here
             maps[path].unlink(missing_ok=True)
