@@ -46,13 +46,15 @@ GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_inversi
 """Files of tests that reach adjoints and gradients."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
+CHOICES = "laws/test_recorded_texts"
+"""The same of what is chosen and counted where runs are cut into parts or taken back."""
 REACHING = {
     "schedules": (*TESTS, *RECORDED),
     "codegen": (*TESTS, *RECORDED),
-    "distributed": ("distributed/test_*",),
-    "verbs/gradients": (*GRADIENTS, "test_jax"),
-    "programs/stencil/adjoint.py": GRADIENTS,
-    "programs/stencil/adjoint_parts.py": GRADIENTS,
+    "distributed": ("distributed/test_*", CHOICES),
+    "verbs/gradients": (*GRADIENTS, "test_jax", CHOICES),
+    "programs/stencil/adjoint.py": (*GRADIENTS, CHOICES),
+    "programs/stencil/adjoint_parts.py": (*GRADIENTS, CHOICES),
 }
 """Files of tests that reach each part that gets errors."""
 RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}

@@ -7,6 +7,7 @@ where a change makes it only slower. A digest says that something changed, never
 - programs of the catalogue, by family and language: whole texts of up to thousands of lines, with launches and counts;
 - random programs, recurrences, pipelines and nests: how forms go together, in hundreds of texts;
 - tilings: no text, but what is completed, refused and counted, and in which order cells are computed;
+- parts and gradients: what is chosen and counted where a run is cut or taken back, see ``runs_in_parts.py``;
 - others: the kernels of alignments, Krylov methods and fused products with the blocking that is shipped, of which
   golden files show the parts that differ, or smaller ones.
 
@@ -67,7 +68,7 @@ from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
 
-from . import nests, pipelines
+from . import nests, pipelines, runs_in_parts
 from .generator import make_case
 from .test_random_gpu_streaming import law_case as block_case
 from .test_random_strategies import strategy_case
@@ -359,6 +360,7 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "loops, GPU": loops_on_devices,
     "tables": tables,
     "others": fixed_texts,
+    **runs_in_parts.KINDS,
 }
 
 
