@@ -30,6 +30,7 @@ class World:
         self.told: list[object] = [None] * size
         self.boxes: defaultdict[tuple[int, int, int], queue.Queue[Request]] = defaultdict(queue.Queue)
         self.requests: list[Request] = []
+        self.aborted: list[int] = []
         self.ended = threading.Event()
         """Set where a rank ends the job: nobody waits any more."""
 
@@ -140,6 +141,7 @@ class Rank:
 
     def Abort(self, status: int) -> None:  # noqa: N802
         """End the job."""
+        self.world.aborted.append(status)
         self.world.end()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
-from tilewright.distributed import disk, slabs
+from tilewright.distributed import compute, disk, slabs
 from tilewright.distributed.compute import Computer, session_bytes
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
@@ -83,6 +83,20 @@ def test_what_numpy_takes_is_what_it_is_counted_with(name, monkeypatch):
     arrays = {field: (values,) * program.history(field) for field in program.fields}
     kernel.start(problem, Inputs(arrays=arrays, scalars={}), 1)
     assert asked == [session_bytes(kernel, problem, 1)]
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_kernel_writes_the_only_level_that_is_wanted_itself(levels, monkeypatch):
+    called, execute = [], compute.cpu.execute
+    monkeypatch.setattr(compute.cpu, "execute", lambda *each: called.append(each) or execute(*each))
+    problem = make_problem(tw.program("wave2d"), (40, 30), 4, "float64", "nearest")
+    values = np.random.default_rng(1).random((2, 40, 30))
+    out = [np.empty((40, 30)) for _ in range(levels)]
+    computer_of("c").run(problem, {"u": list(values)}, {"u": out})
+    assert len(called) == (levels == 1)
+    right = tw.run("wave2d", tuple(values), steps=4, boundary="nearest", levels=True)
+    for ours, theirs in zip(out, right, strict=False):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13)
 
 
 def test_a_slab_may_take_all_of_the_memory(monkeypatch):

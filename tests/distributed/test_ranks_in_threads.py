@@ -1,5 +1,6 @@
 """What no result of a run on ranks shows: who writes when, who waits for what, how many threads compute."""
 
+import functools
 import itertools
 import os
 import threading
@@ -155,10 +156,48 @@ def test_a_rank_that_fails_ends_the_job_and_says_so(monkeypatch, capfd):
         original(self, steps)
 
     monkeypatch.setattr(NumpySession, "advance", advance)
+    worlds = []
 
     def work(comm):
+        worlds.append(comm.world)
         return ran("heat2d", (dealt(np.ones((12, 8)), comm, (2, 1)),), 1, all_steps=9, overlapped=False)
 
     with pytest.raises(RuntimeError, match="an accident"):
         on_ranks(2, work)
     assert "of 2 failed, which ends the job: RuntimeError('an accident')" in capfd.readouterr().err
+    assert 1 in worlds[0].aborted
+
+
+def test_messages_take_the_memory_of_those_before_them():
+    def work(comm):
+        problem = make_problem(tw.program("wave2d"), (12, 8), 4, "float64", "nearest")
+        ghosts = Ghosts(problem, dealt(np.ones((12, 8)), comm, (2, 1)), 1)
+        grid, found = np.ones(ghosts.own.window.problem.shape), []
+        for grids in ([grid, grid], [grid, grid], [grid], [grid, grid]):
+            exchange = ghosts.begin(grids)
+            found.append({each.ctypes.data for each in (*exchange.coming.values(), *exchange.going.values())})
+            ghosts.finish(exchange)
+        return len(set.union(*found))
+
+    assert on_ranks(2, work)[1] == [2, 2]
+
+
+def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
+    """At the end alone, else as often as a table of all steps so far is as large."""
+    receivers = tw.Points([(2.0, 3.0), (9.0, 1.0)])
+
+    def work(comm):
+        given = dealt(np.random.default_rng(5).random((12, 8)), comm, (2, 1))
+        before = comm.together
+        _, traces = tw.run("heat2d", given, steps=8, boundary="nearest", receivers=receivers, threads=1, strict=True)
+        return comm.together - before, traces["u"]
+
+    monkeypatch.setattr(runs, "RankRun", functools.partial(runs.RankRun, steps=1, overlapped=False))
+    values = np.random.default_rng(5).random((12, 8))
+    right = tw.run("heat2d", values, steps=8, boundary="nearest", receivers=receivers, strict=True)[1]["u"]
+    often = {}
+    for most in (2**26, 2 * 8 * 4 - 1, 0):
+        monkeypatch.setattr(runs, "_TABLE_BYTES", most)
+        (often[most], trace), _ = on_ranks(2, work)[1]
+        np.testing.assert_array_equal(trace, right)
+    assert {most: count - often[2**26] for most, count in often.items()} == {2**26: 0, 63: 1, 0: 7}

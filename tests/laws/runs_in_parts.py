@@ -17,7 +17,7 @@ import pytest
 from tilewright.base.errors import TilewrightError
 from tilewright.distributed import chunks, runs, slabs, sweeps
 from tilewright.distributed.blocks import Decomposition, halo, split
-from tilewright.distributed.compute import Computer, session_bytes, share
+from tilewright.distributed.compute import Computer, copied_seconds, expected_seconds, session_bytes, share
 from tilewright.distributed.windows import depths, window
 from tilewright.machines.networks import network
 from tilewright.plan import read_target
@@ -142,7 +142,11 @@ def exchanges() -> Iterator[str]:
             yield digest(attempt(decided))
     for threads in (0, 1, 3, 1000):
         part = share(as_machine("zen3"), threads)
-        yield digest(part.sm_count.value, part.dram_bandwidth.value, part.l3_bytes and part.l3_bytes.value)
+        scaled = [part.sm_count, part.dram_bandwidth, part.l3_bytes]
+        yield digest([(each.value, each.low, each.high) for each in scaled if each is not None])
+    for problem, backend in itertools.product(itertools.islice(catalogued(), 3), ("c", "numpy")):
+        ways = (expected_seconds, copied_seconds)
+        yield digest([way(problem, as_machine("zen3"), backend) for way in ways])
 
 
 def tasks() -> Iterator[str]:
