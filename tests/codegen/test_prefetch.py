@@ -1,5 +1,6 @@
 """Instructions that compilers may take for useless: they must be in the machine code."""
 
+import re
 import shutil
 import subprocess
 
@@ -35,3 +36,18 @@ def test_prefetches_reach_the_machine_code(name, text, tmp_path):
     library.write_bytes(compile_shared(tools(), source.text, strict=False))
     listing = subprocess.run(["objdump", "-d", str(library)], capture_output=True, text=True, check=True).stdout
     assert "prefetch" in listing
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("j3d7pt", [{"r6", "r7", "w0", "w1"}, {"r4", "w0"}]),
+        ("j3d27pt", [{f"r{number}" for number in (14, 15, 16, 17)} | {"w0", "w1", "w2", "w3"}, {"r8", "w0"}]),
+        ("wave3d", [{"r0", "r1", "r8", "r9"}, {"r0", "r5"}]),  # the version before the last one is overwritten
+    ],
+)
+def test_sweeps_ask_for_the_rows_of_a_block_that_none_before_it_has_read(name, asked):
+    problem = make_problem(program(name), (64,) * 3, 8, "float32")
+    text = emit_tiling(problem, catalogue.complete(problem, parse("none:neighbours=loads"))).text
+    loops = re.findall(r"if \(ahead != 0\) \{(.*?)\}", text, flags=re.DOTALL)
+    assert [set(re.findall(r"tw_prefetch_near\((\w+) \+ \(j \+ 256\)\)", loop)) for loop in loops] == asked

@@ -91,6 +91,8 @@ CPU = (
     stencil("tilings/jacobi2d_streaming_points", "jacobi2d", "streaming:t=2,s=8x16,rows=1", "points_0", points=True),
     stencil("tilings/laplacian3d_streaming_points", "laplacian3d", f"streaming:{_3D}", "tile", "points_0", points=True),
     stencil("tilings/running_points", STENCILS["running"], "none", "entry", points=True),
+    # states of a band: behind the versions that steps read
+    stencil("tilings/jacobi2d_hybrid_states", "jacobi2d", f"hybrid:{_2D}", "cells_0", "state_0", "box_0", states=True),
     # sums over the steps near the sides, at the same places
     stencil("tilings/jacobi2d_hybrid_faces", "jacobi2d", f"hybrid:{_2D}", "points_0", faces=True),
     stencil("tilings/jacobi2d_streaming_faces", "jacobi2d", "streaming:t=2,s=8x16,rows=1", "points_0", faces=True),

@@ -84,12 +84,13 @@ def stencil(
     periodic: bool = False,
     points: bool = False,
     faces: bool = False,
+    states: bool = False,
     batch: bool = False,
 ) -> Case:
     """A stencil under a tiling, in a language: ``c``, ``opencl`` or ``cuda``; ``entry`` is the part that is called.
 
     With ``points`` every updated field has sources and receivers; with ``faces`` it is summed near the sides; with
-    ``batch`` there are many grids.
+    ``states`` every state is kept; with ``batch`` there are many grids.
     """
     chosen = program(what) if isinstance(what, str) else what
 
@@ -101,6 +102,8 @@ def stencil(
         if faces:
             sums = tuple((field, ((1, 2),) * chosen.rank) for field in chosen.updated)
             problem = dataclasses.replace(problem, points=PointFields(faces=sums))
+        if states:
+            problem = dataclasses.replace(problem, kept=STEPS + max(map(chosen.history, chosen.updated)))
         if batch:
             full = catalogue.complete(problem, parse(tiling))
             return emit(
@@ -111,6 +114,7 @@ def stencil(
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic
     ways += ["sources and receivers"] * points
     ways += ["sums near the sides"] * faces
+    ways += ["states kept"] * states
     ways += ["many grids"] * batch
     about = ", ".join([chosen.name, dtype, f"boundary {_said(boundary)}", f"tiling {tiling}", *ways])
     own = re.sub(r"[^a-z0-9]+", "_", chosen.name.lower())

@@ -11,7 +11,7 @@ from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
 from tilewright.codegen.print import c
-from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites, kept_versions
+from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.codegen.streaming.bands import (
     copies,
@@ -47,7 +47,9 @@ class StencilLayout:
         dtype: Element type.
         copies: Versions kept per field, in field order; 0 of a field with a version per step, whose pointer is to the
             version of step 0: that of step ``s`` lies ``s`` slots before it, as states lie in a run that kept them,
-            seen from its end.
+            seen from its end. With ``states``, version ``v`` of an updated field lies in slot ``first + v``, ``first``
+            being the others.
+        states: Versions of updated fields that are kept one after the other, behind those that steps read.
         constants: Values for which a row is passed.
         placed: What depends on the cell's place alone: ``constant`` goes on with a pointer each to the number of the
             first cell of its axis, where a truth value is 0 or 1.
@@ -67,6 +69,7 @@ class StencilLayout:
     dtype: str
     copies: tuple[int, ...]
     constants: tuple[complex, ...]
+    states: int = 0
     placed: tuple[Placed, ...] = ()
     margin: int = 0
     scratch: int = 0
@@ -155,7 +158,7 @@ def _describe(
     own = None if streams(tiling) else cpu.private_memory(_tree(problem, tiling))
     packed = bool(problem.subdomains) and not streams(tiling) and own is None
     site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body, packed=packed)
-    kept, scratch = kept_versions(problem), 0
+    kept, scratch = site.versions, 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
     elif own is not None:
@@ -163,6 +166,7 @@ def _describe(
     layout = StencilLayout(
         dtype=problem.dtype,
         copies=kept,
+        states=problem.kept if site.streams_states else 0,
         scratch=scratch,
         constants=constants(problem),
         placed=problem.program.placed,

@@ -76,36 +76,50 @@ class Site:
         """How a statement is computed over boxes."""
         return self.body.boxes[self.problem.program.statements.index(statement)]
 
+    @property
+    def streams_states(self) -> bool:
+        """Whether states that are kept are written past the caches, beside the versions that steps read."""
+        return bool(self.problem.kept) and self.body.streamed is not None
+
     def copies(self, field: str) -> int:
-        """Versions that are kept of a field."""
-        return kept_versions(self.problem)[self.problem.program.fields.index(field)]
+        """Versions of a field that steps read and write in turn."""
+        return self.versions[self.problem.program.fields.index(field)] - self.states(field)
+
+    def states(self, field: str) -> int:
+        """States of a field that are kept behind these."""
+        return self.problem.kept if self.streams_states and field in self.problem.program.updated else 0
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """All versions of each field in memory; 0 of those that have one per step, which lie elsewhere."""
+        problem, found = self.problem, []
+        for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+            many = max(copies, problem.kept) if field in problem.program.updated else copies
+            found.append(0 if field in problem.series else copies + self.states(field) if self.streams_states else many)
+        return tuple(found)
 
     def slot(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
         """Pointer to cell zero of the version ``level`` steps after version ``step``."""
-        base = ir.Load(self.params[0], ir.Int(self.problem.program.fields.index(field)), ir.pointer(self.dtype))
-        part = self.packed_field(field)
-        if part is not None and self.copies(field) > 1:
-            return ir.add(
-                base, packed_version(part, ir.mod(ir.add(step, level % self.copies(field)), self.copies(field)))
-            )
+        base, part = self._base(field), self.packed_field(field)
+        copies = self.copies(field)
+        if part is not None and copies > 1:
+            return ir.add(base, packed_version(part, ir.mod(ir.add(step, level % copies), copies)))
         if field in self.problem.series:
             # The distance of a problem's own versions is negative where a run begins with the second of them.
             slot = ir.Var("slot")
             return ir.sub(base, ir.mul(step, ir.select(ir.lt(slot, 0), ir.sub(ir.Int(0), slot), slot)))
-        copies = self.copies(field)
-        if copies == 1:
-            return base
-        version = ir.mod(ir.add(step, level % copies), copies)
+        version: ir.Expr = ir.mod(ir.add(step, level % copies), copies) if copies > 1 else ir.Int(0)
+        if self.states(field) and level < 1:  # the first state is there already
+            version = ir.select(ir.eq(step, -level), ir.Int(copies), version)
         return ir.add(base, ir.mul(version, ir.Var("slot")))
 
+    def state(self, field: str, step: ir.Expr) -> ir.Expr:
+        """Pointer to cell zero of where the state after a step is kept."""
+        return ir.add(self._base(field), ir.mul(ir.add(step, self.copies(field) + 1), ir.Var("slot")))
 
-def kept_versions(problem: Problem) -> tuple[int, ...]:
-    """Versions that are kept of each field; 0 of those that have one per step, which lie elsewhere."""
-    program = problem.program
-    return tuple(
-        0 if field in problem.series else max(copies, problem.kept) if field in program.updated else copies
-        for field, copies in zip(program.fields, analyse(program).copies, strict=True)
-    )
+    def _base(self, field: str) -> ir.Expr:
+        number = self.problem.program.fields.index(field)
+        return ir.Load(self.params[0], ir.Int(number), ir.pointer(self.dtype))
 
 
 def constants(problem: Problem) -> tuple[complex, ...]:

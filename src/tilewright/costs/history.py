@@ -1,14 +1,14 @@
 """What gradients add to a problem: states that are kept or read besides those of a step, sums over a few cells.
 
-A band of steps that keeps its states writes each of them to memory, and the band of the adjoint reads them from there.
-Tiles do not change that: no cell of a state is used in two steps of the adjoint. What the cells along the sides of a
+A band of steps that keeps its states writes each of them to memory, past the caches and beside the versions that steps
+read, and the band of the adjoint reads them from there. Tiles do not change that: no cell of a state is used in two
+steps of the adjoint. What the cells along the sides of a
 grid are worth is summed in slabs as thin as the reach, which cost next to nothing.
 """
 
 import functools
 from dataclasses import replace
 
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 
 _THIN = 0.25
@@ -49,18 +49,15 @@ def _cells(box: tuple[tuple[int, int], ...]) -> int:
 
 def further_versions(problem: Problem) -> int:
     """Values per cell, over all fields, that are kept or read besides those that a step needs."""
-    program = problem.program
-    copies = dict(zip(program.fields, analyse(program).copies, strict=True))
-    kept = sum(max(0, problem.kept - copies[field]) for field in program.updated)
-    return kept + max(0, problem.steps - 1) * len(problem.series)
+    return problem.kept * len(problem.program.updated) + max(0, problem.steps - 1) * len(problem.series)
 
 
 def state_bytes(problem: Problem) -> int:
-    """Bytes per cell and step that states take to memory, fetched before they are written, or from it."""
-    kept = 2 * len(problem.program.updated) if problem.kept else 0
+    """Bytes per cell and step that states take to memory, or from it."""
+    kept = len(problem.program.updated) if problem.kept else 0
     return problem.itemsize * (kept + len(problem.series))
 
 
 def state_fills(problem: Problem) -> int:
-    """Values per cell and step of states that are fetched: to be overwritten, or read."""
-    return (len(problem.program.updated) if problem.kept else 0) + len(problem.series)
+    """Values per cell and step of states that are fetched to be read."""
+    return len(problem.series)

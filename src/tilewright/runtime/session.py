@@ -228,7 +228,8 @@ class Session:
     def _slot(self, field: str, age: int) -> Array:
         """One version with its halo."""
         number = self.problem.program.fields.index(field)
-        slot = (self._version - age) % self._compiled.layout.copies[number]
+        copies = self._compiled.layout.copies[number]
+        slot = (self._version - age - self._compiled.layout.states) % copies
         plan = self._static.plans[number]
         offset = self._offsets[number] + slot * plan.slot * plan.itemsize
         return view(self._buffer, offset, plan, self.problem.dtype)

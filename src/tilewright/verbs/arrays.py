@@ -521,4 +521,6 @@ def hint_for_name(program: Program, name: str) -> str:
     from tilewright.frontends.trace import RESERVED
 
     known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it takes no scalars"
+    if name in RESERVED - {"tw_t"}:
+        return f"{name} is an option of other functions, not of this one; {known}"
     return f"{meant(name, [*program.scalars, *sorted(RESERVED)])} {known}".strip()

@@ -113,3 +113,42 @@ def test_what_starts_at_a_line_is_stored_past_the_caches_and_nothing_else(dtype,
         assert streamed == (0 if shift % (64 // size) else count * size // width)
         assert np.array_equal(target, values)
         assert np.count_nonzero(room != -1) == count
+
+
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_row_of_any_number_of_vectors_is_lifted_and_lowered(dtype, width, tmp_path):
+    """Lane l of vector j holds cell l * n + j; of fewer vectors than lanes no more than a vector behind is touched."""
+    _, tiling, _ = planned("j2d5pt")
+    text, forced = re.subn(
+        r"#if defined\(__AVX512F__\)\n#define TW_BYTES.*?#endif",
+        f"#define TW_BYTES {width}",
+        emit_tiling(problem_of("j2d5pt", dtype), tiling).text,
+        count=1,
+        flags=re.DOTALL,
+    )
+    assert forced == 1
+    text = "#define plainly(to, value) ((void)(*(__typeof__(value) *)(to) = (value)))\n" + re.sub(
+        r"__builtin_ia32_movntps\d*\(", "plainly(", text
+    )
+    suffix, element = {"float32": ("f32", "float"), "float64": ("f64", "double")}[dtype]
+    after = "".join(
+        f"\nvoid {name}({element} *to, const {element} *from, int64_t n) {{ tw_{name}_{suffix}(to, from, n); }}\n"
+        for name in ("lift", "lower")
+    )
+    source, library = tmp_path / "turn.c", tmp_path / "turn.so"
+    source.write_text(text + after, encoding="utf-8")
+    flags = ["-O2", "-w", "-shared", "-fPIC", "-std=gnu17", "-Wno-psabi"]
+    subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)
+    code = ctypes.CDLL(str(library))
+    lanes = width // np.dtype(dtype).itemsize
+    for vectors in {1, 2, 3, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, 2 * lanes, 3 * lanes + 5}:
+        cells, count = vectors * lanes, ctypes.c_int64(vectors)
+        line = np.arange(1.0, cells + lanes + 1, dtype=dtype)
+        row, back = (np.full(cells + lanes, -1, dtype) for _ in range(2))
+        code.lift(*(ctypes.c_void_p(each.ctypes.data) for each in (row, line)), count)
+        assert np.array_equal(row[:cells].reshape(vectors, lanes), line[:cells].reshape(lanes, vectors).T)
+        assert np.all(row[cells:] == -1)
+        code.lower(*(ctypes.c_void_p(each.ctypes.data) for each in (back, row)), count)
+        assert np.array_equal(back[:cells], line[:cells])
+        assert vectors < lanes or np.all(back[cells:] == -1)

@@ -8,14 +8,14 @@
 /* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
 static inline void tw_jacobi2d_ends_0(float *row, const float *old, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   if (edge) {
     if (gx <= 0) {
       for (int64_t x = 0; x < 1; ++x) {
         row[(((x - gx) % vectors) * V) + ((x - gx) / vectors)] = old[(((x - gx) % vectors) * V) + ((x - gx) / vectors)];
       }
     }
-    if ((n - gx) < tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+    if ((n - gx) < 32) {
       row[(((n - gx) % vectors) * V) + ((n - gx) / vectors)] = row[((tw_max(((n - gx) - 2), 0) % vectors) * V) + (tw_max(((n - gx) - 2), 0) / vectors)];
     }
   }
@@ -27,7 +27,7 @@ static __attribute__((noinline)) void tw_jacobi2d_border_0(float *u_out_passing,
     float *u_out_older, const float *u_now_passing, const float *u_now_fresh, const float *u_now_older, int64_t y0,
     int64_t fresh, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   if (((((-1) - y0) >= (-2)) & (((-1) - y0) < 1)) & (((0 - y0) >= (-2)) & ((0 - y0) < 1))) {
@@ -49,9 +49,9 @@ static __attribute__((noinline)) void tw_jacobi2d_border_0(float *u_out_passing,
 static __attribute__((noinline)) const float *tw_jacobi2d_fetch(float *spare, const float *base,
     const float *line, int64_t gx, int64_t n, int64_t cells) {
   const int64_t low = tw_max(gx, 0);
-  const int64_t high = tw_min((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))), n);
+  const int64_t high = tw_min((gx + 32), n);
   const int64_t start = (line - base) + gx;
-  const int64_t whole = (start >= 0) & ((start + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) <= cells);
+  const int64_t whole = (start >= 0) & ((start + 48) <= cells);
   if (whole == 0) {
     tw_copy_f32(spare + (low - gx), line + low, high - low);
   }

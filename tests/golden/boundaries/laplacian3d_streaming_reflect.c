@@ -9,12 +9,12 @@
 static inline void tw_laplacian3d_ends_0(float *row, const float *old, int64_t gx, int64_t n,
     int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   if (edge) {
     if (gx <= (-1)) {
       row[((((-1) - gx) % vectors) * V) + (((-1) - gx) / vectors)] = row[(((0 - gx) % vectors) * V) + ((0 - gx) / vectors)];
     }
-    if ((n - gx) < tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+    if ((n - gx) < 32) {
       row[(((n - gx) % vectors) * V) + ((n - gx) / vectors)] = row[((tw_max(((n - gx) - 1), 0) % vectors) * V) + (tw_max(((n - gx) - 1), 0) / vectors)];
     }
   }
@@ -25,7 +25,7 @@ static inline void tw_laplacian3d_ends_0(float *row, const float *old, int64_t g
 static __attribute__((noinline)) void tw_laplacian3d_brim_0(float *plane, const float *old, int64_t fresh,
     int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   if (gy <= (-1)) {
     tw_copy_f32((plane + (((-1) - gy) * pitch)) - (1 * V), (plane + ((0 - gy) * pitch)) - (1 * V), pitch);
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void tw_laplacian3d_border_0(float *u_out_passi
     float *u_out_older, const float *u_now_passing, const float *u_now_fresh, const float *u_now_older, int64_t y0,
     int64_t fresh, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   if ((y0 >= 0) & (y0 < n0)) {

@@ -8,7 +8,7 @@
 /* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
 static inline void tw_star2_ends_0(float *row, const float *old, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   if (edge) {
     if (gx <= (-1)) {
       row[((((-1) - gx) % vectors) * V) + (((-1) - gx) / vectors)] = row[(((0 - gx) % vectors) * V) + ((0 - gx) / vectors)];
@@ -16,10 +16,10 @@ static inline void tw_star2_ends_0(float *row, const float *old, int64_t gx, int
     if (gx <= (-2)) {
       row[((((-2) - gx) % vectors) * V) + (((-2) - gx) / vectors)] = row[(((1 - gx) % vectors) * V) + ((1 - gx) / vectors)];
     }
-    if ((n - gx) < tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+    if ((n - gx) < 32) {
       row[(((n - gx) % vectors) * V) + ((n - gx) / vectors)] = row[((tw_max(((n - gx) - 1), 0) % vectors) * V) + (tw_max(((n - gx) - 1), 0) / vectors)];
     }
-    if (((n + 1) - gx) < tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+    if (((n + 1) - gx) < 32) {
       row[((((n + 1) - gx) % vectors) * V) + (((n + 1) - gx) / vectors)] = row[((tw_max(((n - gx) - 2), 0) % vectors) * V) + (tw_max(((n - gx) - 2), 0) / vectors)];
     }
   }
@@ -31,7 +31,7 @@ static __attribute__((noinline)) void tw_star2_border_0(float *u_out_passing, fl
     float *u_out_older, const float *u_now_passing, const float *u_now_fresh, const float *u_now_older, int64_t y0,
     int64_t fresh, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 4) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   if (((((-1) - y0) >= (-4)) & (((-1) - y0) < 1)) & (((0 - y0) >= (-4)) & ((0 - y0) < 1))) {

@@ -51,26 +51,32 @@ static inline __attribute__((always_inline)) void tw_turn_f32(tw_v_f32 *a) {
   }
 }
 
-/* line -> lifted row of nv vectors */
+/* line -> lifted row of nv vectors; of fewer than lanes, up to a vector behind the line is read and dropped */
 static void tw_lift_f32(float *row, const float *line, int64_t nv) {
   for (int64_t at = 0; at < nv; at += TW_WIDE_f32) {
-    const int64_t j = tw_min(at, nv - TW_WIDE_f32);
+    const int64_t j = tw_max(tw_min(at, nv - TW_WIDE_f32), 0);
     tw_v_f32 a[TW_WIDE_f32];
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_f32; ++i) a[i] = *(const tw_u_f32 *)(line + i * nv + j);
     tw_turn_f32(a);
+    if (nv < TW_WIDE_f32) {
+#pragma GCC unroll 16
+      for (int i = 0; i < TW_WIDE_f32; ++i)
+        if (i < nv) *(tw_u_f32 *)(row + i * TW_WIDE_f32) = a[i];
+      return;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_f32; ++i) *(tw_u_f32 *)(row + (j + i) * TW_WIDE_f32) = a[i];
   }
 }
 
-/* lifted row of nv vectors -> line */
+/* lifted row of nv vectors -> line; of fewer than lanes, up to a vector behind the line is written */
 static void tw_lower_f32(float *line, const float *row, int64_t nv) {
   for (int64_t at = 0; at < nv; at += TW_WIDE_f32) {
-    const int64_t j = tw_min(at, nv - TW_WIDE_f32);
+    const int64_t j = tw_max(tw_min(at, nv - TW_WIDE_f32), 0);
     tw_v_f32 a[TW_WIDE_f32];
 #pragma GCC unroll 16
-    for (int i = 0; i < TW_WIDE_f32; ++i) a[i] = *(const tw_u_f32 *)(row + (j + i) * TW_WIDE_f32);
+    for (int i = 0; i < TW_WIDE_f32; ++i) a[i] = *(const tw_u_f32 *)(row + tw_min(j + i, nv - 1) * TW_WIDE_f32);
     tw_turn_f32(a);
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_f32; ++i) *(tw_u_f32 *)(line + i * nv + j) = a[i];

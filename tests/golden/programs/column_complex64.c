@@ -13,7 +13,7 @@ static __attribute__((noinline)) void tw_column_stage_0(const float _Complex *re
     const float _Complex *restrict u_now_older, float _Complex *restrict u_out_passing,
     float _Complex *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_C64;
-  const int64_t vectors = tw_max(24, (TW_LANES_C64 * TW_LANES_C64)) / TW_LANES_C64;
+  const int64_t vectors = 24 / TW_LANES_C64;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_C64;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_C64) {
@@ -82,7 +82,7 @@ static __attribute__((noinline)) void tw_column_stage_0(const float _Complex *re
     const float _Complex *restrict u_now_older, float _Complex *restrict u_out_passing,
     float _Complex *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_C64;
-  const int64_t vectors = tw_max(24, (TW_LANES_C64 * TW_LANES_C64)) / TW_LANES_C64;
+  const int64_t vectors = 24 / TW_LANES_C64;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_C64;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_C64) {

@@ -11,13 +11,13 @@ static __attribute__((noinline)) void tw_forced_load_1(int64_t n0, int64_t n1, i
     float *v_out_passing, float *v_out_fresh, const float *base, float *spare, int64_t y0, int64_t gx, int64_t gy,
     int64_t n, int64_t edge, int64_t lifted_in) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   const int64_t cells = n0 * s0;
   if ((y0 >= 0) & (y0 < n0)) {
     if (lifted_in) {
-      tw_copy_f32(v_out_fresh, base + (y0 * s0), tw_max(32, (TW_LANES_F32 * TW_LANES_F32)));
+      tw_copy_f32(v_out_fresh, base + (y0 * s0), 32);
     }
     if (lifted_in == 0) {
       tw_lift_f32(v_out_fresh, tw_forced_fetch(spare, base, base + (y0 * s0), gx, n, cells), vectors);
@@ -33,7 +33,7 @@ static __attribute__((noinline)) void tw_forced_stage_0(const float *restrict sc
     float *restrict u_out_passing, float *restrict u_out_fresh, float *restrict v_out_passing,
     float *restrict v_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   const float c_a = scalar[0];

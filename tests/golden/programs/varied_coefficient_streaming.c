@@ -14,7 +14,7 @@ static __attribute__((noinline)) void tw_heat2d_var_stage_0(const float *restric
     float *restrict u_out_passing, float *restrict u_out_fresh, float *restrict k_out_passing,
     float *restrict k_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {

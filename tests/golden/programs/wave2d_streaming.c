@@ -10,13 +10,13 @@ static __attribute__((noinline)) void tw_wave2d_load_0(int64_t n0, int64_t n1, i
     float *u_out_passing, float *u_out_fresh, const float *base, float *spare, int64_t y0, int64_t gx, int64_t gy,
     int64_t n, int64_t edge, int64_t lifted_in) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   const int64_t cells = n0 * s0;
   if ((y0 >= 0) & (y0 < n0)) {
     if (lifted_in) {
-      tw_copy_f32(u_out_fresh + slab, base + (y0 * s0), tw_max(32, (TW_LANES_F32 * TW_LANES_F32)));
+      tw_copy_f32(u_out_fresh + slab, base + (y0 * s0), 32);
     }
     if (lifted_in == 0) {
       tw_lift_f32(u_out_fresh + slab, tw_wave2d_fetch(spare, base, base + (y0 * s0), gx, n, cells), vectors);
@@ -30,12 +30,12 @@ static __attribute__((noinline)) void tw_wave2d_store_0(int64_t n0, int64_t n1, 
     float *u_out_passing, float *u_out_fresh, float *base, float *spare, int64_t y0, int64_t ya, int64_t yb, int64_t za,
     int64_t zb, int64_t x0, int64_t x1, int64_t gx, int64_t gy, int64_t count, int64_t lifted_out) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   if ((y0 >= ya) & (y0 < yb)) {
     if (lifted_out) {
-      tw_stream_f32((base + (y0 * s0)) + x0, u_out_fresh + slab, tw_max(32, (TW_LANES_F32 * TW_LANES_F32)));
+      tw_stream_f32((base + (y0 * s0)) + x0, u_out_fresh + slab, 32);
     }
     if (lifted_out == 0) {
       tw_lower_f32(spare, u_out_fresh + slab, vectors);
@@ -50,7 +50,7 @@ static __attribute__((noinline)) void tw_wave2d_stage_0(const float *restrict sc
     const float *restrict u_now_passing, const float *restrict u_now_fresh, const float *restrict u_now_older,
     float *restrict u_out_passing, float *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {

@@ -13,7 +13,7 @@ static __attribute__((noinline)) void tw_wave2d_stage_0(const float *restrict sc
     const uint16_t *restrict u_now_older, uint16_t *restrict u_out_passing, uint16_t *restrict u_out_fresh, int64_t gx,
     int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_BF16;
-  const int64_t vectors = tw_max(64, (TW_LANES_BF16 * TW_LANES_BF16)) / TW_LANES_BF16;
+  const int64_t vectors = 64 / TW_LANES_BF16;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_BF16;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_BF16) {

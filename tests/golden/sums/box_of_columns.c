@@ -12,7 +12,7 @@ static __attribute__((noinline)) void tw_distinct_stage_0(const float *restrict 
     const float *restrict u_now_passing, const float *restrict u_now_fresh, const float *restrict u_now_older,
     float *restrict u_out_passing, float *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void tw_distinct_stage_0(const float *restrict 
     const float *restrict u_now_passing, const float *restrict u_now_fresh, const float *restrict u_now_older,
     float *restrict u_out_passing, float *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {

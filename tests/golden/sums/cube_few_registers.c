@@ -14,7 +14,7 @@ static __attribute__((noinline)) void tw_cube_stage_0(const float *scalar, const
     int64_t last, const float *next_u, int64_t next_u_plane, int64_t next_u_row, int64_t chunk, int64_t gx, int64_t n,
     int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   static const float factors_2[33] = {
@@ -73,7 +73,7 @@ static __attribute__((noinline)) void tw_cube_stage_0(const float *scalar, const
     int64_t last, const float *next_u, int64_t next_u_plane, int64_t next_u_row, int64_t chunk, int64_t gx, int64_t n,
     int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   static const float factors_2[27] = {

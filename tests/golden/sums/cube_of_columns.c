@@ -12,7 +12,7 @@
 static __attribute__((noinline)) void tw_cube_rows_0_2x3(const float *factors, const float *u_now_m2,
     const float *u_now_m1, const float *u_now_0, const float *u_now_1, float *u_out_0, float *u_out_1) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {
     tw_v_f32 u_a0 = tw_splat_v_f32(0.0f);

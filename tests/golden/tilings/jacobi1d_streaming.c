@@ -10,7 +10,7 @@ static __attribute__((noinline)) void tw_jacobi1d_stage_0(const float *restrict 
     const float *restrict u_now_passing, const float *restrict u_now_fresh, const float *restrict u_now_older,
     float *restrict u_out_passing, float *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(48, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 48 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {
@@ -41,12 +41,12 @@ static __attribute__((noinline)) void tw_jacobi1d_tile(float *const *field, cons
   const int64_t lifted_in = 0;
   const int64_t lifted_out = 0;
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(48, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 48 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   const int64_t gx = x0 - 2;
   const int64_t gy = 0;
-  const int64_t edge = (gx < 1) | ((gx + tw_max(48, (TW_LANES_F32 * TW_LANES_F32))) > (n - 1));
+  const int64_t edge = (gx < 1) | ((gx + 48) > (n - 1));
   float *const m_u = ring + (1 * V);
   float *const spare = m_u + (slab * 2);
   const int64_t first = ya;

@@ -7,14 +7,14 @@
 /* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
 static inline void tw_jacobi2d_ends_0(float *row, const float *old, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   if (edge) {
     if (gx <= 0) {
       for (int64_t x = 0; x < 1; ++x) {
         row[(((x - gx) % vectors) * V) + ((x - gx) / vectors)] = old[(((x - gx) % vectors) * V) + ((x - gx) / vectors)];
       }
     }
-    if ((n - gx) <= tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) {
+    if ((n - gx) <= 32) {
       for (int64_t x = tw_max((n - 1), gx); x < n; ++x) {
         row[(((x - gx) % vectors) * V) + ((x - gx) / vectors)] = old[(((x - gx) % vectors) * V) + ((x - gx) / vectors)];
       }
@@ -28,7 +28,7 @@ static __attribute__((noinline)) void tw_jacobi2d_border_0(float *u_out_passing,
     float *u_out_older, const float *u_now_passing, const float *u_now_fresh, const float *u_now_older, int64_t y0,
     int64_t fresh, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   if ((fresh == 0) & (((y0 >= 0) & (y0 < n0)) & ((y0 < 1) | (y0 >= (n0 - 1))))) {
@@ -40,9 +40,9 @@ static __attribute__((noinline)) void tw_jacobi2d_border_0(float *u_out_passing,
 static __attribute__((noinline)) const float *tw_jacobi2d_fetch(float *spare, const float *base,
     const float *line, int64_t gx, int64_t n, int64_t cells) {
   const int64_t low = tw_max(gx, 0);
-  const int64_t high = tw_min((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))), n);
+  const int64_t high = tw_min((gx + 32), n);
   const int64_t start = (line - base) + gx;
-  const int64_t whole = (start >= 0) & ((start + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) <= cells);
+  const int64_t whole = (start >= 0) & ((start + 48) <= cells);
   if (whole == 0) {
     tw_copy_f32(spare + (low - gx), line + low, high - low);
   }
@@ -53,7 +53,7 @@ static __attribute__((noinline)) const float *tw_jacobi2d_fetch(float *spare, co
 static __attribute__((noinline)) void tw_jacobi2d_ahead_0(int64_t n0, int64_t n1, int64_t s0,
     const float *base, int64_t y0, int64_t gx, int64_t part, int64_t shares) {
   if ((y0 >= 0) & (y0 < n0)) {
-    for (int64_t x = gx + (((part + 0) * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) / shares); x < (gx + (((part + 1) * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) / shares)); x += 16) {
+    for (int64_t x = gx + (((part + 0) * 32) / shares); x < (gx + (((part + 1) * 32) / shares)); x += 16) {
       tw_prefetch_f32((base + (y0 * s0)) + x);
     }
   }
@@ -64,13 +64,13 @@ static __attribute__((noinline)) void tw_jacobi2d_load_0(int64_t n0, int64_t n1,
     float *u_out_passing, float *u_out_fresh, const float *base, float *spare, int64_t y0, int64_t gx, int64_t gy,
     int64_t n, int64_t edge, int64_t lifted_in) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   const int64_t cells = n0 * s0;
   if ((y0 >= 0) & (y0 < n0)) {
     if (lifted_in) {
-      tw_copy_f32(u_out_fresh + slab, base + (y0 * s0), tw_max(32, (TW_LANES_F32 * TW_LANES_F32)));
+      tw_copy_f32(u_out_fresh + slab, base + (y0 * s0), 32);
     }
     if (lifted_in == 0) {
       tw_lift_f32(u_out_fresh + slab, tw_jacobi2d_fetch(spare, base, base + (y0 * s0), gx, n, cells), vectors);
@@ -84,12 +84,12 @@ static __attribute__((noinline)) void tw_jacobi2d_store_0(int64_t n0, int64_t n1
     float *u_out_passing, float *u_out_fresh, float *base, float *spare, int64_t y0, int64_t ya, int64_t yb, int64_t za,
     int64_t zb, int64_t x0, int64_t x1, int64_t gx, int64_t gy, int64_t count, int64_t lifted_out) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   if ((y0 >= ya) & (y0 < yb)) {
     if (lifted_out) {
-      tw_stream_f32((base + (y0 * s0)) + x0, u_out_fresh + slab, tw_max(32, (TW_LANES_F32 * TW_LANES_F32)));
+      tw_stream_f32((base + (y0 * s0)) + x0, u_out_fresh + slab, 32);
     }
     if (lifted_out == 0) {
       tw_lower_f32(spare, u_out_fresh + slab, vectors);
@@ -103,7 +103,7 @@ static __attribute__((noinline)) void tw_jacobi2d_stage_0(const float *restrict 
     const float *restrict u_now_passing, const float *restrict u_now_fresh, const float *restrict u_now_older,
     float *restrict u_out_passing, float *restrict u_out_fresh, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   for (int64_t i = 0; i < (vectors * V); i += TW_LANES_F32) {
@@ -141,15 +141,15 @@ static __attribute__((noinline)) void tw_jacobi2d_tile(float *const *field, cons
   const int64_t lifted_in = ((size[6] > 1) & ((x1 - x0) == n)) & (from_caller == 0);
   const int64_t lifted_out = ((size[6] > 1) & ((x1 - x0) == n)) & (to_caller == 0);
   const int64_t p0 = size[8];
-  const int64_t i0 = (from_caller ? p0 : (lifted_in ? tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) : s0));
-  const int64_t o0 = (to_caller ? p0 : (lifted_out ? tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) : s0));
+  const int64_t i0 = (from_caller ? p0 : (lifted_in ? 32 : s0));
+  const int64_t o0 = (to_caller ? p0 : (lifted_out ? 32 : s0));
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   const int64_t gx = x0 - 2;
   const int64_t gy = 0;
-  const int64_t edge = (gx < 1) | ((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) > (n - 1));
+  const int64_t edge = (gx < 1) | ((gx + 32) > (n - 1));
   float *const m_u = ring + (1 * V);
   float *const spare = m_u + (slab * 10);
   const int64_t first = (ya - levels) - 1;

@@ -12,7 +12,7 @@ static __attribute__((noinline)) void tw_jacobi2d_points_0(const int64_t *size,
     float *spare, int64_t y0, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge, int64_t ya,
     int64_t yb, int64_t za, int64_t zb, int64_t x0, int64_t x1) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   {

@@ -12,7 +12,7 @@ static __attribute__((noinline)) void tw_jacobi2d_points_0(const int64_t *size,
     int64_t y0, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge, int64_t ya, int64_t yb,
     int64_t za, int64_t zb, int64_t x0, int64_t x1) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch;
   {
@@ -27,7 +27,7 @@ static __attribute__((noinline)) void tw_jacobi2d_points_0(const int64_t *size,
         float *const row_out = u_out_fresh + slab;
         for (int64_t k = first; k < last; ++k) {
           const int64_t at = cells[k];
-          if ((at >= tw_max(gx, 0)) & (at < tw_min((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))), n))) {
+          if ((at >= tw_max(gx, 0)) & (at < tw_min((gx + 32), n))) {
             row_out[(((at - gx) % vectors) * V) + ((at - gx) / vectors)] = row_out[(((at - gx) % vectors) * V) + ((at - gx) / vectors)] + numbers[k * steps];
           }
         }

@@ -1,7 +1,7 @@
 /* laplacian3d, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_hold_v_f32(), tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_long(),
+     tw_hold_v_f32(), tw_opaque(), tw_prefetch_near, tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_long(),
      tw_laplacian3d_box_0() */
 
 static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *field, const int64_t *size,
@@ -27,6 +27,7 @@ static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *f
   const int64_t stop = (((last - first) >= TW_LANES_F32) ? last : b2);
   const int64_t begin = (((last - first) >= TW_LANES_F32) ? (first - (first % TW_LANES_F32)) : b2);
   const int64_t end = stop;
+  const int64_t ahead = ((1048576 < ((n0 * s0) * 4)) ? 1 : 0);
   for (int64_t x0 = a0; x0 < b0; ++x0) {
     const int64_t whole = ((((n0 * s0) * 4) <= 16777216) ? (a1 + (tw_max((b1 - a1), 0) - (tw_max((b1 - a1), 0) % 2))) : a1);
     for (int64_t row = a1; row < whole; row += 2) {
@@ -44,6 +45,12 @@ static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *f
       {
         int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
         for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+          if (ahead != 0) {
+            tw_prefetch_near(r6 + (j + 256));
+            tw_prefetch_near(r7 + (j + 256));
+            tw_prefetch_near(w0 + (j + 256));
+            tw_prefetch_near(w1 + (j + 256));
+          }
           const tw_v_f32 l0 = tw_hold_v_f32(*(const tw_u_f32 *)(r3 + j));
           const tw_v_f32 t0_1 = l0;
           const tw_v_f32 l4 = tw_hold_v_f32(*(const tw_u_f32 *)(r4 + j));
@@ -111,6 +118,10 @@ static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *f
       {
         int64_t j = tw_max(start, tw_min(begin, (stop - TW_LANES_F32)));
         for (int64_t i = begin; i < end; i += TW_LANES_F32) {
+          if (ahead != 0) {
+            tw_prefetch_near(r4 + (j + 256));
+            tw_prefetch_near(w0 + (j + 256));
+          }
           const tw_v_f32 l0 = *(const tw_u_f32 *)(r2 + j);
           const tw_v_f32 t0_1 = l0;
           const tw_v_f32 t0_2 = 0.5f * t0_1;

@@ -12,7 +12,7 @@ static __attribute__((noinline)) void tw_laplacian3d_stage_0(const float *restri
     const float *restrict next_u, int64_t next_u_plane, int64_t next_u_row, int64_t chunk, int64_t gx, int64_t n,
     int64_t edge) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   for (int64_t line = first; line < last; ++line) {
@@ -64,18 +64,18 @@ static __attribute__((noinline)) void tw_laplacian3d_tile(float *const *field, c
   const int64_t lifted_in = ((size[8] > 1) & ((x1 - x0) == n)) & (from_caller == 0);
   const int64_t lifted_out = ((size[8] > 1) & ((x1 - x0) == n)) & (to_caller == 0);
   const int64_t p0 = size[10];
-  const int64_t i0 = (from_caller ? p0 : (lifted_in ? (n1 * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) : s0));
-  const int64_t o0 = (to_caller ? p0 : (lifted_out ? (n1 * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) : s0));
+  const int64_t i0 = (from_caller ? p0 : (lifted_in ? (n1 * 32) : s0));
+  const int64_t o0 = (to_caller ? p0 : (lifted_out ? (n1 * 32) : s0));
   const int64_t p1 = size[11];
-  const int64_t i1 = (from_caller ? p1 : (lifted_in ? tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) : s1));
-  const int64_t o1 = (to_caller ? p1 : (lifted_out ? tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) : s1));
+  const int64_t i1 = (from_caller ? p1 : (lifted_in ? 32 : s1));
+  const int64_t o1 = (to_caller ? p1 : (lifted_out ? 32 : s1));
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   const int64_t gx = x0 - 2;
   const int64_t gy = za - 2;
-  const int64_t edge = (gx < 1) | ((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) > (n - 1));
+  const int64_t edge = (gx < 1) | ((gx + 32) > (n - 1));
   float *const m_u = ring + (1 * V);
   float *const spare = m_u + (slab * 10);
   const int64_t first = (ya - levels) - 1;
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void tw_laplacian3d_tile(float *const *field, c
               const float *const u_now_passing = m_u + (((t + 8) % 2) * (slab * (-1)));
               const float *const u_now_fresh = (m_u + (slab * (-2))) + (((t * 2) + turn) * (slab * 2));
               const float *const u_now_older = (m_u + (slab * (-2))) + ((((t * 2) + 1) - turn) * (slab * 2));
-              tw_laplacian3d_stage_0(scalar, u_now_passing, u_now_fresh, u_now_older, u_out_passing, u_out_fresh, tw_max((za - ((levels - 1) - t)), 0) - gy, tw_min((zb + ((levels - 1) - t)), n1) - gy, ((((from_caller ? field[1] : (field[0] + ((tw_floormod(version, 1) + (((tw_floormod(version, 1) == 0) == side) ? 1 : 0)) * slot))) + ((start + 2) * i0)) + (gy * i1)) + (lifted_in ? 0 : gx)) + ((t * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) / levels), i0, i1, ((1 & (((start + 2) >= 0) & (((start + 2) + 1) <= n0))) ? tw_ceildiv(tw_max(32, (TW_LANES_F32 * TW_LANES_F32)), levels) : 0), gx, n, edge);
+              tw_laplacian3d_stage_0(scalar, u_now_passing, u_now_fresh, u_now_older, u_out_passing, u_out_fresh, tw_max((za - ((levels - 1) - t)), 0) - gy, tw_min((zb + ((levels - 1) - t)), n1) - gy, ((((from_caller ? field[1] : (field[0] + ((tw_floormod(version, 1) + (((tw_floormod(version, 1) == 0) == side) ? 1 : 0)) * slot))) + ((start + 2) * i0)) + (gy * i1)) + (lifted_in ? 0 : gx)) + ((t * 32) / levels), i0, i1, ((1 & (((start + 2) >= 0) & (((start + 2) + 1) <= n0))) ? tw_ceildiv(32, levels) : 0), gx, n, edge);
             }
           }
           if ((((y0 - 2) < 1) | ((y0 + 1) > (n0 - 1))) | ((gy < 1) | ((gy + 12) > (n1 - 1)))) {

@@ -12,7 +12,7 @@ static __attribute__((noinline)) void tw_laplacian3d_points_0(const int64_t *siz
     int64_t y0, int64_t n0, int64_t n1, int64_t n, int64_t gx, int64_t gy, int64_t edge, int64_t ya, int64_t yb,
     int64_t za, int64_t zb, int64_t x0, int64_t x1) {
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   {
@@ -31,7 +31,7 @@ static __attribute__((noinline)) void tw_laplacian3d_points_0(const int64_t *siz
             float *const row_out = (u_out_fresh + slab) + ((line - gy) * pitch);
             for (int64_t k = first; k < last; ++k) {
               const int64_t at = cells[k];
-              if ((at >= tw_max(gx, 0)) & (at < tw_min((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))), n))) {
+              if ((at >= tw_max(gx, 0)) & (at < tw_min((gx + 32), n))) {
                 row_out[(((at - gx) % vectors) * V) + ((at - gx) / vectors)] = row_out[(((at - gx) % vectors) * V) + ((at - gx) / vectors)] + numbers[k * steps];
               }
             }
@@ -84,18 +84,18 @@ static __attribute__((noinline)) void tw_laplacian3d_tile(float *const *field, c
   const int64_t lifted_in = ((size[8] > 1) & ((x1 - x0) == n)) & (from_caller == 0);
   const int64_t lifted_out = ((size[8] > 1) & ((x1 - x0) == n)) & (to_caller == 0);
   const int64_t p0 = size[10];
-  const int64_t i0 = (from_caller ? p0 : (lifted_in ? (n1 * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) : s0));
-  const int64_t o0 = (to_caller ? p0 : (lifted_out ? (n1 * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) : s0));
+  const int64_t i0 = (from_caller ? p0 : (lifted_in ? (n1 * 32) : s0));
+  const int64_t o0 = (to_caller ? p0 : (lifted_out ? (n1 * 32) : s0));
   const int64_t p1 = size[11];
-  const int64_t i1 = (from_caller ? p1 : (lifted_in ? tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) : s1));
-  const int64_t o1 = (to_caller ? p1 : (lifted_out ? tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) : s1));
+  const int64_t i1 = (from_caller ? p1 : (lifted_in ? 32 : s1));
+  const int64_t o1 = (to_caller ? p1 : (lifted_out ? 32 : s1));
   const int64_t V = TW_LANES_F32;
-  const int64_t vectors = tw_max(32, (TW_LANES_F32 * TW_LANES_F32)) / TW_LANES_F32;
+  const int64_t vectors = 32 / TW_LANES_F32;
   const int64_t pitch = ((vectors + 2) | 1) * TW_LANES_F32;
   const int64_t slab = pitch * 12;
   const int64_t gx = x0 - 2;
   const int64_t gy = za - 2;
-  const int64_t edge = (gx < 1) | ((gx + tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) > (n - 1));
+  const int64_t edge = (gx < 1) | ((gx + 32) > (n - 1));
   float *const m_u = ring + (1 * V);
   float *const spare = m_u + (slab * 10);
   const int64_t first = (ya - levels) - 1;
@@ -118,7 +118,7 @@ static __attribute__((noinline)) void tw_laplacian3d_tile(float *const *field, c
               const float *const u_now_passing = m_u + (((t + 8) % 2) * (slab * (-1)));
               const float *const u_now_fresh = (m_u + (slab * (-2))) + (((t * 2) + turn) * (slab * 2));
               const float *const u_now_older = (m_u + (slab * (-2))) + ((((t * 2) + 1) - turn) * (slab * 2));
-              tw_laplacian3d_stage_0(scalar, u_now_passing, u_now_fresh, u_now_older, u_out_passing, u_out_fresh, tw_max((za - ((levels - 1) - t)), 0) - gy, tw_min((zb + ((levels - 1) - t)), n1) - gy, ((((from_caller ? field[1] : (field[0] + ((tw_floormod(version, 1) + (((tw_floormod(version, 1) == 0) == side) ? 1 : 0)) * slot))) + ((start + 2) * i0)) + (gy * i1)) + (lifted_in ? 0 : gx)) + ((t * tw_max(32, (TW_LANES_F32 * TW_LANES_F32))) / levels), i0, i1, ((1 & (((start + 2) >= 0) & (((start + 2) + 1) <= n0))) ? tw_ceildiv(tw_max(32, (TW_LANES_F32 * TW_LANES_F32)), levels) : 0), gx, n, edge);
+              tw_laplacian3d_stage_0(scalar, u_now_passing, u_now_fresh, u_now_older, u_out_passing, u_out_fresh, tw_max((za - ((levels - 1) - t)), 0) - gy, tw_min((zb + ((levels - 1) - t)), n1) - gy, ((((from_caller ? field[1] : (field[0] + ((tw_floormod(version, 1) + (((tw_floormod(version, 1) == 0) == side) ? 1 : 0)) * slot))) + ((start + 2) * i0)) + (gy * i1)) + (lifted_in ? 0 : gx)) + ((t * 32) / levels), i0, i1, ((1 & (((start + 2) >= 0) & (((start + 2) + 1) <= n0))) ? tw_ceildiv(32, levels) : 0), gx, n, edge);
             }
           }
           if ((t >= 0) & ((points[0][tw_min(tw_max(y0, 0), n0) * n1] < points[0][tw_min(tw_max((y0 + 1), 0), n0) * n1]) | (points[2][tw_min(tw_max(y0, 0), n0) * n1] < points[2][tw_min(tw_max((y0 + 1), 0), n0) * n1]))) {

@@ -52,7 +52,7 @@ def test_a_body_is_a_plain_value_that_shape_and_steps_do_not_change(name):
         ("j2d5pt", "hybrid", 2),
         ("j3d27pt", "hybrid", 4),
         ("wave3d", "none", 2),
-        ("wave3d", "hybrid", 1),
+        ("wave3d", "hybrid", 2),
         ("wave3d", "hybrid:t=2,s=8x8x32,rows=3", 3),
     ],
 )
@@ -61,10 +61,27 @@ def test_rows_together_follow_rank_reads_and_family_unless_asked_for(name, tilin
     assert (code.block.rows, code.rest.rows) == (rows, 1)
 
 
-@pytest.mark.parametrize(("name", "rows"), [("jacobi1d", 1), ("j2d5pt", 4), ("wave2d", 4), ("wave3d", 1)])
+@pytest.mark.parametrize(("name", "rows"), [("jacobi1d", 1), ("j2d5pt", 4), ("wave2d", 4), ("wave3d", 2)])
 def test_grids_of_a_batch_share_the_loads_of_four_rows_in_2d(name, rows):
     (code,) = body_of(name, "hybrid", batch=True).boxes
     assert (code.block.rows, code.rest.rows) == (rows, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "tiling", "blocks", "asks"),
+    [
+        ("j3d7pt", "none", True, True),
+        ("j3d27pt", "none", True, True),
+        ("j3d7pt", "hybrid", True, False),
+        ("j3d7pt", "hybrid:t=2,s=8x8x32,rows=2", False, False),
+        ("j3d27pt", "hybrid", False, False),
+        ("box3d4r", "none", False, False),  # a loop over places
+        ("j2d5pt", "none", False, False),
+    ],
+)
+def test_in_3d_rows_from_memory_come_one_by_one_and_sweeps_ask_for_lines_ahead(name, tiling, blocks, asks):
+    (code,) = body_of(name, tiling).boxes
+    assert ((code.cached is not None), (code.asked is not None)) == (blocks, asks)
 
 
 def test_neighbours_come_by_shuffles_where_loads_take_longer_than_arithmetic():

@@ -143,6 +143,7 @@ def test_reciprocal_roots_of_every_kind_of_number():
         (lambda: tw.run("jacobi2d", [[1], [2, 3]], steps=1), "'u' is no array of numbers"),
         (lambda: tw.run(heat, U, steps=1), "'heat' needs a value of 'alpha'"),
         (lambda: tw.run(heat, U, steps=1, alpha=1, beta=2), "'heat' has no scalar 'beta'"),
+        (lambda: tw.run(heat, U, steps=1, alpha=1, network="lan"), "network is an option of other functions"),
         (lambda: tw.run(heat, U, steps=1, alpha=1, u=U), "it is a field: pass the arrays of u in this order"),
         (lambda: tw.run("jacobi2d", U, steps=-1), "steps is a whole number from 0"),
         (lambda: tw.run("jacobi2d", U, steps=1, boundary="round"), "a boundary is one of"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.loops import find_rows, found_rows, near_reads, row_starts
-from tilewright.codegen.boxes.vectors import RowGroup, sum_functions, target_row
+from tilewright.codegen.boxes.vectors import AHEAD, RowGroup, sum_functions, target_row
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.passes import shuffle_neighbours
 from tilewright.codegen.passes.split_ends import (
@@ -45,6 +45,7 @@ from tilewright.codegen.sites import (
     unpack,
     version_lets,
 )
+from tilewright.codegen.states import state_function
 from tilewright.programs.stencil.expression import Placed, Read
 from tilewright.programs.stencil.problem import cells_at_end
 from tilewright.programs.stencil.program import Statement
@@ -169,15 +170,19 @@ def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Fun
     Returns:
         The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
         shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others; where the
-        field has sources or receivers, the one that knows of these.
+        field has sources or receivers, the one that knows of these; where states are kept, the one that writes them.
     """
     field, name = site.problem.program.statements[number].field, box_name(site, number)
-    if not points.touches(site.problem, field):
+    after: list[ir.Function] = []
+    if points.touches(site.problem, field):
+        after.append(points.points_function(site, field, STEP, own=own))
+    if site.streams_states:
+        after.append(state_function(site, number, STEP))
+    if not after:
         return _box_functions(site, number, name)
     *others, values = _box_functions(site, number, f"{name}_values")
-    after = points.points_function(site, field, STEP, own=own)
-    calls = tuple(ir.Call(each.name, values.params) for each in (values, after))
-    return (*others, values, after, ir.Function(name=name, params=values.params, body=calls))
+    calls = tuple(ir.Call(each.name, values.params) for each in (values, *after))
+    return (*others, values, *after, ir.Function(name=name, params=values.params, body=calls))
 
 
 def _box_functions(site: Site, number: int, name: str) -> tuple[ir.Function, ...]:
@@ -331,6 +336,11 @@ class _Box:
         """How it is written."""
         return self.site.code(self.statement)
 
+    @property
+    def _bytes(self) -> ir.Expr:
+        """Bytes of a field."""
+        return ir.mul(ir.mul(extent(0), stride(0)), self.site.problem.itemsize)
+
     def function(self, name: str, block: int) -> ir.Function:
         """The function, for blocks of so many rows."""
         site, statement = self.site, self.statement
@@ -340,6 +350,9 @@ class _Box:
         for (low, high), (least, end), (a, b) in zip(given, box_bounds(site, statement), clipped, strict=True):
             lets += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
         lets += split_row(site, statement, clipped[-1])
+        if self.code.asked is not None:
+            large = ir.lt(ir.Int(self.code.asked), self._bytes)
+            lets.append(ir.Let(AHEAD, ir.select(large, ir.Int(1), ir.Int(0))))
         if self.together:
             lets += shuffle_neighbours.bounds(site, (BEGIN, START), (END, STOP))
         return ir.Function(
@@ -386,8 +399,7 @@ class _Box:
             length = ir.largest(ir.sub(b, a), ir.Int(0))
             whole = ir.add(a, ir.sub(length, ir.mod(length, block)))
             if self.code.cached is not None:
-                size = ir.mul(ir.mul(extent(0), stride(0)), site.problem.itemsize)
-                whole = ir.select(ir.le(size, self.code.cached), whole, a)
+                whole = ir.select(ir.le(self._bytes, self.code.cached), whole, a)
             rows = self.block(places, clipped[-1], block)
             loops = (
                 ir.Let(middle, whole),

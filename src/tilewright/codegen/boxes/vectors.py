@@ -14,6 +14,8 @@ from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Statement
 from tilewright.schedules.bodies.body import RowBlock
 
+AHEAD = ir.Var("ahead")
+"""Whether lines are asked for ahead."""
 _COPIED = 48
 """Cells of a copied end of a row: three vectors."""
 _WHOLE = ir.Var("whole_vectors")
@@ -115,7 +117,7 @@ class RowGroup:
         end = _WHOLE if over else END
         vectors = self._plain(BEGIN, end)
         if self.carried:
-            loop = shuffle_neighbours.loop(self.site, self.carried, lambda place, load: self.vector(place, load=load))
+            loop = shuffle_neighbours.loop(self.site, self.carried, self._asking)
             vectors = (loop, shuffle_neighbours.others(BEGIN, end, self._plain))
         if not over:
             return vectors
@@ -127,11 +129,34 @@ class RowGroup:
         """Some of these vectors, loaded from where they are read."""
         i, j, lanes = ir.Var("i"), ir.Var("j"), _lanes(self.site)
         if self.in_place:
-            return (ir.For(var=j, low=begin, high=end, step=lanes, body=self.vector(j)),)
+            return (ir.For(var=j, low=begin, high=end, step=lanes, body=self._asking(j)),)
         # Only the first vector may start later than its turn, so that the loop needs no register for that.
         place = ir.Mutable(j, ir.largest(START, ir.smallest(begin, ir.sub(STOP, lanes))))
         ahead = ir.Assign(j, ir.smallest(ir.add(i, lanes), ir.sub(STOP, lanes)))
-        return (ir.Scope((place, ir.For(var=i, low=begin, high=end, step=lanes, body=(*self.vector(j), ahead)))),)
+        return (ir.Scope((place, ir.For(var=i, low=begin, high=end, step=lanes, body=(*self._asking(j), ahead)))),)
+
+    def _asking(self, place: ir.Var, load: Callable[[Read, ir.Var], ir.Expr] | None = None) -> tuple[ir.Stmt, ...]:
+        """One vector of every row, and lines of the rows ahead: the hardware loses track of rows in turn."""
+        vector = self.vector(place, load=load)
+        code = self.site.code(self.statement)
+        if code.asked is None:
+            return vector
+        written = () if self.in_place else tuple(target_row(self.site, shift) for shift in range(self.block))
+        further = ir.add(place, code.distance // self.site.problem.itemsize)
+        asks = (
+            ir.Intrinsic("prefetch_near", (ir.add(row, further),), self.site.dtype)
+            for row in (*self._foremost(), *written)
+        )
+        return (ir.If(ir.ne(AHEAD, 0), tuple(asks)), *vector)
+
+    def _foremost(self) -> tuple[ir.Var, ...]:
+        """Of every version the rows that a sweep has not read before."""
+        found: list[ir.Var] = []
+        for version in dict.fromkeys(key[:2] for key in self.rows.names):
+            rows = {key[2]: row for key, row in self.rows.names.items() if key[:2] == version}
+            plane, last = max(outer[:-1] for outer in rows), max(rows)[-1]
+            found += (row for outer, row in rows.items() if outer[:-1] == plane and outer[-1] > last - self.block)
+        return tuple(found)
 
     def end(self, *, low_side: bool) -> tuple[ir.Stmt, ...]:
         """The vector at one end of the grid."""

@@ -69,26 +69,32 @@ static inline __attribute__((always_inline)) void tw_turn_@s(@v *a) {
   }
 }
 
-/* line -> lifted row of nv vectors */
+/* line -> lifted row of nv vectors; of fewer than lanes, up to a vector behind the line is read and dropped */
 static void tw_lift_@s(@T *row, const @T *line, int64_t nv) {
   for (int64_t at = 0; at < nv; at += TW_WIDE_@s) {
-    const int64_t j = tw_min(at, nv - TW_WIDE_@s);
+    const int64_t j = tw_max(tw_min(at, nv - TW_WIDE_@s), 0);
     @v a[TW_WIDE_@s];
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(line + i * nv + j);
     tw_turn_@s(a);
+    if (nv < TW_WIDE_@s) {
+#pragma GCC unroll 16
+      for (int i = 0; i < TW_WIDE_@s; ++i)
+        if (i < nv) *(tw_u_@s *)(row + i * TW_WIDE_@s) = a[i];
+      return;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_@s; ++i) *(tw_u_@s *)(row + (j + i) * TW_WIDE_@s) = a[i];
   }
 }
 
-/* lifted row of nv vectors -> line */
+/* lifted row of nv vectors -> line; of fewer than lanes, up to a vector behind the line is written */
 static void tw_lower_@s(@T *line, const @T *row, int64_t nv) {
   for (int64_t at = 0; at < nv; at += TW_WIDE_@s) {
-    const int64_t j = tw_min(at, nv - TW_WIDE_@s);
+    const int64_t j = tw_max(tw_min(at, nv - TW_WIDE_@s), 0);
     @v a[TW_WIDE_@s];
 #pragma GCC unroll 16
-    for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(row + (j + i) * TW_WIDE_@s);
+    for (int i = 0; i < TW_WIDE_@s; ++i) a[i] = *(const tw_u_@s *)(row + tw_min(j + i, nv - 1) * TW_WIDE_@s);
     tw_turn_@s(a);
 #pragma GCC unroll 16
     for (int i = 0; i < TW_WIDE_@s; ++i) *(tw_u_@s *)(line + i * nv + j) = a[i];

@@ -44,7 +44,7 @@ def place_margin(site: Site, tiling: Tiling) -> int:
 
 def row_cells(site: Site, tiling: Tiling) -> int:
     """Cells of a tile's rows, its neighbours' cells included."""
-    return make_plan(site, tiling).widest
+    return make_plan(site, tiling).width
 
 
 def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Function, ...]:

@@ -37,7 +37,9 @@ def fetch_function(plan: StreamingContext) -> ir.Function:
     spare, line = ir.Var("spare", ir.pointer(plan.site.dtype)), ir.Var("line", ir.const_pointer(plan.site.dtype))
     base = ir.Var("base", line.type)
     low, high, whole, cells, start = ir.Var("low"), ir.Var("high"), ir.Var("whole"), ir.Var("cells"), ir.Var("start")
-    fits = ir.le(ir.add(start, row_width(plan)), cells)
+    # Of rows of fewer vectors than lanes up to a vector behind their end is read.
+    behind = line_cells(plan.site.problem) if plan.width < plan.widest else 0
+    fits = ir.le(ir.add(start, plan.width + behind), cells)
     body = (
         ir.Let(low, ir.largest(GX, 0)),
         ir.Let(high, ir.smallest(ir.add(GX, row_width(plan)), N)),

@@ -34,7 +34,7 @@ class StreamingContext:
         rows: Cells of axis 0 per advance.
         space: Tile sizes per axis.
         halo: Per axis, cells that a tile holds beyond its own, below and above.
-        width: Cells of a lifted row that are needed, a multiple of a cache line; see :func:`row_width`.
+        width: Cells of a lifted row, a multiple of a cache line.
         variant: End of the names of the stages' functions, where these are written for some tiles alone.
     """
 
@@ -74,7 +74,7 @@ class StreamingContext:
 
     @property
     def widest(self) -> int:
-        """Cells of a lifted row where vectors are longest: as many vectors as lanes, for the transposition."""
+        """Cells of a row that may be touched where it is transposed: squares of lanes, where vectors are longest."""
         unit = line_cells(self.site.problem)
         return max(self.width, unit * unit)
 
@@ -167,10 +167,8 @@ def lanes(plan: StreamingContext) -> ir.Lanes:
 
 
 def row_width(plan: StreamingContext) -> ir.Expr:
-    """Cells of a lifted row: what is needed, but as many vectors as they have lanes."""
-    if plan.width == plan.widest:
-        return ir.Int(plan.width)
-    return ir.largest(plan.width, ir.mul(lanes(plan), lanes(plan)))
+    """Cells of a lifted row."""
+    return ir.Int(plan.width)
 
 
 def sizes(plan: StreamingContext) -> tuple[ir.Stmt, ...]:

@@ -1,7 +1,8 @@
 """States of a band of a gradient that tiles write to memory or read from it, beside what the tiles take else.
 
-Where rows are not cut, the states pass as they do in a sweep, fetched ahead and beside the arithmetic. Where they are,
-each piece of a row of a state that is read begins anew in memory, and its first cells are waited for.
+A state that is kept is written box by box, each once it is computed, with no arithmetic beside. States that are read
+pass as they do in a sweep where rows are not cut, fetched ahead and beside the arithmetic. Where they are, each piece
+of a row begins anew in memory, and is waited for: its first cells, or the lines at its ends of which it writes a part.
 """
 
 import numpy as np
@@ -20,12 +21,13 @@ def with_states(seconds: Floats, sizes: TileSizes, setting: Setting) -> Floats:
         sizes: Their sizes; shape (n,).
         setting: A problem that keeps or reads a state per step, on a CPU.
     """
-    moved = state_seconds(setting)
+    moved, problem = state_seconds(setting), setting.problem
     extent, size = setting.shape[-1], sizes.space[-1]
-    lines = setting.steps * setting.cells / extent * len(setting.problem.series)
+    lines = setting.steps * setting.cells / extent * len(problem.series or problem.program.updated)
     waits = lines * (extent / size + 1.0) * setting.fetch_seconds / setting.sm_count
     whole = (size >= extent) & (len(setting.shape) > 1)
-    return np.where(whole, overlapped(moved, seconds, setting), seconds + moved + waits)
+    beside = overlapped(moved, seconds, setting) if problem.series else seconds + moved
+    return np.where(whole, beside, seconds + moved + waits)
 
 
 def state_seconds(setting: Setting) -> float:

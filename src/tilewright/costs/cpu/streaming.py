@@ -80,8 +80,7 @@ def _one(setting: Setting, levels: int, space: tuple[int, ...]) -> tuple[float, 
     growth, rows = block_growth.growth, block_growth.rows
     grown = [grow * (count > 1) for grow, count in zip(growth, cuts, strict=True)]  # no neighbour, no halo
     past = setting.levels / max(1, setting.fields) - 1.0  # versions that a step reads besides the newest
-    lanes = max(1, min(unit, int(setting.vector_width)))
-    width = max(lanes * lanes, ceil_div(int(space[-1] + growth[-1] * (levels + past)), unit) * unit)
+    width = ceil_div(int(space[-1] + growth[-1] * (levels + past)), unit) * unit
     outer = [side + 0.5 * grow * depth for side, grow in zip(sides[:-1], grown[:-1], strict=True)]
     lines = float(np.prod(outer))
     advances = (outer[0] / rows + (rank > 1)) * (outer[1] if rank == 3 else 1.0) * known.used / ROWS

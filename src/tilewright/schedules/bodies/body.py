@@ -77,6 +77,8 @@ class BoxCode:
         block: Rows that are computed together.
         rest: Single rows, what blocks leave.
         cached: Bytes of a field up to which there are blocks; None for fields of any size.
+        asked: Bytes of a field from which on lines are asked for before they are needed; None for never.
+        distance: Bytes along a row by which they are asked for ahead.
         short: Rows together where rows are too short for neighbours by shuffles.
         shuffled: Vectors of a row from which on neighbours come by shuffles.
         end_vectors: Whether the ends of the grid's rows are vectors, not single cells.
@@ -86,6 +88,8 @@ class BoxCode:
     block: RowBlock
     rest: RowBlock
     cached: int | None = None
+    asked: int | None = None
+    distance: int = 0
     short: int = 1
     shuffled: int = 0
     end_vectors: bool = True
@@ -177,6 +181,8 @@ class Body:
         grouped: Fewest terms of a sum of plain reads that are grouped by rows, which neighbouring results share.
         piece: Cells of a piece of a sweep that goes through several statements.
         part: In 1D, the cells by which the parts of threads in a sweep grow.
+        streamed: Where every state is kept, the bytes of a field's states from which on these are written past the
+            caches, beside the versions that steps read; None where they are these versions.
     """
 
     boxes: tuple[BoxCode, ...] = ()
@@ -186,6 +192,7 @@ class Body:
     grouped: int
     piece: int
     part: int
+    streamed: int | None = None
 
     def __str__(self) -> str:
         return "; ".join(dict.fromkeys(map(str, (*(each.block for each in self.boxes), *self.stages))))

@@ -26,6 +26,9 @@ _PIECE = 2**13
 _PART = 2048
 """Cells of which parts in 1D are multiples: smaller ones take less time than a barrier."""
 
+_STREAMED = 2**25
+"""Bytes of states that a cache may hold until they are read again: as much as the L3 of a few cores."""
+
 
 def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch: bool = False) -> Body:
     """Decide how the code of a tiling is written.
@@ -60,6 +63,8 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch
         grouped=_GROUPED,
         piece=tiling.piece or _PIECE // problem.itemsize,
         part=_PART,
+        # A sweep finds what it has computed no more in a cache when it writes the state.
+        streamed=_STREAMED if problem.kept and not traits(tiling.family).untiled else None,
     )
 
 

@@ -28,8 +28,14 @@ _MOST_END_READS = 200
 """Reads up to which a vector at an end of a row is written read by read; with more, compiling takes longer than it
 saves, but loops may read copies."""
 _MOST_SWEPT = 2**24
-"""Bytes of a field up to which a sweep in 3D is taken to find it in a cache. Where rows come from memory it goes row by
-row: the rows of a block lie in several planes each, more streams than the hardware follows."""
+"""Bytes of a field up to which a cache is taken to hold it. Where rows come from memory, sweeps in 3D go row by row,
+and so do tiles that share few rows: the rows of a block lie in several planes each, more streams than the hardware
+follows."""
+_ASKED = 2**20
+"""Bytes of a field from which on sweeps in 3D ask for lines ahead: smaller ones lie in L2, where asking takes up to a
+tenth of the time."""
+_DISTANCE = 1024
+"""Bytes along a row by which they are asked for ahead: sixteen lines, often more than a row."""
 _MOST_BLOCK_READS = 60
 """Reads up to which rows too short for shuffles are computed in blocks: these compile for long."""
 _MOST_CARRIED = 12
@@ -69,10 +75,14 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
     rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
     block, rest = (_block(problem, statement, tiling, form, count) for count in (rows, 1))
     loops, many = block.loops, len(statement.reads)
+    untiled = traits(tiling.family).untiled
+    large = rank > 2 and not loops and not tiling.rows and (untiled or not _shares_rows(statement))
     return BoxCode(
         block=block,
         rest=rest,
-        cached=_MOST_SWEPT if traits(tiling.family).untiled and rank > 2 and not loops else None,
+        cached=_MOST_SWEPT if large else None,
+        asked=_ASKED if untiled and rank > 2 and not loops else None,
+        distance=_DISTANCE,
         short=1 if many > _MOST_BLOCK_READS else rows,
         shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else _SHUFFLED,
         end_vectors=loops or many <= _MOST_END_READS,
@@ -86,7 +96,7 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
     in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
     of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
-    those of a cube. Of others the neighbours are near in memory already, and one row is best in tiles; sweeps take two.
+    those of a cube, and two of others.
 
     Args:
         rank: Number of axes.
@@ -104,10 +114,13 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
             return 4 if traits(family).untiled else 2
         column = max(len({read.offset[0] for read in statement.reads if read.field == field}) for field, _ in levels)
         return 4 if column >= _COLUMN and not traits(family).untiled else 2
+    return 4 if _shares_rows(statement) else 2
+
+
+def _shares_rows(statement: Statement) -> bool:
+    """Whether several rows are read at several places each."""
     outer = [_row(read, 0) for read in statement.reads]
-    if sum(outer.count(row) > 1 for row in set(outer)) > 1:
-        return 4
-    return 2 if traits(family).untiled else 1
+    return sum(outer.count(row) > 1 for row in set(outer)) > 1
 
 
 def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
