@@ -46,7 +46,7 @@ GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_inversi
 """Files of tests that reach adjoints and gradients."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
-CHOICES = "laws/test_recorded_texts"
+CHOICES = "laws/test_recorded_choices"
 """The same of what is chosen and counted where runs are cut into parts or taken back."""
 REACHING = {
     "schedules": (*TESTS, *RECORDED),
@@ -135,7 +135,7 @@ class Known:
 
 def compares_texts(test: str) -> bool:
     """Whether a test says of texts that they changed."""
-    return any(file in test for file in RECORDED)
+    return any(file in test for file in (*RECORDED, CHOICES))
 
 
 def importers(file: str) -> list[str]:

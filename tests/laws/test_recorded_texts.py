@@ -7,12 +7,12 @@ where a change makes it only slower. A digest says that something changed, never
 - programs of the catalogue, by family and language: whole texts of up to thousands of lines, with launches and counts;
 - random programs, recurrences, pipelines and nests: how forms go together, in hundreds of texts;
 - tilings: no text, but what is completed, refused and counted, and in which order cells are computed;
-- parts and gradients: what is chosen and counted where a run is cut or taken back, see ``runs_in_parts.py``;
 - others: the kernels of alignments, Krylov methods and fused products with the blocking that is shipped, of which
   golden files show the parts that differ, or smaller ones.
 
 After a change that is meant, look at the kinds and cases that are named, then run
-``pytest tests/laws/test_recorded_texts.py --update-golden``.
+``pytest tests/laws/test_recorded_texts.py --update-golden``. What is chosen and counted where a run is cut into parts
+or taken back is in ``test_recorded_choices.py``, by the same record.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.tuning.spaces.unrolling import CG_BLOCK, KEPT_DIAGONALS, blocking, unrolling
 
-from . import nests, pipelines, runs_in_parts
+from . import nests, pipelines
 from .generator import make_case
 from .test_random_gpu_streaming import law_case as block_case
 from .test_random_strategies import strategy_case
@@ -360,17 +360,20 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "loops, GPU": loops_on_devices,
     "tables": tables,
     "others": fixed_texts,
-    **runs_in_parts.KINDS,
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_texts_are_those_recorded(kind, request):
-    found = list(KINDS[kind]())
-    if request.config.getoption("--update-golden"):
+def compare(kind: str, found: list[str], *, update: bool) -> None:
+    """Compare digests of a kind with those recorded, or write these anew."""
+    if update:
         known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
         entries = [f'"{name}": {json.dumps(each)}' for name, each in sorted({**known, kind: " ".join(found)}.items())]
         RECORD.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))[kind].split()
     changed = [n for n, pair in enumerate(itertools.zip_longest(found, recorded)) if pair[0] != pair[1]]
     assert not changed, f"{len(changed)} of {len(found)} texts changed: cases {changed[:20]}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_those_recorded(kind, request):
+    compare(kind, list(KINDS[kind]()), update=request.config.getoption("--update-golden"))

@@ -2,7 +2,8 @@
 
 No result shows most of it: windows that are larger than need be, more messages, fewer steps per pass, states that are
 computed again once too often. Everything is of a machine of the catalogue, and numbers are rounded: what another
-processor's arithmetic may change in their last digits is no change.
+processor's arithmetic may change in their last digits is no change. After a change that is meant, look at the cases
+that are named, then run ``pytest tests/laws/test_recorded_choices.py --update-golden``.
 """
 
 import dataclasses
@@ -30,6 +31,7 @@ from tilewright.verbs.gradients.predict import predict_gradient
 from tilewright.verbs.predict import as_machine
 
 from .generator import make_case
+from .test_recorded_texts import compare
 
 SEED = 4
 SHAPES = {1: (90_000,), 2: (1100, 800), 3: (150, 90, 130)}
@@ -203,3 +205,8 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "gradients, adjoints": adjoints,
     "gradients, costs": gradients,
 }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_choices_are_those_recorded(kind, request):
+    compare(kind, list(KINDS[kind]()), update=request.config.getoption("--update-golden"))
