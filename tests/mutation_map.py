@@ -1,6 +1,6 @@
 """A pytest plugin that writes which lines of the mutated parts of the package each test runs, and how long it takes.
 
-Loaded by ``tests/mutations.py`` with ``-p mutation_map``; the variable ``MUTATION_MAP`` names the file. What a
+Loaded by ``tests/mutations.py`` with ``-p tests.mutation_map``; the variable ``MUTATION_MAP`` names the file. What a
 fixture of a wider scope than one test runs belongs to every test of its file; what an import runs, to every test.
 """
 

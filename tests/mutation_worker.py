@@ -66,6 +66,7 @@ def _wait(child: int, seconds: float) -> int:
 
 def main() -> None:
     """Serve until the input ends."""
+    sys.path[0] = ""  # the copy, not this file's folder, whose own folders libraries may take for others of their names
     for name in _FREQUENT:
         try:
             importlib.import_module(name)

@@ -46,13 +46,15 @@ GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_inversi
 """Files of tests that reach adjoints and gradients."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
+CHOICES = "laws/test_recorded_choices"
+"""The same of what is chosen and counted where runs are cut into parts or taken back."""
 REACHING = {
     "schedules": (*TESTS, *RECORDED),
     "codegen": (*TESTS, *RECORDED),
-    "distributed": ("distributed/test_*",),
-    "verbs/gradients": (*GRADIENTS, "test_jax"),
-    "programs/stencil/adjoint.py": GRADIENTS,
-    "programs/stencil/adjoint_parts.py": GRADIENTS,
+    "distributed": ("distributed/test_*", CHOICES),
+    "verbs/gradients": (*GRADIENTS, "test_jax", CHOICES),
+    "programs/stencil/adjoint.py": (*GRADIENTS, CHOICES),
+    "programs/stencil/adjoint_parts.py": (*GRADIENTS, CHOICES),
 }
 """Files of tests that reach each part that gets errors."""
 RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
@@ -133,7 +135,7 @@ class Known:
 
 def compares_texts(test: str) -> bool:
     """Whether a test says of texts that they changed."""
-    return any(file in test for file in RECORDED)
+    return any(file in test for file in (*RECORDED, CHOICES))
 
 
 def importers(file: str) -> list[str]:
@@ -225,12 +227,27 @@ def learn(folder: Path, parts: Sequence[str], processes: int) -> Known:
     def record(path: Path) -> None:
         environment = {
             **surroundings(folder),
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
+            "PYTHONPATH": str(ROOT / "src"),
             "MUTATION_MAP": str(maps[path]),
         }
-        command = [sys.executable, "-m", "pytest", str(path), "-q", "-p", "no:cacheprovider", "-p", "mutation_map"]
-        subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
-        sys.stdout.write(f"learned what {path.relative_to(ROOT)} reaches\n")
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            str(path),
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "tests.mutation_map",
+        ]
+        found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if found.returncode not in {0, 1, 5}:  # all passed, some failed, or there are none here
+            maps[path].unlink(missing_ok=True)
+            raise SystemExit(f"{path.relative_to(ROOT)} cannot be run: {(found.stdout + found.stderr)[-2000:]}")
+        failed = json.loads(maps[path].read_text(encoding="utf-8"))["failed"]
+        without = f", without what fails: {', '.join(failed)}" if failed else ""
+        sys.stdout.write(f"learned what {path.relative_to(ROOT)} reaches{without}\n")
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(record, old))

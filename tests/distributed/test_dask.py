@@ -8,6 +8,8 @@ from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_o
 from tests.sampling import some
 
 import tilewright as tw
+from tilewright.distributed import chunks
+from tilewright.distributed.compute import Computer
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
@@ -58,6 +60,39 @@ def test_nothing_is_computed_before_it_is_asked_for():
     assert found.shape == (60, 60)
     assert np.allclose(found.compute(), 1.0)
     assert looked
+
+
+def test_chunks_are_joined_where_they_are_thinner_than_a_step_reaches_and_only_there():
+    values = np.random.default_rng(2).random((6, 8))
+    for name, given, joined in (
+        ("heat2d", (1,) * 6, (1,) * 6),
+        ("j2d9pt", (1,) * 6, (2, 2, 2)),
+        ("j2d9pt", (1, 5), (6,)),
+        ("j2d9pt", (2, 4), (2, 4)),
+    ):
+        found = tw.run(name, da.from_array(values, chunks=(given, 4)), steps=3, strict=True, boundary="nearest")
+        assert found.chunks == (joined, (4, 4)), (name, given)
+        np.testing.assert_array_equal(found.compute(), tw.run(name, values, steps=3, strict=True, boundary="nearest"))
+
+
+def test_a_chunk_is_computed_by_one_thread(monkeypatch):
+    made = []
+
+    def computer(**options):
+        made.append(options["threads"])
+        return Computer(**options)
+
+    monkeypatch.setattr(chunks, "Computer", computer)
+    tw.run("heat2d", da.ones((20, 20), chunks=10), steps=3, threads=2).compute(scheduler="synchronous")
+    assert set(made) == {1}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_older_levels_that_are_missing_are_those_of_the_oldest_given(backend):
+    values = np.random.default_rng(3).random((13, 9))
+    options = {"steps": 5, "boundary": "nearest", "strict": True, "backend": backend}
+    found = tw.run("wave2d", da.from_array(values, chunks=(7, 9)), **options)
+    np.testing.assert_array_equal(found.compute(), tw.run("wave2d", (values, values), **options))
 
 
 def test_several_steps_are_one_task():

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from tests.laws.generator import DRAW
 
 import tilewright as tw
 from tilewright.base.units import parse_bytes
+from tilewright.distributed import out_of_core
 from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
@@ -339,3 +341,56 @@ def test_what_was_chosen_is_logged(tmp_path, caplog):
     assert [text.partition(" in ")[0] for text in passes] == [
         f"heat2d out of core: pass {number + 1} of {count}" for number in range(count)
     ]
+
+
+@pytest.mark.parametrize("memory", [4000, 12_000, "1GiB"])
+def test_older_levels_that_are_missing_are_those_of_the_oldest_given(memory, tmp_path):
+    """Slab by slab, several at a time, and swept."""
+    values = np.random.default_rng(7).random((40, 9))
+    np.save(tmp_path / "u.npy", values)
+    options = {"steps": 5, "boundary": "nearest", "strict": True}
+    options |= {} if memory == "1GiB" else {"backend": "numpy"}
+    found = tw.run("wave2d", tmp_path / "u.npy", out=tmp_path / "out.npy", memory=memory, **options)
+    np.testing.assert_array_equal(found, tw.run("wave2d", (values, values), **options))
+
+
+def test_what_an_unfinished_run_left_is_gone_before_another_begins(tmp_path, monkeypatch):
+    """Else its files, of another size perhaps, would be taken for those of this one."""
+    values = np.random.default_rng(8).random((40, 30))
+    np.save(tmp_path / "in.npy", values)
+    folder = tmp_path / "out.npy.tilewright"
+    folder.mkdir()
+    saved(folder, "u-0-even.npy", (3, 3))
+    saved(folder, "u-1-odd.npy", (40, 30))
+    there, original = [], out_of_core._passes
+    monkeypatch.setattr(
+        out_of_core,
+        "_passes",
+        lambda *each, **rest: (there.extend(path.name for path in folder.iterdir()), original(*each, **rest)),
+    )
+    options = {"steps": 9, "boundary": "wrap", "backend": "numpy"}
+    found = tw.run("heat2d", tmp_path / "in.npy", out=tmp_path / "out.npy", memory=16_000, **options)
+    np.testing.assert_array_equal(found, tw.run("heat2d", values, **options))
+    assert sorted(there) == ["journal.json", "u-0-even.npy"]
+
+
+def test_new_arrays_have_the_chunks_of_those_that_are_there(tmp_path):
+    """Of the first result, else of the first input that has any; else they are whole rows."""
+    values = np.random.default_rng(9).random((2, 40, 30))
+    for name, each in zip(("now", "before"), values, strict=True):
+        zarr.create_array(store=str(tmp_path / f"{name}.zarr"), shape=(40, 30), dtype="f8", chunks=(8, 30))[:] = each
+        np.save(tmp_path / f"{name}.npy", each)
+    there = zarr.create_array(store=str(tmp_path / "out.zarr"), shape=(40, 30), dtype="f8", chunks=(5, 15))
+    options = {"steps": 5, "memory": "1MiB", "levels": True, "backend": "numpy"}
+    right = tw.run("wave2d", tuple(values), steps=5, levels=True, backend="numpy")
+    for ending, first, chunks in (
+        ("zarr", there, (5, 15)),
+        ("zarr", tmp_path / "new.zarr", (8, 30)),
+        ("npy", tmp_path / "other.zarr", (40, 30)),
+    ):
+        given, second = tuple(tmp_path / f"{name}.{ending}" for name in ("now", "before")), tmp_path / "second.zarr"
+        found = tw.run("wave2d", given, out=(first, second), **options)
+        for array, each in zip(found, right, strict=True):
+            assert array.chunks == chunks
+            np.testing.assert_array_equal(array[:], each)
+        shutil.rmtree(second)

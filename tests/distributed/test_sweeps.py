@@ -157,6 +157,7 @@ def test_memory_holds_the_rows_under_way_alone():
             out = np.empty((high - low, 2**12), np.float32)
             state.finish(low, high, {"u": [out]})
             np.testing.assert_allclose(out, 1.0, rtol=1e-6)
+    state.close()
     counted = runtime.sweep_bytes(problem, analyse(problem.program).copies, swept.passes.rows)
     assert HUGE_PAGE // 8 < most <= counted < 2**25
 

@@ -58,3 +58,14 @@ def test_a_window_has_the_grid_s_boundary_where_the_grid_ends():
     assert found.span == ((0, 44), (0, 50))
     (rows, columns) = found.problem.boundaries[0]
     assert [side.kind for side in (*rows, *columns)] == ["reflect", "fixed", "reflect", "reflect"]
+
+
+def test_as_many_steps_are_followed_as_are_asked_for_and_no_more_than_a_few_thousand():
+    windows._creep.cache_clear()
+    problem = make_problem(far.program, (10**6,), 1)
+    assert depths(problem, 3) == ((12, 3),)
+    creeps = windows._creep(problem.program, problem.boundaries).values()
+    assert [len(each._known) for each in creeps] == [4, 4]
+    last = depths(problem, windows._FOLLOWED)[0]
+    assert depths(problem, windows._FOLLOWED + 900) == ((last[0] + 900 * 4, last[1] + 900),)  # as fast as it reads
+    assert [len(each._known) for each in creeps] == [windows._FOLLOWED + 1] * 2

@@ -11,7 +11,8 @@ where a change makes it only slower. A digest says that something changed, never
   golden files show the parts that differ, or smaller ones.
 
 After a change that is meant, look at the kinds and cases that are named, then run
-``pytest tests/laws/test_recorded_texts.py --update-golden``.
+``pytest tests/laws/test_recorded_texts.py --update-golden``. What is chosen and counted where a run is cut into parts
+or taken back is in ``test_recorded_choices.py``, by the same record.
 """
 
 import dataclasses
@@ -362,13 +363,17 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_texts_are_those_recorded(kind, request):
-    found = list(KINDS[kind]())
-    if request.config.getoption("--update-golden"):
+def compare(kind: str, found: list[str], *, update: bool) -> None:
+    """Compare digests of a kind with those recorded, or write these anew."""
+    if update:
         known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
         entries = [f'"{name}": {json.dumps(each)}' for name, each in sorted({**known, kind: " ".join(found)}.items())]
         RECORD.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))[kind].split()
     changed = [n for n, pair in enumerate(itertools.zip_longest(found, recorded)) if pair[0] != pair[1]]
     assert not changed, f"{len(changed)} of {len(found)} texts changed: cases {changed[:20]}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_those_recorded(kind, request):
+    compare(kind, list(KINDS[kind]()), update=request.config.getoption("--update-golden"))

@@ -93,7 +93,7 @@ def plan(  # noqa: PLR0913
     while True:
         chosen = passes(case, bandwidths, lambda count: depths(problem, count)[0], seconds, wraps=wraps, fixed=steps)
         if chosen is None:
-            rows = min(problem.shape[0], sum(depths(problem, steps or 1)[0]) + 1)
+            rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory
             raise ArrayError(
                 f"a slab of this run needs {format_bytes(least)} of memory, and has {format_bytes(memory)}",

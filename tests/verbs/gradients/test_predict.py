@@ -1,6 +1,8 @@
 """What a gradient is expected to cost, and the schedule of checkpoints that it is the cost of."""
 
+import functools
 import itertools
+import math
 
 import pytest
 
@@ -11,6 +13,7 @@ from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs.gradients import checkpoints, predict
 from tilewright.verbs.gradients.bands import split_problem
 from tilewright.verbs.gradients.checkpoints import recomputed, segments
 from tilewright.verbs.gradients.predict import _at_once
@@ -39,6 +42,30 @@ def test_fewer_steps_are_computed_again_than_with_equal_segments():
     assert len(bands) < 60
 
 
+@functools.cache
+def _least(length, slots):
+    """Steps that a segment takes to be computed again at least, a copy being worth four of them."""
+    if length <= max(2, slots):
+        return 4.0
+    each = [first + 4.0 + _least(first, slots) + _least(length - first, slots - 1) for first in range(1, length)]
+    return min(each) if slots else math.inf
+
+
+def _followed(cuts, length, slots):
+    """The same of a segment that is cut as a table of cuts says."""
+    if length <= max(2, slots) or not slots:
+        return 4.0 if length <= max(2, slots) else math.inf
+    first = int(cuts[slots - 1][length])
+    return first + 4.0 + _followed(cuts, first, slots) + _followed(cuts, length - first, slots - 1)
+
+
+@pytest.mark.parametrize(("units", "slots"), [(60, 2), (50, 4), (40, 7)])
+def test_no_cuts_cost_less_than_those_that_are_made(units, slots):
+    cuts = checkpoints._cuts(units, slots, 1)
+    for length, free in itertools.product(range(2, units + 1), range(1, slots + 1)):
+        assert _followed(cuts, length, free) == _least(length, free), (length, free)
+
+
 def test_a_linear_program_costs_about_two_runs():
     found = tw.predict_gradient("jacobi2d", **LARGE)
     assert (found.states, found.again_seconds) == (0, 0.0)
@@ -53,6 +80,15 @@ def test_more_states_cost_less():
     assert few.again_seconds > 1.3 * many.again_seconds
     assert tw.predict_gradient("heat2d_var", memory="1GiB", **LARGE).states == 2**30 // (2048**2 * 4)
     assert tw.predict_gradient("heat2d_var", wrt=(), **LARGE).seconds < many.seconds
+
+
+def test_bands_of_steps_are_expected_to_take_less_than_steps_one_by_one(monkeypatch):
+    bands = tw.predict_gradient("heat2d_var", checkpoints=64, **LARGE)
+    monkeypatch.setattr(predict, "band_problems", lambda *_: None)
+    alone = tw.predict_gradient("heat2d_var", checkpoints=64, **LARGE)
+    assert bands.forward_seconds == alone.forward_seconds
+    assert bands.again_seconds < alone.again_seconds
+    assert bands.back_seconds < 0.7 * alone.back_seconds
 
 
 def test_of_processors_alone():

@@ -16,7 +16,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
-from tilewright.verbs.gradients.vjp import gradients
+from tilewright.verbs.gradients.vjp import _asked, gradients
 from tilewright.verbs.stencil import as_program
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
@@ -496,3 +496,43 @@ def test_gradients_alone_run_nothing_forward_where_no_state_is_needed(private_fo
 def test_gradients_without_a_result_take_no_receivers():
     with pytest.raises(UsageError, match="a cotangent of traces needs the run"):
         gradients("jacobi1d", np.ones(5), np.zeros(5), steps=1, receivers={"u": tw.Points([[1.0]])})
+
+
+@tw.stencil
+def fed(u, f):
+    return u[0, 0] + 0.1 * (u[-1, 0] + u[1, 0] - 2 * u[0, 0]) + f[0, 0]
+
+
+@tw.stencil
+def delayed(u, f):
+    return u[0, 0] - 0.3 * u.prev[0, 0] + 0.1 * (u.prev[-1, 0] + u.prev[0, 1]) + f[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("program", "boundary", "ways"),
+    [
+        ("jacobi2d", "fixed", ("split", "inner", "steady")),
+        ("jacobi2d", "wrap", ()),
+        ("jacobi2d", "reflect", ()),
+        ("wave2d", "fixed", ("split", "inner", "steady")),
+        (fed, "fixed", ("split", "steady")),
+        (fed, "wrap", ("steady",)),
+        (delayed, "fixed", ("split",)),  # what older neighbours are worth is in no sum
+        ("gradient2d", "fixed", ("split",)),  # it depends on states
+        ("fdtd2d", "fixed", ()),  # stages
+    ],
+)
+def test_which_ways_back_are_cheaper_than_the_whole_step(program, boundary, ways):
+    made = adjoint_of(as_program(program), boundary)
+    assert tuple(name for name in ("split", "inner", "steady") if getattr(made, name) is not None) == ways
+
+
+@pytest.mark.parametrize("way", ["sources", "receivers", "neither"])
+def test_sources_and_receivers_are_taken_back_on_processors_alone(way):
+    points = {"sources": tw.Points([(2.0,)], values=np.ones(3)), "receivers": tw.Points([(2.0,)])}
+    options = {way: points[way]} if way in points else {}
+    if way == "neither":
+        assert _asked("jacobi1d", (np.ones(9),), 3, {}, backend="opencl").run.program.name == "jacobi1d"
+        return
+    with pytest.raises(UsageError, match="are computed on the processor"):
+        tw.vjp("jacobi1d", np.ones(9), steps=3, backend="opencl", **options)

@@ -1,0 +1,184 @@
+"""Ranks that are threads of this process: what the package asks of mpi4py's communicators, each call looked at.
+
+A message is copied when it is received, not when it is sent, and its sender waits for that, as MPI may do it: who
+writes into a buffer that is under way, or never waits for it, is seen.
+"""
+
+import contextlib
+import math
+import queue
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+PATIENCE = 60.0
+"""Seconds after which a rank that waits is one that waits for ever."""
+_POLL = 0.02
+
+
+class World:
+    """What all ranks share."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.barrier = threading.Barrier(size, timeout=PATIENCE)
+        self.told: list[object] = [None] * size
+        self.boxes: defaultdict[tuple[int, int, int], queue.Queue[Request]] = defaultdict(queue.Queue)
+        self.requests: list[Request] = []
+        self.aborted: list[int] = []
+        self.ended = threading.Event()
+        """Set where a rank ends the job: nobody waits any more."""
+
+    def wait(self, arrived: Callable[[], bool], what: str) -> None:
+        """Wait for something, but not for ever, and not beyond the end of the job."""
+        for _ in range(int(PATIENCE / _POLL)):
+            if arrived():
+                return
+            if self.ended.is_set():
+                raise threading.BrokenBarrierError
+        raise AssertionError(f"{what} is waited for for ever")
+
+    def end(self) -> None:
+        """End the job."""
+        self.ended.set()
+        self.barrier.abort()
+
+
+class Request:
+    """A message on its way."""
+
+    def __init__(self, world: World, box: "queue.Queue[Request]", values: np.ndarray, *, sent: bool) -> None:
+        self._world, self._box, self._values, self._sent = world, box, values, sent
+        self.done = threading.Event()
+        self.looks = 0
+        self.waited = False
+        world.requests.append(self)
+        if sent:
+            box.put(self)
+
+    def Test(self) -> bool:  # noqa: N802  (as MPI's calls are named)
+        """Whether it has arrived."""
+        self.looks += 1
+        return self._arrived(0.0)
+
+    def Wait(self) -> None:  # noqa: N802
+        """Return once it has arrived."""
+        self.waited = True
+        self._world.wait(lambda: self._arrived(_POLL), "a message")
+
+    def _arrived(self, seconds: float) -> bool:
+        if self._sent:
+            return self.done.wait(seconds)
+        with contextlib.suppress(queue.Empty):
+            if not self.done.is_set():
+                other = self._box.get(timeout=seconds) if seconds else self._box.get_nowait()
+                self._values[...] = other._values
+                other.done.set()
+                self.done.set()
+        return self.done.is_set()
+
+
+class Rank:
+    """A communicator, as one rank sees it."""
+
+    def __init__(self, world: World, rank: int) -> None:
+        self.world, self.rank = world, rank
+        self.together = 0
+        """Calls of all ranks so far: what lies between two of them happens at the same time."""
+
+    def Get_rank(self) -> int:  # noqa: N802
+        """Number of this rank."""
+        return self.rank
+
+    def Get_size(self) -> int:  # noqa: N802
+        """Number of ranks."""
+        return self.world.size
+
+    def allgather(self, value: object) -> list:
+        """What every rank gave."""
+        self.together += 1
+        self.world.told[self.rank] = value
+        self.world.barrier.wait()
+        found = list(self.world.told)
+        self.world.barrier.wait()
+        return found
+
+    def bcast(self, value: object, root: int = 0) -> object:
+        """What one rank gave."""
+        return self.allgather(value)[root]
+
+    def Barrier(self) -> None:  # noqa: N802
+        """Wait for all."""
+        self.allgather(None)
+
+    def Isend(self, values: np.ndarray, dest: int, tag: int = 0) -> Request:  # noqa: N802
+        """Begin to send."""
+        return Request(self.world, self.world.boxes[self.rank, dest, tag], values, sent=True)
+
+    def Irecv(self, values: np.ndarray, source: int, tag: int = 0) -> Request:  # noqa: N802
+        """Begin to receive."""
+        return Request(self.world, self.world.boxes[source, self.rank, tag], values, sent=False)
+
+    def Send(self, values: np.ndarray, dest: int, tag: int = 0) -> None:  # noqa: N802
+        """Send."""
+        self.Isend(values, dest, tag).Wait()
+
+    def Recv(self, values: np.ndarray, source: int, tag: int = 0) -> None:  # noqa: N802
+        """Receive."""
+        self.Irecv(values, source, tag).Wait()
+
+    def Split_type(self, kind: object) -> "Rank":  # noqa: N802
+        """The ranks of this node: all."""
+        return self
+
+    def Free(self) -> None:  # noqa: N802
+        """Do nothing."""
+
+    def Abort(self, status: int) -> None:  # noqa: N802
+        """End the job."""
+        self.world.aborted.append(status)
+        self.world.end()
+
+
+def on_ranks(size: int, work: Callable[[Rank], object]) -> tuple[World, list]:
+    """Do something on every rank; what fails on one of them fails."""
+    world, found, failed = World(size), [None] * size, list[BaseException]()
+
+    def one(rank: int) -> None:
+        try:
+            found[rank] = work(Rank(world, rank))
+        except BaseException as error:  # noqa: BLE001  (it is raised below)
+            failed.append(error)
+            world.end()
+
+    threads = [threading.Thread(target=one, args=(rank,), name=f"rank {rank}", daemon=True) for rank in range(size)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(2 * PATIENCE)
+    if failed:
+        raise next((each for each in failed if not isinstance(each, threading.BrokenBarrierError)), failed[0])
+    assert all(not each.is_alive() for each in threads)
+    return world, found
+
+
+@pytest.fixture
+def threaded_mpi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Stand in for the library: several threads of a rank may call it, unless a test says otherwise."""
+
+    def dims(size: int, given: list[int]) -> list[int]:
+        left = size // math.prod(each for each in given if each)
+        return [each or (left, left := 1)[0] for each in given]
+
+    library = SimpleNamespace(
+        THREAD_MULTIPLE=3, level=3, COMM_TYPE_SHARED=1, Compute_dims=dims, Query_thread=lambda: library.level
+    )
+    module = ModuleType("mpi4py")
+    module.MPI = library  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mpi4py", module)
+    return library

@@ -1,0 +1,203 @@
+"""What no result of a run on ranks shows: who writes when, who waits for what, how many threads compute."""
+
+import functools
+import itertools
+import os
+import threading
+
+import numpy as np
+import pytest
+from tests.distributed.in_threads import on_ranks, threaded_mpi  # noqa: F401  (a fixture)
+
+import tilewright as tw
+from tilewright.distributed import disk, ranks, runs
+from tilewright.distributed.compute import Computer
+from tilewright.distributed.ghosts import Ghosts, moving
+from tilewright.plan import read_target
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.kernels import NumpySession
+from tilewright.verbs import memo
+
+pytestmark = pytest.mark.usefixtures("threaded_mpi", "mostly_unoptimised")
+
+
+def dealt(values, comm, topology=None):
+    """A block of some values on every rank."""
+    array = ranks.Array(values.shape, values.dtype, comm=comm, topology=topology)
+    array.local[...] = values[tuple(slice(*each) for each in array.box)]
+    return array
+
+
+def ran(program, given, steps, **options):
+    """Run on a rank, in NumPy or in compiled code, with so many steps between exchanges."""
+    problem = make_problem(tw.program(program), given[0].shape, options.pop("all_steps"), "float64", "nearest")
+    computer = Computer(
+        target=read_target(options.pop("backend", "numpy"), 1), threads=1, tiling=None, strict=True, scalars={}
+    )
+    job = runs.RankRun(problem=problem, arrays={problem.program.fields[0]: given}, steps=steps, **options)
+    return runs.run(job, memo.host(), computer)[0]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_older_levels_that_are_missing_are_those_of_the_oldest_given(levels, backend):
+    values = np.random.default_rng(levels).random((levels, 13, 9))
+
+    def work(comm):
+        given = tuple(dealt(each, comm, (2, 1)) for each in values)
+        found = ran("wave2d", given, 2, all_steps=5, backend=backend, overlapped=False)
+        return [each.gather() for each in found["u"]]
+
+    _, (whole, _) = on_ranks(2, work)
+    now = tuple(values) if levels > 1 else (values[0], values[0])
+    right = tw.run("wave2d", now, steps=5, boundary="nearest", levels=True, strict=True)
+    for ours, theirs in zip(whole, right, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("ending", "rows", "turns"), [(".npy", 7, 1), (".zarr", 6, 1), (".zarr", 7, 3)])
+def test_ranks_write_at_once_but_where_their_blocks_share_chunks(tmp_path, monkeypatch, ending, rows, turns):
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+    values, here, wrote = np.random.default_rng(rows).random((rows, 4)), threading.local(), []
+    original = zarr.Array.__setitem__, np.memmap.__setitem__
+    for kind, put in zip((zarr.Array, np.memmap), original, strict=True):
+
+        def noted(self, place, given, put=put):
+            wrote.append((here.comm.rank, here.comm.together))
+            put(self, place, given)
+
+        monkeypatch.setattr(kind, "__setitem__", noted, raising=False)
+
+    def work(comm):
+        here.comm = comm
+        dealt(values, comm, (3, 1)).write(tmp_path / f"whole{ending}")
+
+    on_ranks(3, work)
+    assert sorted(rank for rank, _ in wrote) == [0, 1, 2]
+    assert len({turn for _, turn in wrote}) == turns
+    np.testing.assert_array_equal(disk.open_array(tmp_path / f"whole{ending}")[:], values)
+
+
+def test_what_a_rank_maps_is_with_the_file_before_any_rank_goes_on(tmp_path, monkeypatch):
+    """On a disk of a network others see no page that was not flushed."""
+    flushed, flush = [], np.memmap.flush
+    monkeypatch.setattr(np.memmap, "flush", lambda self: (flush(self), flushed.append(self.shape)))
+
+    def work(comm):
+        dealt(np.ones((6, 4)), comm, (2, 1)).write(tmp_path / "whole.npy")
+        return len(flushed)
+
+    assert on_ranks(2, work)[1] == [2, 2]
+
+
+def begun(comm, steps=1):
+    """An exchange that is under way on a rank."""
+    problem = make_problem(tw.program("heat2d"), (12, 8), 4, "float64", "nearest")
+    ghosts = Ghosts(problem, dealt(np.ones((12, 8)), comm, (comm.Get_size(), 1)), steps)
+    return ghosts, ghosts.begin([np.ones(ghosts.own.window.problem.shape)])
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_a_thread_asks_about_messages_while_the_interior_is_computed(threaded_mpi, many):  # noqa: F811
+    threaded_mpi.level = 3 if many else 2
+
+    def work(comm):
+        ghosts, exchange = begun(comm)
+        with moving(exchange):
+            arrived = not many or all(each.done.wait(5.0) for each in exchange.requests)
+        looked = any(each.looks for each in exchange.requests)
+        ghosts.finish(exchange)
+        return arrived, looked
+
+    _, found = on_ranks(2, work)
+    assert found == [(True, many)] * 2
+    assert all(each.name != "tilewright-messages" for each in threading.enumerate())
+
+
+def test_one_rank_alone_asks_about_nothing(monkeypatch):
+    monkeypatch.setattr(threading, "Thread", lambda **_: pytest.fail("a thread without a message"))
+    from tests.distributed.in_threads import Rank, World
+
+    with moving(begun(Rank(World(1), 0))[1]):
+        pass
+
+
+def test_every_message_is_waited_for_and_counted():
+    def work(comm):
+        given = (dealt(np.random.default_rng(1).random((12, 8)), comm, (3, 1)),)
+        return ran("heat2d", given, 2, all_steps=7, overlapped=False)["u"][0].traffic
+
+    world, found = on_ranks(3, work)
+    assert all(each.waited and each.done.is_set() for each in world.requests)
+    assert [(each.exchanges, each.messages, each.bytes) for each in found] == [
+        (4, 4, 4 * 2 * 8 * 8), (4, 8, 4 * 4 * 8 * 8), (4, 4, 4 * 2 * 8 * 8)
+    ]  # fmt: skip
+    assert len(world.requests) == 2 * (4 + 8 + 4)
+
+
+@pytest.mark.parametrize(("mine", "threads"), [([{0, 1, 2, 3}] * 2, 2), ([{0, 1}, {2, 3}], 4), ([{0, 1}] * 4, 1)])
+def test_ranks_of_a_node_share_the_processors_that_were_not_dealt_out(monkeypatch, mine, threads):
+    here = threading.local()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: here.mine)
+
+    def work(comm):
+        here.mine = mine[comm.rank]
+        return ranks.threads_per_rank(comm, 4)
+
+    assert on_ranks(len(mine), work)[1] == [threads] * len(mine)
+
+
+def test_a_rank_that_fails_ends_the_job_and_says_so(monkeypatch, capfd):
+    original, count = NumpySession.advance, itertools.count()
+
+    def advance(self, steps):
+        if next(count) == 3:
+            raise RuntimeError("an accident")
+        original(self, steps)
+
+    monkeypatch.setattr(NumpySession, "advance", advance)
+    worlds = []
+
+    def work(comm):
+        worlds.append(comm.world)
+        return ran("heat2d", (dealt(np.ones((12, 8)), comm, (2, 1)),), 1, all_steps=9, overlapped=False)
+
+    with pytest.raises(RuntimeError, match="an accident"):
+        on_ranks(2, work)
+    assert "of 2 failed, which ends the job: RuntimeError('an accident')" in capfd.readouterr().err
+    assert 1 in worlds[0].aborted
+
+
+def test_messages_take_the_memory_of_those_before_them():
+    def work(comm):
+        problem = make_problem(tw.program("wave2d"), (12, 8), 4, "float64", "nearest")
+        ghosts = Ghosts(problem, dealt(np.ones((12, 8)), comm, (2, 1)), 1)
+        grid, found = np.ones(ghosts.own.window.problem.shape), []
+        for grids in ([grid, grid], [grid, grid], [grid], [grid, grid]):
+            exchange = ghosts.begin(grids)
+            found.append({each.ctypes.data for each in (*exchange.coming.values(), *exchange.going.values())})
+            ghosts.finish(exchange)
+        return len(set.union(*found))
+
+    assert on_ranks(2, work)[1] == [2, 2]
+
+
+def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
+    """At the end alone, else as often as a table of all steps so far is as large."""
+    receivers = tw.Points([(2.0, 3.0), (9.0, 1.0)])
+
+    def work(comm):
+        given = dealt(np.random.default_rng(5).random((12, 8)), comm, (2, 1))
+        before = comm.together
+        _, traces = tw.run("heat2d", given, steps=8, boundary="nearest", receivers=receivers, threads=1, strict=True)
+        return comm.together - before, traces["u"]
+
+    monkeypatch.setattr(runs, "RankRun", functools.partial(runs.RankRun, steps=2, overlapped=False))
+    values = np.random.default_rng(5).random((12, 8))
+    right = tw.run("heat2d", values, steps=8, boundary="nearest", receivers=receivers, strict=True)[1]["u"]
+    often = {}
+    for most in (2**26, 2 * 8 * 4 - 1, 0):
+        monkeypatch.setattr(runs, "_TABLE_BYTES", most)
+        (often[most], trace), _ = on_ranks(2, work)[1]
+        np.testing.assert_array_equal(trace, right)
+    assert {most: count - often[2**26] for most, count in often.items()} == {2**26: 0, 63: 1, 0: 3}
