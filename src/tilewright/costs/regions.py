@@ -43,6 +43,7 @@ class Counts:
     fields: int
     constants: int
     reads: int
+    further: tuple[int, ...]
     writes: int
     fetches: int
     flops: int
@@ -121,7 +122,19 @@ def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
         fields=mean(lambda program: len(program.updated), 1),
         constants=mean(lambda program: len(program.fields) - len(program.updated)),
         reads=mean(lambda program: sum(len({(r.field, r.level) for r in each.reads}) for each in program.statements)),
+        further=tuple(mean(functools.partial(_further, axis)) for axis in range(whole.rank)),
         writes=mean(lambda program: len(program.statements), 1),
         fetches=mean(lambda program: sum(copies[s.field] > whole.history(s.field) for s in program.statements)),
         flops=mean(lambda program: program.flops),
     )
+
+
+def _further(axis: int, program: Program) -> int:
+    """Count how often a step reads values again at further places along an axis, over the versions of all fields."""
+    found = 0
+    for statement in program.statements:
+        places: dict[tuple[str, int], set[int]] = {}
+        for read in statement.reads:
+            places.setdefault((read.field, read.level), set()).add(read.offset[axis])
+        found += sum(max(each) - min(each) for each in places.values())
+    return found

@@ -49,6 +49,7 @@ class Setting:
         fields: Fields that are updated.
         constants: Fields that are read but never updated.
         reads: Values read per cell and step by the sweeps of all statements, each of which goes over its fields anew.
+        further: Per axis, how often these are read again at further places along it, where nothing holds them between.
         writes: Values written per cell and step, one per statement.
         fetches: Those of them whose lines are fetched only to be overwritten: what is updated in place has been read.
         itemsize: Bytes per value.
@@ -107,6 +108,7 @@ class Setting:
     fields: int
     constants: int
     reads: int
+    further: tuple[int, ...]
     writes: int
     fetches: int
     itemsize: int
@@ -222,6 +224,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         fields=count.fields,
         constants=count.constants,
         reads=count.reads,
+        further=count.further,
         writes=count.writes,
         fetches=count.fetches,
         itemsize=problem.itemsize,

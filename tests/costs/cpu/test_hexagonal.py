@@ -69,6 +69,18 @@ def test_boxes_that_stay_in_a_nearer_cache_are_faster():
     assert seconds[0] < 0.8 * seconds[1]
 
 
+def test_planes_are_fetched_again_for_the_versions_that_are_read_there_alone():
+    thin, thick = "hybrid:t=8,s=2x4x256", "hybrid:t=8,s=4x64x256"
+    for name, further in (("star3d4r", 8), ("wave3d", 2), ("laplacian3d", 2)):  # wave3d reads one of two levels around
+        sizes, setting = prepared(thick, name, (256, 256, 256))
+        assert setting.further == (further,) * 3
+        assert cached.read_again(sizes, setting) == [further]
+    assert cached.read_again(*prepared(thin, "laplacian3d", (256, 256, 256))) == [0]
+    assert cached.read_again(*prepared("hybrid:t=8,s=64x4096")) == [0]
+    one, two = (cached.vector_seconds(np.array([2**19]), np.array([again]), setting)[0] for again in (0.0, 8.0))
+    assert two > 1.2 * one
+
+
 def test_planes_that_fit_the_first_cache_are_fetched_once():
     thin, thick = (prepared(f"hybrid:t=2,s=64x{rows}x304", "laplacian3d", (256, 256, 256)) for rows in (4, 32))
     assert float(cached.tile_vector_seconds(*thin)[0]) < float(cached.tile_vector_seconds(*thick)[0])

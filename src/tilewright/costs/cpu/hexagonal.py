@@ -153,11 +153,7 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     for size, extent, slope in zip(sizes.space[1:], setting.shape[1:], setting.slopes[1:], strict=True):
         strip = strip + np.where(size >= extent, 0.0, np.minimum(1.0, (slope + 1.0) / size))
     strip = np.minimum(strip, 1.0)
-    again = np.ones(len(sizes.time))
-    if len(setting.shape) == 3:
-        planes = sum(setting.sides[0]) + 1
-        window = planes * box / np.maximum(1.0, 0.5 * traffic.pitch(sizes, setting)) / setting.copies
-        again = np.where(window > setting.coefficients.cache_fraction * setting.l1_bytes, float(planes), 1.0)
+    again = read_again(sizes, setting)
     known = setting.coefficients
     run = (sizes.space[-1] >= setting.shape[-1]) & (len(setting.shape) == 2)
     exposed = np.where(run, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
@@ -166,10 +162,30 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
-def vector_seconds(footprint: Ints, setting: Setting) -> Floats:
-    """Time per vector and logical step of a tile that touches so many bytes all over again at every step."""
+def read_again(sizes: TileSizes, setting: Setting) -> Floats:
+    """Lines that come from L2 once more per vector: in 3D once per further plane that reads them.
+
+    The planes that a result reads are passed one after the other; between them a line stays in L1 only if all of them
+    fit there together.
+    """
+    if len(setting.shape) != 3:
+        return np.zeros(len(sizes.time))
+    window = np.full(len(sizes.time), (sum(setting.sides[0]) + 1.0) * setting.itemsize)
+    for size, side, extent in zip(sizes.space[1:], setting.sides[1:], setting.shape[1:], strict=True):
+        window = window * np.minimum(size + sum(side), extent)
+    return np.asarray(setting.further[0] * (window > setting.coefficients.cache_fraction * setting.l1_bytes) * 1.0)
+
+
+def vector_seconds(footprint: Ints, again: Floats, setting: Setting) -> Floats:
+    """Time per vector and logical step of a tile that touches so many bytes all over again at every step.
+
+    Args:
+        footprint: Bytes; shape (n,).
+        again: Lines that come from L2 once more, as :func:`read_again` counts them; shape (n,).
+        setting: The problem on a CPU.
+    """
     exposed = np.full(len(footprint), setting.coefficients.l3_exposed_fraction_boxes)
-    hidden, felt = _transfers(footprint, np.ones(len(footprint)), exposed, setting)
+    hidden, felt = _transfers(footprint, again, exposed, setting)
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
@@ -191,7 +207,7 @@ def _transfers(footprint: Ints | Floats, again: Floats, exposed: Floats, setting
 
     Args:
         footprint: Bytes; shape (n,).
-        again: How often a line is fetched from M_SM; shape (n,).
+        again: Lines that are fetched from M_SM besides those of every value that is read; shape (n,).
         exposed: Share of the time of lines from L3 that is felt; shape (n,).
         setting: The problem on a CPU.
     """
@@ -199,7 +215,7 @@ def _transfers(footprint: Ints | Floats, again: Floats, exposed: Floats, setting
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)
     fills = setting.reads + setting.fetches
     own = max(0, fills - setting.state_fills)  # what states take is no tile's
-    hidden = (setting.reads * again + setting.fetches) * setting.cache_byte_seconds
+    hidden = (setting.reads + again + setting.fetches) * setting.cache_byte_seconds
     known = setting.coefficients
     outer = exposed * (1.0 - beyond) * setting.outer_byte_seconds
     felt = outer + beyond * setting.word_seconds / WORD

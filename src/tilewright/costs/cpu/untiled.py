@@ -130,4 +130,4 @@ def fetched_again(room: float, setting: Setting) -> float:
     if len(reach) == 2:  # in 3D planes first
         windows.insert(0, (reach[0] + 1) * setting.shape[1] * row)
     shares = (float(share_missed(np.array(window), room)) for window in windows)
-    return setting.levels * sum(extent * share for extent, share in zip(reach, shares, strict=False))
+    return sum(further * share for further, share in zip(setting.further, shares, strict=False))
