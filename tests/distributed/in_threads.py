@@ -16,6 +16,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+from tilewright.verbs import memo
+
 PATIENCE = 60.0
 """Seconds after which a rank that waits is one that waits for ever."""
 _POLL = 0.02
@@ -169,7 +171,11 @@ def on_ranks(size: int, work: Callable[[Rank], object]) -> tuple[World, list]:
 
 @pytest.fixture
 def threaded_mpi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Stand in for the library: several threads of a rank may call it, unless a test says otherwise."""
+    """Stand in for the library: several threads of a rank may call it, unless a test says otherwise.
+
+    What is known of the host is looked up beforehand, once: ranks of a job are processes, which share no such memory.
+    """
+    memo.host()
 
     def dims(size: int, given: list[int]) -> list[int]:
         left = size // math.prod(each for each in given if each)

@@ -50,7 +50,7 @@ def test_older_levels_that_are_missing_are_those_of_the_oldest_given(levels, bac
 
     _, (whole, _) = on_ranks(2, work)
     now = tuple(values) if levels > 1 else (values[0], values[0])
-    right = tw.run("wave2d", now, steps=5, boundary="nearest", levels=True, strict=True)
+    right = tw.run("wave2d", now, steps=5, boundary="nearest", levels=True, strict=True, threads=1)
     for ours, theirs in zip(whole, right, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -194,7 +194,7 @@ def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
 
     monkeypatch.setattr(runs, "RankRun", functools.partial(runs.RankRun, steps=2, overlapped=False))
     values = np.random.default_rng(5).random((12, 8))
-    right = tw.run("heat2d", values, steps=8, boundary="nearest", receivers=receivers, strict=True)[1]["u"]
+    right = tw.run("heat2d", values, steps=8, boundary="nearest", receivers=receivers, strict=True, threads=1)[1]["u"]
     often = {}
     for most in (2**26, 2 * 8 * 4 - 1, 0):
         monkeypatch.setattr(runs, "_TABLE_BYTES", most)
