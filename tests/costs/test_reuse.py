@@ -100,6 +100,7 @@ def test_slabs_are_those_of_the_tiling(name):
 def test_shares_run_from_nothing_to_all():
     for lost in (
         [reuse.lost_in_order(between, 32, 8) for between in range(60)],
+        [reuse.lost_in_order(between, 1, 12) for between in range(0, 4000, 50)],  # deep tiles of a narrow grid
         [reuse.lost_at_random(occupied / 10, 8) for occupied in range(60)],
     ):
         assert lost[0] == 0.0

@@ -161,8 +161,8 @@ def _tail(count: int, chance: float, least: int) -> float:
     """Chance that at least so many of ``count`` rows have a line more in a set."""
     if least <= 0:
         return 1.0
-    terms = (math.comb(count, k) * chance**k * (1.0 - chance) ** (count - k) for k in range(least, count + 1))
-    return min(1.0, math.fsum(terms))
+    fewer = range(min(least, count + 1))  # the few terms below: those above outgrow a float for a thousand rows
+    return max(0.0, 1.0 - math.fsum(math.comb(count, k) * chance**k * (1.0 - chance) ** (count - k) for k in fewer))
 
 
 @functools.lru_cache(maxsize=4096)
