@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import TilewrightError
-from tilewright.costs import fit
+from tilewright.costs import capacity, fit
 from tilewright.costs.setting import iteration_seconds, make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.machines.host import host_machine
@@ -42,6 +42,8 @@ _L1_SHARE = 0.7
 _L2_SHARE = 0.5
 _INSTANCE_SECONDS = 3e-4
 _REPEATS, _MOST_REPEATS = 3, 12
+_FINER = math.sqrt(2.0)
+"""By how much copies that find out how large L3 is become smaller."""
 _ALIKE = 1.03
 """Times that differ by less are the same."""
 _TILES: dict[int, tuple[Tiling, ...]] = {
@@ -113,6 +115,7 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
     alone = micro.bandwidth(units, streamed, 1, cached=False, samples=protocol.samples)
     note("bandwidth of the caches")
     inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
+    base = replace(base, l3_bytes=_found_outer(base, units, threads, statistics.median(shared), protocol))
     beyond = _outer_bytes(base, threads)
     outside = micro.bandwidth(units, beyond, threads, cached=False, samples=protocol.samples) if beyond else ()
     note("barriers and calls")
@@ -339,6 +342,31 @@ def _outer_bytes(machine: Machine, threads: int) -> int:
     last = int(machine.l3_bytes.value) if machine.l3_bytes else 0
     part = last // (2 * threads)
     return part if part >= 3 * machine.shared_bytes.value else 0
+
+
+def _found_outer(
+    machine: Machine, units: micro.Micro, threads: int, memory: float, protocol: CpuProtocol
+) -> Quantity | None:
+    """How much of L3 there is, by copies from well beyond L2 to as much as the CPU describes.
+
+    Args:
+        machine: The machine as the CPU describes it.
+        units: The micro-benchmarks.
+        threads: Threads that copy at the same time.
+        memory: Bytes per second that they copy from memory.
+        protocol: How many samples.
+    """
+    described, found = machine.l3_bytes, []
+    if described is None:
+        return None
+    room = available_bytes()
+    least, most = 3 * int(machine.shared_bytes.value), int(described.value) // threads
+    size = min(most, most if room is None else room // (4 * threads))
+    while size >= least:
+        samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
+        found.append(capacity.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
+        size = int(size / _FINER)
+    return capacity.fitted(described, int(machine.l3_ways.value), threads / memory, found)
 
 
 def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:
