@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 from tilewright.base.errors import TilewrightWarning
+from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
 from tilewright.machines.host import host_machine
@@ -79,6 +80,31 @@ def test_the_faster_of_two_copies_in_l3_counts(described, monkeypatch, again, va
     assert (found.value, found.low, found.high) == (value, min(again, 0.9e11), max(again, 1.1e11))
     without = dataclasses.replace(machine, outer_bandwidth=None)
     assert calibrate.outer_again(without, toolchain(), TINY) == without
+
+
+@pytest.mark.parametrize(("part", "found"), [(0.25, True), (1.0, False)])
+def test_copies_say_how_much_of_l3_there_is_and_nothing_of_that_is_left_to_others(described, monkeypatch, part, found):
+    """Copies of more than a quarter of what the CPU describes come from memory, as beside others on one package."""
+    whole = Quantity(value=float(2**28), unit="B", source="description")
+    room = Quantity(value=float(2**20), unit="B", source="description")
+    machine = dataclasses.replace(described, l3_bytes=whole, shared_bytes=room, outer_bandwidth=None)
+
+    def copied(units, size, threads, *, cached, samples):
+        lost = lost_at_random(size * threads / (part * whole.value), 16)
+        return (threads / (lost / 20e9 + (1.0 - lost) / 40e9),) * samples
+
+    monkeypatch.setattr(calibrate, "host_machine", lambda _: machine)
+    monkeypatch.setattr(calibrate, "available_bytes", lambda: None)
+    monkeypatch.setattr(calibrate.micro, "bandwidth", copied)
+    measured = calibrate.measure_machine(toolchain(), TINY, lambda _: None)
+    if not found:
+        assert (measured.l3_bytes, measured.l3_reuse_fraction) == (whole, machine.l3_reuse_fraction)
+        return
+    assert measured.l3_bytes.source == "measured"
+    assert measured.l3_bytes.value == pytest.approx(part * whole.value, rel=0.05)
+    assert measured.l3_reuse_fraction.value == 1.0
+    threads = min(calibrate.thread_count(), int(machine.sm_count.value)) if toolchain().openmp else 1
+    assert f"{int(measured.l3_bytes.value) // (2 * threads) >> 10} KiB each" in measured.outer_bandwidth.note
 
 
 @pytest.mark.parametrize(("again", "value"), [(3e-7, 3e-7), (2e-6, 1e-6)])

@@ -115,7 +115,7 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
     alone = micro.bandwidth(units, streamed, 1, cached=False, samples=protocol.samples)
     note("bandwidth of the caches")
     inside = micro.bandwidth(units, cached, 1, cached=True, samples=protocol.samples)
-    base = replace(base, l3_bytes=_found_outer(base, units, threads, statistics.median(shared), protocol))
+    base = _with_outer(base, units, threads, statistics.median(shared), protocol)
     beyond = _outer_bytes(base, threads)
     outside = micro.bandwidth(units, beyond, threads, cached=False, samples=protocol.samples) if beyond else ()
     note("barriers and calls")
@@ -344,10 +344,10 @@ def _outer_bytes(machine: Machine, threads: int) -> int:
     return part if part >= 3 * machine.shared_bytes.value else 0
 
 
-def _found_outer(
-    machine: Machine, units: micro.Micro, threads: int, memory: float, protocol: CpuProtocol
-) -> Quantity | None:
-    """How much of L3 there is, by copies from well beyond L2 to as much as the CPU describes.
+def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: float, protocol: CpuProtocol) -> Machine:
+    """Find out how much of L3 there is, by copies from well beyond L2 to as much as the CPU describes.
+
+    What copies find is usable as it is: nothing is left out for those who share it.
 
     Args:
         machine: The machine as the CPU describes it.
@@ -356,17 +356,21 @@ def _found_outer(
         memory: Bytes per second that they copy from memory.
         protocol: How many samples.
     """
-    described, found = machine.l3_bytes, []
+    described, copies = machine.l3_bytes, []
     if described is None:
-        return None
+        return machine
     room = available_bytes()
     least, most = 3 * int(machine.shared_bytes.value), int(described.value) // threads
     size = min(most, most if room is None else room // (4 * threads))
     while size >= least:
         samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
-        found.append(capacity.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
+        copies.append(capacity.Copies(size=size * threads, seconds=threads / statistics.median(samples)))
         size = int(size / _FINER)
-    return capacity.fitted(described, int(machine.l3_ways.value), threads / memory, found)
+    found = capacity.fitted(described, int(machine.l3_ways.value), threads / memory, copies)
+    if found is described:
+        return machine
+    whole = Quantity(value=1.0, unit="1", source="measured", note="of what copies find of L3", low=0.8, high=1.0)
+    return replace(machine, l3_bytes=found, l3_reuse_fraction=whole)
 
 
 def _outer_bandwidth(machine: Machine, samples: Sequence[float], threads: int, size: int) -> Quantity | None:
