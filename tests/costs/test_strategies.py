@@ -282,3 +282,32 @@ def test_a_run_pays_for_copies_and_for_doubt():
     assert run_seconds("skewed", 1.0, setting) == margin + copy_seconds(setting)
     assert run_seconds("skewed", 1.0, setting, copies=False) == margin
     assert run_seconds("none", 1.0, make_setting(problem, GTX980)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("tiling", "around"),
+    [
+        ("wavefront-diamond:t=8,s=2x64x1024,team=1", 4.0),  # eight planes around two
+        ("wavefront-diamond:t=8,s=8x64x1024,team=1", 1.0),
+        ("wavefront-diamond:t=8,s=8x64x64,team=1", 1.125),  # and eight cells around 64
+        ("diamond:t=8,s=64x16x1024", 0.5),
+        ("diamond:t=8,s=64x512x1024", 0.0),
+        ("skewed:t=8,s=16x32x1024", 0.75),
+        ("overlapped:t=4,s=64x64x512", 0.0),  # has computed them itself
+    ],
+)
+def test_cells_around_a_block_are_read_at_every_step(tiling, around, monkeypatch):
+    """Of those that blocks before it wrote L2 has lost what the whole block pushes out."""
+    tile, setting = parse(tiling), make_setting(make_problem(program("star3d4r"), (512,) * 3, 64), HOST)
+    sizes = model.sizes_of(tile, setting)
+    assert strategy_work.work_of(tile.family, sizes, setting).around[0] == pytest.approx(around)
+    seconds = model.evaluate(tile.family, sizes, setting).seconds[0]
+    monkeypatch.setattr(strategy_work, "_around", lambda *_: np.zeros(1))
+    assert (seconds > model.evaluate(tile.family, sizes, setting).seconds[0]) == (around > 0)
+
+
+@pytest.mark.parametrize(("cells", "pieces"), [(512, 1.5), (544, 1.0), (128, 4.5)])
+def test_cuts_that_move_through_lines_cut_those_as_long_as_a_tile(cells, pieces):
+    setting = make_setting(make_problem(program("star3d4r"), (512,) * 3, 64), HOST)
+    sizes = model.sizes_of(parse(f"wavefront-diamond:t=8,s=8x64x{cells},team=1"), setting)
+    assert strategy_work.work_of("wavefront-diamond", sizes, setting).pieces[0] == pieces

@@ -13,7 +13,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cpu.hexagonal import read_again, vector_seconds
+from tilewright.costs.cpu.hexagonal import again_seconds, beside_seconds, read_again, vector_seconds
 from tilewright.costs.cpu.levels import (
     data_bytes,
     grid_seconds,
@@ -84,6 +84,8 @@ def _on_cpu(work: StrategyWork, sizes: TileSizes, setting: Setting) -> Breakdown
     bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64) // team
     blocks = work.tiles * work.count
     iteration = vector_seconds(bounded, read_again(sizes, setting), setting)
+    beside = again_seconds(sizes, setting) + beside_seconds(work.around, bounded, setting)
+    iteration = iteration + beside / setting.stages
     cells = 1.0 * setting.cells * setting.steps * setting.stages * work.redundancy
     extent = setting.shape[-1]
     line = (extent / setting.vector_width + 0.5 * work.pieces) * iteration

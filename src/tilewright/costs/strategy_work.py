@@ -7,7 +7,7 @@ with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ class StrategyWork:
         pieces: Parts into which a line of the innermost axis is cut, on average.
         breaks: Parts of a line whose cells do not follow in memory on what the tile touched before, on average.
         between: Values of the grid that other tiles touch before the next band reads what a tile wrote.
+        around: Values per cell and time step that a block reads around its own cells, where blocks before it wrote.
         steps_in_sequence: Barriers of a block: one per row of every sub-tile.
     """
 
@@ -63,6 +64,7 @@ class StrategyWork:
     pieces: Floats
     breaks: Floats
     between: Floats
+    around: Floats
     steps_in_sequence: Ints
 
 
@@ -122,6 +124,7 @@ def skewed(sizes: TileSizes, setting: Setting) -> StrategyWork:
         pieces=pieces,
         breaks=_breaks(sizes, pieces),
         between=setting.copies * lag * np.minimum(volume * tiles / np.maximum(fronts - ramp, 1), 1.0 * setting.cells),
+        around=_around(sizes, setting, range(len(sizes.space))),
         steps_in_sequence=(rows * parts).astype(np.int64),
     )
 
@@ -132,10 +135,25 @@ def _pieces(size: Ints, count: Ints, setting: Setting) -> Floats:
     return np.where(count <= 1, 1.0, np.minimum(1.0 * ceil_div(extent + 0 * size, size) + 0.5, extent / size + 1.0))
 
 
+def _moving_pieces(sizes: TileSizes, setting: Setting) -> Floats:
+    """The same where cuts move with the steps, so that tiles as long as a line cut it too."""
+    last, rows = sizes.space[-1], sizes.time * setting.stages
+    return _pieces(last, ceil_div(setting.shape[-1] + setting.slopes[-1] * (rows - 1), last), setting)
+
+
 def _breaks(sizes: TileSizes, pieces: Floats) -> Floats:
     """Parts of a line that start anew in memory: every one where lines are cut, else one line of many in 3D."""
     apart = 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0
     return np.where(pieces > 1, pieces, apart)
+
+
+def _around(sizes: TileSizes, setting: Setting, axes: Sequence[int]) -> Floats:
+    """Values per cell and time step in the cells around a block along axes where blocks are as wide at every step."""
+    found = np.zeros(len(sizes.time))
+    for axis in axes:
+        size = sizes.space[axis]
+        found = found + np.where(size < setting.shape[axis], setting.further[axis] / size, 0.0)
+    return found
 
 
 def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
@@ -160,13 +178,8 @@ def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
     outer: list[Ints] = [
         size + slope * (rows + 1) for size, slope in zip(sizes.space[1:], setting.slopes[1:], strict=True)
     ]
-    last = sizes.space[-1]
-    pieces: Floats
-    if len(sizes.space) > 1:
-        cuts = ceil_div(setting.shape[-1] + setting.slopes[-1] * (rows - 1), last)
-        pieces = _pieces(last, cuts, setting)
-    else:
-        pieces = np.maximum(1.0, setting.shape[0] * 2.0 / pitch)
+    lines = len(sizes.space) > 1
+    pieces = _moving_pieces(sizes, setting) if lines else np.maximum(1.0, setting.shape[0] * 2.0 / pitch)
     if setting.cpu:
         # Rows of both colours fill the grid at every step: 2 T / t_T full wavefronts of extent / pitch tiles.
         width: Floats = np.maximum(setting.shape[0] / pitch, 1e-9)
@@ -187,8 +200,9 @@ def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
         shared_values=setting.copies * _product([1.0 * shadow, *(1.0 * size for size in outer)]),
         redundancy=np.ones(rows.shape),
         pieces=pieces,
-        breaks=_breaks(sizes, pieces) if len(sizes.space) > 1 else np.zeros(rows.shape),
+        breaks=_breaks(sizes, pieces) if lines else np.zeros(rows.shape),
         between=np.full(rows.shape, np.inf),
+        around=_around(sizes, setting, range(1, len(sizes.space))),
         steps_in_sequence=rows,
     )
 
@@ -228,6 +242,7 @@ def overlapped(sizes: TileSizes, setting: Setting) -> StrategyWork:
         pieces=np.maximum(lines * setting.shape[-1] / np.maximum(points, 1.0), 1.0),
         breaks=np.zeros(bands.shape),  # a thread's own memory is contiguous
         between=np.full(bands.shape, np.inf),
+        around=np.zeros(bands.shape),
         steps_in_sequence=levels * setting.stages,
     )
 
@@ -250,7 +265,7 @@ def counted(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
     points = column(0, "points")
     fronts = np.maximum(column(1, "wavefronts").astype(np.int64), 1)
     tiles = np.maximum(column(1, "tiles"), 1.0)
-    pieces = np.maximum(1.0, setting.shape[-1] / sizes.space[-1] + (sizes.space[-1] < setting.shape[-1]))
+    pieces = _moving_pieces(sizes, setting)
     return StrategyWork(
         wavefronts=fronts,
         width=tiles / fronts,
@@ -267,6 +282,7 @@ def counted(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
         pieces=pieces,
         breaks=_breaks(sizes, pieces),
         between=np.full(rows.shape, np.inf),
+        around=_around(sizes, setting, [0, *range(2, len(sizes.space))]),
         steps_in_sequence=rows,
     )
 

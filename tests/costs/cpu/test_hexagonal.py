@@ -134,3 +134,18 @@ def test_boxes_of_whole_rows_in_2d_are_fetched_ahead():
     felt = [float(cached.tile_vector_seconds(sizes, each)[0]) - hidden for each in (setting, apart)]
     assert 0.0 < felt[0] < felt[1]
     assert felt[0] / felt[1] == pytest.approx(known.l3_exposed_fraction / known.l3_exposed_fraction_boxes, rel=0.25)
+
+
+def test_planes_that_l2_loses_come_from_l3_again():
+    """25 rows and planes of star3d4r read each line in nine planes: of large boxes L2 has lost it before the next."""
+    small, large = (prepared(f"hybrid:t=8,s=4x{rows}x1024", "star3d4r", (1024,) * 3) for rows in (4, 256))
+    known, setting = HOST.l3_exposed_fraction_boxes.value, small[1]
+    whole = setting.further[0] * setting.vector_width * 4 * setting.outer_byte_seconds * known
+    assert float(cached.again_seconds(*small)[0]) < 0.1 * whole
+    no_l3_misses = dataclasses.replace(large[1], word_seconds=4 * setting.outer_byte_seconds * known)
+    assert float(cached.again_seconds(large[0], no_l3_misses)[0]) == pytest.approx(whole, rel=0.01)
+    felt = [
+        float(cached.tile_vector_seconds(large[0], each)[0])
+        for each in (large[1], dataclasses.replace(large[1], further=(0, 0, 0)))
+    ]
+    assert felt[0] - felt[1] > 0.9 * float(cached.again_seconds(*large)[0])

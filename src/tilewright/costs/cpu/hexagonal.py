@@ -153,12 +153,12 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     for size, extent, slope in zip(sizes.space[1:], setting.shape[1:], setting.slopes[1:], strict=True):
         strip = strip + np.where(size >= extent, 0.0, np.minimum(1.0, (slope + 1.0) / size))
     strip = np.minimum(strip, 1.0)
-    again = read_again(sizes, setting)
-    known = setting.coefficients
+    again, known = read_again(sizes, setting), setting.coefficients
     run = (sizes.space[-1] >= setting.shape[-1]) & (len(setting.shape) == 2)
     exposed = np.where(run, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
     near, far = (_transfers(each, again, exposed, setting) for each in (box, whole))
     hidden, felt = ((1.0 - strip) * a + strip * b for a, b in zip(near, far, strict=True))
+    felt = felt + again_seconds(sizes, setting)
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
@@ -170,10 +170,40 @@ def read_again(sizes: TileSizes, setting: Setting) -> Floats:
     """
     if len(setting.shape) != 3:
         return np.zeros(len(sizes.time))
-    window = np.full(len(sizes.time), (sum(setting.sides[0]) + 1.0) * setting.itemsize)
-    for size, side, extent in zip(sizes.space[1:], setting.sides[1:], setting.shape[1:], strict=True):
-        window = window * np.minimum(size + sum(side), extent)
+    window = (sum(setting.sides[0]) + 1.0) * _plane_bytes(sizes, setting)
     return np.asarray(setting.further[0] * (window > setting.coefficients.cache_fraction * setting.l1_bytes) * 1.0)
+
+
+def again_seconds(sizes: TileSizes, setting: Setting) -> Floats:
+    """What is felt, per vector and time step, of the planes that L2 has lost before the next result reads them.
+
+    Between two results that read a line lie all planes that one result reads and writes.
+    """
+    planes = (setting.reads + setting.further[0] + setting.fetches) / setting.stages
+    between = planes * _plane_bytes(sizes, setting)
+    return beside_seconds(read_again(sizes, setting), between, setting)
+
+
+def beside_seconds(values: Floats, footprint: Floats, setting: Setting) -> Floats:
+    """What is felt, per vector, of values that are read once more while so many bytes are touched; nothing goes back.
+
+    Args:
+        values: Values per cell; shape (n,).
+        footprint: Bytes; shape (n,).
+        setting: The problem on a CPU.
+    """
+    lost, far = missed_inside(footprint, setting), missed_outside(footprint, setting)
+    outer = setting.coefficients.l3_exposed_fraction_boxes * (1.0 - far) * setting.outer_byte_seconds
+    vector = setting.vector_width * setting.itemsize
+    return np.asarray(vector * values * lost * (outer + far * setting.word_seconds / WORD))
+
+
+def _plane_bytes(sizes: TileSizes, setting: Setting) -> Floats:
+    """Bytes of one field's plane of a box, with the cells around it that are read."""
+    plane = np.full(len(sizes.time), 1.0 * setting.itemsize)
+    for size, side, extent in zip(sizes.space[1:], setting.sides[1:], setting.shape[1:], strict=True):
+        plane = plane * np.minimum(size + sum(side), extent)
+    return plane
 
 
 def vector_seconds(footprint: Ints, again: Floats, setting: Setting) -> Floats:
