@@ -184,7 +184,7 @@ def again_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     return beside_seconds(read_again(sizes, setting), between, setting)
 
 
-def beside_seconds(values: Floats, footprint: Floats, setting: Setting) -> Floats:
+def beside_seconds(values: Floats, footprint: Ints | Floats, setting: Setting) -> Floats:
     """What is felt, per vector, of values that are read once more while so many bytes are touched; nothing goes back.
 
     Args:
