@@ -107,6 +107,23 @@ def test_copies_say_how_much_of_l3_there_is_and_nothing_of_that_is_left_to_other
     assert f"{int(measured.l3_bytes.value) // (2 * threads) >> 10} KiB each" in measured.outer_bandwidth.note
 
 
+@pytest.mark.parametrize(("part", "value"), [(0.125, 2**25), (0.5, 2**26)])
+def test_the_smaller_of_two_rooms_in_l3_counts(described, monkeypatch, part, value):
+    whole, room = (Quantity(value=float(size), unit="B", source="description") for size in (2**28, 2**20))
+    told = dataclasses.replace(some(described, 40e9), l3_bytes=whole, shared_bytes=room)
+    known = dataclasses.replace(told, l3_bytes=dataclasses.replace(whole, value=2.0**26, source="measured"))
+
+    def copied(units, size, threads, *, cached, samples):
+        lost = lost_at_random(size * threads / (part * whole.value), 16)
+        return (40e9 / (1.0 + lost),) * samples
+
+    monkeypatch.setattr(calibrate, "host_machine", lambda _: told)
+    monkeypatch.setattr(calibrate, "available_bytes", lambda: None)
+    monkeypatch.setattr(calibrate.micro, "bandwidth", copied)
+    known = dataclasses.replace(known, dram_bandwidth=dataclasses.replace(known.dram_bandwidth, value=20e9, low=20e9))
+    assert calibrate.outer_again(known, toolchain(), TINY).l3_bytes.value == pytest.approx(value, rel=0.05)
+
+
 @pytest.mark.parametrize(("again", "value"), [(3e-7, 3e-7), (2e-6, 1e-6)])
 def test_the_shorter_of_two_barriers_counts(described, monkeypatch, again, value):
     known = Quantity(value=1e-6, unit="s", source="measured", low=0.9e-6, high=1.1e-6)

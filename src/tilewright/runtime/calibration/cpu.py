@@ -134,20 +134,26 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
 
 
 def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Machine:
-    """Measure L3 once more, before streaming tiles are: nothing makes a copy faster than L3 is, so the faster counts.
+    """Measure L3 once more, before streaming tiles are.
 
-    It must be known before, since streaming tiles wait for L3 and their C_iter is what is left of their time.
+    Nothing makes a copy faster than L3 is, so the faster counts. What others take of L3 at one moment they may take at
+    another, so the smaller room counts. Both must be known before, since streaming tiles wait for L3 and their C_iter
+    is what is left of their time.
 
     Args:
         machine: The machine as it was measured at the beginning.
         tools: The compiler.
         protocol: How much is measured.
     """
-    known, threads = machine.outer_bandwidth, min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
-    size = _outer_bytes(machine, threads)
+    threads, units = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1, micro.build(tools)
+    whole = replace(machine, l3_bytes=host_machine(target_cpu()).l3_bytes)
+    found = _with_outer(whole, units, threads, machine.dram_bandwidth.value, protocol)
+    if found.l3_bytes and machine.l3_bytes and found.l3_bytes.value < machine.l3_bytes.value:
+        machine = found
+    known, size = machine.outer_bandwidth, _outer_bytes(machine, threads)
     if known is None or not size:
         return machine
-    samples = micro.bandwidth(micro.build(tools), size, threads, cached=False, samples=protocol.samples)
+    samples = micro.bandwidth(units, size, threads, cached=False, samples=protocol.samples)
     again = [each / threads for each in samples]
     widened = _widened(known, again)
     return replace(machine, outer_bandwidth=replace(widened, value=max(known.value, statistics.median(again))))
