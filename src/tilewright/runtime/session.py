@@ -354,6 +354,10 @@ class Session:
             for target, values in pairs:
                 self._move(target, values)
             return
+        if self._compiled.parallel:
+            from tilewright.runtime.copying import copied_by_team  # what it compiles by starts sessions
+
+            pairs = copied_by_team(pairs, self._copiers)
         spread([job for pair in pairs for job in copy_jobs(*pair, self._copiers)], self._copiers)
 
     def _move(self, target: Array, values: Array) -> None:
