@@ -1,4 +1,4 @@
-"""States of a band: written after the arithmetic; read beside it where rows are whole, as far as a core's buffers let."""
+"""States of a band: written after the arithmetic; read beside it where rows are whole and buffers are free."""
 
 from dataclasses import replace
 

@@ -12,8 +12,8 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.schedules import catalogue
 from tilewright.runtime.kernels import CpuKernel
+from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.gradients import run
 from tilewright.verbs.gradients.points import Pulled
