@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import tilewright as tw
 from bratu_kernel import emit_bratu
+from tilewright.codegen.copying import copy_source
 from tilewright.codegen.gpu.energy import energy_source
 from tilewright.codegen.gpu.looks import look_source
 from tilewright.codegen.gpu.micro import at_rest, micro_source
@@ -216,6 +217,7 @@ CASES = (
     ),
     _vectors_gpu("axpy", "cuda"),
     _vectors_gpu("dot_norm2", "opencl"),
+    _case("sparse/copy.c", "copies of rows by the kernels' threads", lambda: copy_source().text),
     _case("sparse/point_sums.c", "what receivers record, float32", lambda: sums_source("float32").text),
     _case("sparse/dia.cu", "y = A x of diagonals, float64", lambda: emit_dia_gpu("float64", "cuda", 256, 1).text),
     _case("sparse/dia_unrolled.cl", "four diagonals at a time", lambda: emit_dia_gpu("float32", "opencl", 64, 4).text),

@@ -1,6 +1,7 @@
 """C functions on this CPU: from text to a loaded library, and kernels of stencils from arrays to results."""
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,11 +11,13 @@ import numpy as np
 
 from tilewright.base.errors import ToolchainError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.codegen.copying import copy_source
 from tilewright.codegen.emit import StencilLayout, StencilSource
 from tilewright.codegen.source import KernelSource, LayoutT
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import cache, direct, forks
+from tilewright.runtime.copying import copied_by_team
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
 from tilewright.runtime.session import Inputs, Session
@@ -66,6 +69,21 @@ class CompiledKernel(CompiledFunction):
     """
 
     layout: StencilLayout
+
+    def copied(self, pairs: Sequence[tuple[Array, Array]], threads: int) -> Sequence[tuple[Array, Array]]:
+        """Copy large arrays to others by the kernel's team of threads; returns the pairs that are left."""
+        team = _team() if self.parallel else None
+        return pairs if team is None else copied_by_team(pairs, threads, team)
+
+
+@functools.cache
+def _team() -> CompiledFunction | None:
+    """Return what a team of threads copies by; None without a compiler, or with one that knows no threads."""
+    try:
+        function = functions(copy_source())[0]
+    except ToolchainError:
+        return None
+    return function if function.parallel else None
 
 
 _loaded: dict[str, tuple[bytes, ctypes.CDLL]] = {}

@@ -16,7 +16,7 @@ from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import cpu
+from tilewright.runtime import cpu, direct
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import Inputs, Session, point_tables
 
@@ -107,6 +107,10 @@ class CpuKernel:
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
         """Run all steps."""
         return cpu.execute(self.compiled, problem, inputs, threads, halo=self.halo(problem))
+
+    def copies_nothing(self, problem: Problem, inputs: Inputs) -> bool:
+        """Whether ``run`` reads the caller's own arrays and writes the results where they stay."""
+        return self.halo(problem) is None and direct.applies(self.compiled, problem, inputs)
 
     def halo(self, problem: Problem) -> Extended | None:
         """Return the periodic copies around a grid of a problem's shape, or None."""

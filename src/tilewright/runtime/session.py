@@ -59,6 +59,9 @@ class Runnable(Protocol):
     def parallel(self) -> bool:
         """Whether it has threads."""
 
+    def copied(self, pairs: Sequence[tuple[Array, Array]], threads: int) -> Sequence[tuple[Array, Array]]:
+        """Copy large arrays to others by so many of its threads; returns the pairs that are left."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
@@ -354,6 +357,7 @@ class Session:
             for target, values in pairs:
                 self._move(target, values)
             return
+        pairs = self._compiled.copied(pairs, self._copiers)
         spread([job for pair in pairs for job in copy_jobs(*pair, self._copiers)], self._copiers)
 
     def _move(self, target: Array, values: Array) -> None:

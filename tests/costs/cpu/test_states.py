@@ -1,4 +1,4 @@
-"""States of a band: written after the arithmetic; read beside it where rows are whole, else piece by piece."""
+"""States of a band: written after the arithmetic; read beside it where rows are whole and buffers are free."""
 
 from dataclasses import replace
 
@@ -21,15 +21,29 @@ KEPT, READ = replace(PLAIN, kept=51), replace(PLAIN, series=("k",))
 WHOLE, CUT = "hybrid:t=16,s=2x2080", "hybrid:t=16,s=2x256"
 
 
-def added(problem, tile, seconds):
-    setting = make_setting(problem, HOST)
+def added(problem, tile, seconds, machine=HOST):
+    setting = make_setting(problem, machine)
     return float(states.with_states(np.array([seconds]), sizes_of(parse(tile), setting), setting)[0]) - seconds
 
 
-def test_states_that_are_read_pass_beside_the_arithmetic_where_rows_are_whole():
+def test_states_that_are_read_pass_the_bus_beside_the_arithmetic_where_rows_are_whole():
+    setting = make_setting(READ, HOST)
+    moved, held = states.state_seconds(setting), states.buffer_seconds(setting)
+    assert held < moved
+    assert held < added(READ, WHOLE, moved) < held + 0.1 * moved
+    assert added(READ, WHOLE, 0.0) == pytest.approx((moved**8 + held**8) ** 0.125)
+
+
+def test_nothing_is_hidden_where_a_core_fetches_no_faster_from_l3_than_from_memory():
+    """Two of three lines of a copy are fetched; so many a second are all that the core's buffers take in."""
+    share = HOST.dram_bandwidth.value / 2
+    slow = replace(HOST, outer_bandwidth=replace(HOST.outer_bandwidth, value=share))
     moved = states.state_seconds(make_setting(READ, HOST))
-    assert 0.0 < added(READ, WHOLE, moved) < 0.1 * moved
-    assert added(READ, WHOLE, 0.0) == pytest.approx(moved)
+    assert states.buffer_seconds(make_setting(READ, slow)) == pytest.approx(1.5 * moved)
+    assert added(READ, WHOLE, 4.0 * moved, slow) == pytest.approx(1.5 * moved, rel=1e-4)
+    waits = added(READ, CUT, 0.0) - moved
+    assert added(READ, CUT, 0.0, slow) == pytest.approx(1.5 * moved + waits)
+    assert added(KEPT, WHOLE, 0.0, slow) == pytest.approx(moved)
 
 
 def test_states_that_are_kept_are_written_after_it_past_the_caches():
@@ -43,7 +57,7 @@ def test_every_piece_of_a_row_of_a_state_that_is_read_is_waited_for():
     setting = make_setting(READ, HOST)
     moved, lines = states.state_seconds(setting), 50 * 2048 / 2
     assert added(READ, CUT, moved) == pytest.approx(moved + lines * (2048 / 256 + 1) * setting.fetch_seconds)
-    assert added(READ, WHOLE, moved) < 0.1 * moved
+    assert added(READ, WHOLE, moved) < 0.1 * moved + states.buffer_seconds(setting)
 
 
 def test_lines_of_states_are_not_counted_among_those_of_tiles():

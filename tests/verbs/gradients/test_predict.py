@@ -88,7 +88,7 @@ def test_bands_of_steps_are_expected_to_take_less_than_steps_one_by_one(monkeypa
     alone = tw.predict_gradient("heat2d_var", checkpoints=64, **LARGE)
     assert bands.forward_seconds == alone.forward_seconds
     assert bands.again_seconds < alone.again_seconds
-    assert bands.back_seconds < 0.7 * alone.back_seconds
+    assert bands.back_seconds < 0.75 * alone.back_seconds
 
 
 def test_of_processors_alone():

@@ -12,8 +12,10 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.kernels import CpuKernel
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
+from tilewright.verbs.gradients import run
 from tilewright.verbs.gradients.points import Pulled
 from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
 from tilewright.verbs.gradients.vjp import _asked, gradients
@@ -426,6 +428,49 @@ def test_sources_and_receivers_go_back_in_time_tiles(private_folders, monkeypatc
     np.testing.assert_allclose(tiled["sources"]["u"], others["sources"]["u"], rtol=1e-12, atol=1e-14)
     if wrt is None:
         np.testing.assert_allclose(tiled_of_m, of_m, rtol=1e-12, atol=1e-14)
+
+
+@tw.stencil
+def heating(u, k, a):
+    return u[0, 0] + a * k[0, 0] * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@pytest.mark.parametrize(("program", "copied"), [(heating, False), (wave, True)])
+def test_states_that_are_all_newest_versions_are_where_streaming_kernels_leave_them(
+    private_folders, monkeypatch, program, copied
+):
+    """Bit for bit what sessions keep, sources, receivers and values per step in between; nothing is copied."""
+    draw, steps = np.random.default_rng(17), 13
+    u, k = draw.random((37, 45)), draw.uniform(0.1, 0.2, (37, 45))
+    points = {
+        "sources": {"u": tw.Points([(3.5, 4.0), (20.0, 7.0)], draw.standard_normal((steps, 2)))},
+        "receivers": tw.Points([(9.0, 5.0), (8.25, 9.0)], every=2),
+    }
+    scalars = {"a": np.linspace(0.1, 1.0, steps), "wrt": ("k",)} if program is heating else {"m": k}
+    fields = (u, k) if program is heating else (u,)
+
+    def streamed(problem, target, tiling, **options):
+        plain = not problem.kept and problem.program.updated == ("u",)
+        return prepared(problem, target, "streaming:t=3,s=24x32" if plain else tiling, **options)
+
+    def gradient():
+        states = []
+        with monkeypatch.context() as patch:
+            patch.setattr(run, "_levels", lambda *args: states.append(1) or levels(*args))
+            (y, traces), pullback = tw.vjp(program, *fields, steps=steps, checkpoints=4, **points, **scalars)
+            gradients, others = pullback((y, traces))
+        worth = [*gradients, others["sources"]["u"], *(others[name] for name in others if name == "m")]
+        return [y, traces["u"], *worth], bool(states)
+
+    prepared, levels = run.prepared, run._levels
+    monkeypatch.setattr(run, "prepared", streamed)
+    found, some_copied = gradient()
+    assert some_copied == copied
+    monkeypatch.setattr(CpuKernel, "copies_nothing", lambda *_: False)
+    expected, some_copied = gradient()
+    assert some_copied
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("checkpoints", [3, None])

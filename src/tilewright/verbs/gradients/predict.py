@@ -184,25 +184,28 @@ def _with_states(
     copy = 3.0 * step * setting.word_seconds / 4 / setting.sm_count * setting.levels
 
     @functools.cache
-    def kernel(form: Problem, steps: int) -> float:
-        """Seconds of some steps of a problem under the tiling of its own number of steps."""
-        tiling = choose_tiling(form, machine, copies=False)
+    def kernel(form: Problem, steps: int) -> tuple[float, bool]:
+        """Seconds of some steps of a problem under the tiling of its own number of steps, and whether it streams."""
+        tiling = choose_tiling(form, machine)
         each = replace(form, steps=steps)
         seconds = whole_run_seconds(each, tiling, machine)
         streams = catalogue.traits(tiling.family).streams
-        return seconds - (0.0 if streams else copy_seconds(make_setting(each, machine)))
+        return seconds - (0.0 if streams else copy_seconds(make_setting(each, machine))), streams
 
     start = copy_seconds(setting)
+    newest = all(problem.program.history(field) == 1 for field in problem.program.updated)
 
     def advanced(steps: Sequence[int]) -> float:
         form = replace(problem, steps=max(steps))
-        return start + sum(kernel(form, each) + copy for each in steps)
+        each = [kernel(form, some) for some in steps]
+        copies = 0.0 if newest and each[0][1] else start + copy * len(steps)
+        return copies + sum(seconds for seconds, _ in each)
 
     parts = [recomputed(each, max(1, slots - number)) for number, each in enumerate(lengths)]
     lists = [each for _, some in parts for each in some]
     # Without bands every step goes back by itself.
     each = lists if bands else [1] * problem.steps
     again = start + sum(advanced(run) for runs, _ in parts for run in runs)
-    again += sum(copy + kernel(kept, steps) for steps in each)
+    again += sum(copy + kernel(kept, steps)[0] for steps in each)
     last = copy_seconds(make_setting(taken, machine))
-    return advanced(lengths), again, last + sum(kernel(taken, steps) for steps in each)
+    return advanced(lengths), again, last + sum(kernel(taken, steps)[0] for steps in each)
