@@ -12,7 +12,7 @@ from tests.distributed.in_threads import Kind, on_ranks, threaded_mpi  # noqa: F
 import tilewright as tw
 from tilewright.distributed import disk, ranks, runs
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.ghosts import Ghosts, Message, moving
+from tilewright.distributed.ghosts import Ghosts, Message, moving, packed_cells
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.kernels import NumpySession
@@ -180,6 +180,21 @@ def test_messages_take_the_memory_of_those_before_them():
         return len(set.union(*found))
 
     assert on_ranks(2, work)[1] == [4, 4]
+
+
+@pytest.mark.parametrize(("axis", "packed"), [(0, 0), (1, 2 * 3 * 6)])
+def test_what_the_model_counts_as_packed_is_packed(axis, packed):
+    """Rows of 8 KiB travel from where they lie, columns do not."""
+
+    def work(comm):
+        whole = dealt(np.zeros((6, 1024)), comm, (2, 1) if axis == 0 else (1, 2))
+        ghosts = Ghosts(make_problem(tw.program("wave2d"), (6, 1024), 4, "float64", "nearest"), whole, 3)
+        exchange = ghosts.begin([np.zeros(ghosts.own.window.problem.shape)] * 2)
+        ghosts.finish(exchange)
+        counted = packed_cells(ghosts.own, comm.rank, 8)
+        return 2 * counted, sum(each.box.size for each in exchange.coming if each.buffer is not None)
+
+    assert on_ranks(2, work)[1] == [(packed, packed)] * 2
 
 
 @pytest.mark.parametrize("axis", [0, 1])
