@@ -372,6 +372,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutations")
     options = parser.parse_args()
     begin = time.monotonic()
+    options.folder = options.folder.resolve()  # tests run in copies
     options.folder.mkdir(parents=True, exist_ok=True)
     chosen = choose(options.per_class, options.seed, options.parts, options.folder)
     chosen = {name: site for name, site in chosen.items() if options.only in str(site)}

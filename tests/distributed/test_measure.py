@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import tilewright as tw
 from tilewright.cli.app import app
-from tilewright.distributed import measure
+from tilewright.distributed import disk, measure
 from tilewright.machines import files
 from tilewright.verbs import predict
 
@@ -19,6 +19,40 @@ def test_a_disk_is_measured_and_nothing_is_left_there(tmp_path):
         assert each.source == "measured"
         assert 1e5 < each.low <= each.value <= each.high
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_is_waited_for_after_every_part_and_read_where_it_was_written(tmp_path, monkeypatch):
+    calls = []
+
+    class Watched(disk.FileRows):
+        """What is called from outside, in turn."""
+
+        within = False
+
+        def _told(self, name, *given):
+            if not self.within:
+                calls.append((name, *given[:1]))
+            self.within, before = True, self.within
+            try:
+                return getattr(super(), name)(*given)
+            finally:
+                self.within = before
+
+        def write(self, *given):
+            return self._told("write", *given)
+
+        def read(self, *given):
+            return self._told("read", *given)
+
+        def sync(self):
+            return self._told("sync")
+
+    monkeypatch.setattr(disk, "FileRows", Watched)
+    measure.disk_bandwidths(tmp_path, 2**23)
+    rows = [row for name, *given in calls if name == "write" for row in given]
+    assert len(rows) > 2
+    assert rows == sorted(set(rows))
+    assert calls == [call for row in rows for call in (("write", row), ("sync",))] + [("read", row) for row in rows]
 
 
 def test_what_was_measured_is_what_host_has(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from tests.distributed.in_threads import Kind, on_ranks, threaded_mpi  # noqa: F401  (a fixture)
+from tests.distributed.in_threads import Kind, Rank, World, on_ranks, threaded_mpi  # noqa: F401  (a fixture)
 
 import tilewright as tw
 from tilewright.distributed import disk, ranks, runs
@@ -116,10 +116,35 @@ def test_a_thread_asks_about_messages_while_the_interior_is_computed(threaded_mp
 
 def test_one_rank_alone_asks_about_nothing(monkeypatch):
     monkeypatch.setattr(threading, "Thread", lambda **_: pytest.fail("a thread without a message"))
-    from tests.distributed.in_threads import Rank, World
-
     with moving(begun(Rank(World(1), 0))[1]):
         pass
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_window_is_started_once_and_stays_with_its_kernel(monkeypatch, backend):
+    original, started = Computer.resident, []
+    monkeypatch.setattr(Computer, "resident", lambda *given: (state := original(*given), started.append(state))[0])
+    monkeypatch.setattr(Computer, "run", lambda *_, **__: pytest.fail("a window that could have stayed"), raising=True)
+
+    def work(comm):
+        given = (dealt(np.random.default_rng(3).random((12, 8)), comm, (2, 1)),)
+        return ran("heat2d", given, 2, all_steps=7, backend=backend, overlapped=False)["u"][0].gather()
+
+    _, (whole, _) = on_ranks(2, work)
+    right = tw.run("heat2d", np.random.default_rng(3).random((12, 8)), steps=7, boundary="nearest", strict=True)
+    np.testing.assert_array_equal(whole, right)
+    assert [each is not None for each in started] == [True] * 2
+
+
+@pytest.mark.parametrize(("asked", "found"), [((2, -1), (2, 3)), ((-1, 3), (2, 3)), ((3, 2), (3, 2)), ((6, 1), (6, 1))])
+def test_topologies_that_fit(asked, found):
+    assert ranks.Array((24, 24), comm=Rank(World(6), 0), topology=asked).topology == found
+
+
+@pytest.mark.parametrize("asked", [(2, 2), (1, 2), (3, 1), (4, -1), (-1, 5), (12, 1), (6, 2)])
+def test_topologies_of_another_product_are_refused(asked):
+    with pytest.raises(tw.UsageError, match="does not fit the 6 ranks"):
+        ranks.Array((24, 24), comm=Rank(World(6), 0), topology=asked)
 
 
 def test_every_message_is_waited_for_and_counted():

@@ -242,6 +242,11 @@ def test_illegal_requests_are_refused_where_asked():
         ("transform Pragma(pragma_str='omp master') for (i=0;i<N;i++) y[i] = 0;", "parallel for and simd"),
         ("transform Pragma(pragma_str='a\\nb') for (i=0;i<N;i++) y[i] = 0;", "plain words"),
         ("transform RegTile(loops=['i'], ufactors=[1,2]) for (i=0;i<N;i++) y[i] = 0;", "as many factors"),
+        *(
+            (f"transform RegTile({given}) for (i=0;i<N;i++) y[i] = 0;", "RegTile takes loops and as many factors")
+            for given in ("loops=['i'], ufactors=2", "loops='i', ufactors=[2]", "loops=['i']", "ufactors=[2]")
+        ),
+        ("transform Permut(seq=3) for (i=0;i<N;i++) y[i] = 0;", "a permutation"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(text, says):

@@ -92,3 +92,24 @@ def test_steps_back_stream():
     assert not inner_problem(whole, adjoint_of(as_program(upwind)).inner).plain
     one = [len(each.tape) for each in inner.program.statements]
     assert one == [len(each.tape) for each in program("jacobi2d").statements]
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize("side", [np.s_[0, 3:], np.s_[-1, :4], np.s_[2:, 0], np.s_[5, -1]])
+def test_kept_cells_of_an_older_level_are_those_of_the_newest(private_folders, backend, side):
+    @tw.stencil
+    def wave(u):
+        """A wave whose older level is read beside the cell, and not linearly."""
+        return 2 * u[0, 0] - u.prev[0, 0] * u.prev[1, 0] + 0.1 * u[0, 0] * (u[-1, 0] + u.prev[0, 1] + u.prev[0, -1])
+
+    draw = np.random.default_rng(4)
+    newest, older, worth = draw.random((3, 9, 11))
+    older[[0, -1]], older[:, [0, -1]] = newest[[0, -1]], newest[:, [0, -1]]
+    other = older.copy()
+    other[side] += 0.5  # what nobody looks at, on one side alone
+    found = []
+    for level in (older, other):
+        y, pullback = tw.vjp(wave, (newest, level), steps=5, boundary="fixed", backend=backend, checkpoints=3)
+        found.append((y, *pullback(worth)[0][0]))
+    for same, one in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, same)

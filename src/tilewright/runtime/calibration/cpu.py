@@ -315,13 +315,17 @@ def one_core(machine: Machine) -> Machine:
 def _wide_shape(
     program: Program, behind: tuple[int, ...], machine: Machine, generator: random.Random
 ) -> tuple[int, ...]:
-    """Draw extents whose data fill 20 to 40 % of a core's part of L3, or of 4 L2: more than a tile keeps.
+    """Draw extents whose data fill 20 to 40 % of a core's part of L3, but of 4 to 32 L2: more than a tile keeps.
+
+    Some processors say that they have hundreds of MiB of L3, which others use as well: a grid as large as a part of
+    that would tell no more and take minutes.
 
     Behind the first axis the grid is as long as a tile, which computes no less than its size; in 1D it is some tiles.
     """
     copies = sum(program.history(field) + (field in program.updated) for field in program.fields)
     part = machine.l3_bytes.value / machine.sm_count.value if machine.l3_bytes else 0.0
-    cells = generator.uniform(0.2, 0.4) * max(part, 4 * machine.shared_bytes.value) / (4 * copies)
+    own = machine.shared_bytes.value
+    cells = generator.uniform(0.2, 0.4) * min(max(part, 4 * own), 32 * own) / (4 * copies)
     count = int(cells / math.prod(behind))
     return (behind[0] * max(1, count),) if program.rank == 1 else (max(12, count), *behind)
 
