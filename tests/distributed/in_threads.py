@@ -12,6 +12,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -51,11 +52,56 @@ class World:
         self.barrier.abort()
 
 
+class Kind:
+    """A type of MPI's: bytes, here and there."""
+
+    alive: ClassVar[set["Kind"]] = set()
+    """Those that are there: made, and not freed."""
+
+    def __init__(self, shape: tuple[int, ...] = (), strides: tuple[int, ...] = ()) -> None:
+        self._shape, self._strides = shape, strides
+        self.ready = not shape
+        if shape:
+            Kind.alive.add(self)
+
+    def Create_contiguous(self, count: int) -> "Kind":  # noqa: N802
+        """So many one after the other."""
+        return Kind((count,), (1,))
+
+    def Create_hvector(self, count: int, length: int, stride: int) -> "Kind":  # noqa: N802
+        """So many of these at a distance."""
+        assert length == 1
+        return Kind((count, *self._shape), (stride, *self._strides))
+
+    def Commit(self) -> "Kind":  # noqa: N802
+        """Make it ready for messages."""
+        self.ready = True
+        return self
+
+    def Free(self) -> None:  # noqa: N802
+        """Be done with it; messages on their way go on."""
+        Kind.alive.remove(self)
+
+    def of(self, start: np.ndarray) -> np.ndarray:
+        """See the bytes that it means, from the first one on."""
+        assert self.ready
+        return np.lib.stride_tricks.as_strided(start, self._shape, self._strides)
+
+
+def seen(given: object) -> np.ndarray:
+    """See what a message is told to take: an array, or one with a type of its elements and maybe their number."""
+    if not isinstance(given, list):
+        return given
+    values, *count, kind = given
+    assert count in ([], [1])
+    return kind.of(values) if count else values
+
+
 class Request:
     """A message on its way."""
 
-    def __init__(self, world: World, box: "queue.Queue[Request]", values: np.ndarray, *, sent: bool) -> None:
-        self._world, self._box, self._values, self._sent = world, box, values, sent
+    def __init__(self, world: World, box: "queue.Queue[Request]", values: object, *, sent: bool) -> None:
+        self._world, self._box, self._values, self._sent = world, box, seen(values), sent
         self.done = threading.Event()
         self.looks = 0
         self.waited = False
@@ -79,7 +125,7 @@ class Request:
         with contextlib.suppress(queue.Empty):
             if not self.done.is_set():
                 other = self._box.get(timeout=seconds) if seconds else self._box.get_nowait()
-                self._values[...] = other._values
+                self._values[...] = other._values.reshape(self._values.shape)
                 other.done.set()
                 self.done.set()
         return self.done.is_set()
@@ -182,7 +228,12 @@ def threaded_mpi(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return [each or (left, left := 1)[0] for each in given]
 
     library = SimpleNamespace(
-        THREAD_MULTIPLE=3, level=3, COMM_TYPE_SHARED=1, Compute_dims=dims, Query_thread=lambda: library.level
+        THREAD_MULTIPLE=3,
+        level=3,
+        COMM_TYPE_SHARED=1,
+        BYTE=Kind(),
+        Compute_dims=dims,
+        Query_thread=lambda: library.level,
     )
     module = ModuleType("mpi4py")
     module.MPI = library  # type: ignore[attr-defined]

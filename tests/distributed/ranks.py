@@ -16,7 +16,7 @@ from mpi4py import MPI
 from tests.distributed.cases import boundary_of, draw, flat, levels_of, points_of, varied
 
 import tilewright as tw
-from tilewright.distributed import compute, measure, ranks, runs, windows
+from tilewright.distributed import compute, ghosts, measure, ranks, runs, windows
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime import kernels
@@ -60,6 +60,7 @@ def programs(first: int, count: int) -> None:
         given = deal(problem, arrays, topology)
         steps = chance.choice((None, 1, 2, 3, problem.steps or 1))
         overlapped = chance.choice((True, False, None))
+        ghosts._RUN_BYTES = chance.choice((1, 64, 2**12))
         options = {"steps": problem.steps, "boundary": boundary_of(problem), "dtype": problem.dtype}
         points = points_of(problem, f"ranks:{index}") if chance.random() < 0.5 else {}
         scalars = varied(problem, scalars, f"ranks:{index}") if points else scalars
@@ -139,16 +140,21 @@ def agrees(problem: Problem, given, traffic: ranks.Traffic) -> bool:
     axes = [np.arange(low, high) % extent for (low, high), extent in zip(window.span, problem.shape, strict=True)]
     seen = owner[np.ix_(*axes)]
     others = seen[seen != rank]
+    # A box is where neither the owner nor the copy of a grid that wraps changes along any axis.
+    turns = [np.arange(low, high) // extent for (low, high), extent in zip(window.span, problem.shape, strict=True)]
+    copies = [each.ravel().tolist() for each in np.broadcast_arrays(*np.ix_(*turns))]
+    boxes = set(zip(seen.ravel().tolist(), *copies, strict=True))
+    sent = sum(each[0] != rank for each in boxes)
     count = -(-max(1, problem.steps) // each)
     program = problem.program
     moving = sum(map(program.history, program.updated))
     still = sum(program.history(name) for name in program.fields if name not in program.updated)
-    values = len(others) * (count * moving + (still if count else 0))
+    values = len(others) * (count * moving + still)
     expected = ranks.Traffic(
         overlapped=traffic.overlapped,
         steps=traffic.steps,
         exchanges=count,
-        messages=count * len(set(others.tolist())),
+        messages=sent * (count * moving + still),
         bytes=values * problem.itemsize,
     )
     return expected == traffic

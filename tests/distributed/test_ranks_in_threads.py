@@ -7,12 +7,12 @@ import threading
 
 import numpy as np
 import pytest
-from tests.distributed.in_threads import Rank, World, on_ranks, threaded_mpi  # noqa: F401  (a fixture)
+from tests.distributed.in_threads import Kind, Rank, World, on_ranks, threaded_mpi  # noqa: F401  (a fixture)
 
 import tilewright as tw
 from tilewright.distributed import disk, ranks, runs
 from tilewright.distributed.compute import Computer
-from tilewright.distributed.ghosts import Ghosts, moving
+from tilewright.distributed.ghosts import Ghosts, Message, moving, packed_cells
 from tilewright.plan import read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.kernels import NumpySession
@@ -200,11 +200,58 @@ def test_messages_take_the_memory_of_those_before_them():
         grid, found = np.ones(ghosts.own.window.problem.shape), []
         for grids in ([grid, grid], [grid, grid], [grid], [grid, grid]):
             exchange = ghosts.begin(grids)
-            found.append({each.ctypes.data for each in (*exchange.coming.values(), *exchange.going.values())})
+            found.append({each.buffer.ctypes.data for each in (*exchange.coming, *exchange.going)})
             ghosts.finish(exchange)
         return len(set.union(*found))
 
-    assert on_ranks(2, work)[1] == [2, 2]
+    assert on_ranks(2, work)[1] == [4, 4]
+
+
+@pytest.mark.parametrize(("axis", "packed"), [(0, 0), (1, 2 * 3 * 6)])
+def test_what_the_model_counts_as_packed_is_packed(axis, packed):
+    """Rows of 8 KiB travel from where they lie, columns do not."""
+
+    def work(comm):
+        whole = dealt(np.zeros((6, 1024)), comm, (2, 1) if axis == 0 else (1, 2))
+        ghosts = Ghosts(make_problem(tw.program("wave2d"), (6, 1024), 4, "float64", "nearest"), whole, 3)
+        exchange = ghosts.begin([np.zeros(ghosts.own.window.problem.shape)] * 2)
+        ghosts.finish(exchange)
+        counted = packed_cells(ghosts.own, comm.rank, 8)
+        return 2 * counted, sum(each.box.size for each in exchange.coming if each.buffer is not None)
+
+    assert on_ranks(2, work)[1] == [(packed, packed)] * 2
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("least", [(1, 1), (1, 2**12), (2**12, 1)])
+def test_boxes_travel_from_where_they_lie_to_where_they_belong(monkeypatch, axis, least):
+    """Whoever packs: what lies in large pieces for its sender may lie in small ones for its receiver."""
+    topology, here = ((2, 1), (1, 2))[axis], threading.local()
+    monkeypatch.setattr(Message, "packed", property(lambda self: self.run < least[here.rank]))
+
+    def work(comm):
+        here.rank = comm.rank
+        whole = np.arange(2 * 96.0).reshape(2, 12, 8)
+        ghosts = Ghosts(problem, dealt(whole[0], comm, topology), 3)
+        inner, span = ghosts.own.window.inner, ghosts.own.window.span
+        memory = np.full((2, 20, 24), -1.0)
+        shape = ghosts.own.window.problem.shape
+        grids = [each[4 : 4 + shape[0], 3 : 3 + shape[1]] for each in memory]
+        part = tuple(slice(low, high) for low, high in span)
+        for grid, values in zip(grids, whole, strict=True):
+            grid[inner] = values[part][inner]
+        exchange = ghosts.begin(grids)
+        packed = [each.buffer is not None for each in (*exchange.coming, *exchange.going)]
+        ghosts.finish(exchange)
+        right = np.full_like(memory, -1.0)
+        right[:, 4 : 4 + shape[0], 3 : 3 + shape[1]] = whole[(slice(None), *part)]
+        np.testing.assert_array_equal(memory, right)
+        return packed
+
+    problem = make_problem(tw.program("wave2d"), (12, 8), 4, "float64", "nearest")
+    _, found = on_ranks(2, work)
+    assert found == [[least[rank] > 1] * 4 for rank in (0, 1)]
+    assert not Kind.alive
 
 
 def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):

@@ -132,26 +132,22 @@ class Computer:
             self._advance(self._start(kernel, problem, inputs, workspace), problem.steps, results, turns)
         return recorded
 
-    def resident(
-        self, problem: Problem, arrays: Mapping[str, Sequence[Array]], done: int, steps: int
-    ) -> Session | NumpySession | None:
-        """Start a window that stays where its kernel keeps it, to be advanced and changed from outside in turn.
+    def resident(self, problem: Problem, steps: int) -> Session | NumpySession | None:
+        """Open a window that stays where its kernel keeps it, to be filled, advanced and changed from outside in turn.
 
         Args:
             problem: The window's problem, of as many steps as it is advanced by at a time.
-            arrays: Per field its levels, newest first; they are only read.
-            done: Steps of the run that lie behind the arrays.
-            steps: Steps of the run that are still to come.
+            steps: Steps of the run.
 
         Returns:
-            What is advanced, or None where what a kernel keeps cannot be changed: on devices, and where a periodic grid
-            has copies of itself around it.
+            What is advanced once it is filled and settled, or None where what a kernel keeps cannot be changed: on
+            devices, in subdomains, and where a periodic grid has copies of itself around it.
         """
         kernel, whole = self.kernel(problem, copies=False), replace(problem, steps=steps)
-        inputs = Inputs(arrays=arrays, scalars=self.scalars, first=done)
+        inputs = Inputs(arrays={}, scalars=self.scalars)
         if isinstance(kernel, NumpyKernel):
             return kernel.start(whole, inputs, self.threads)
-        if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None:
+        if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None or problem.subdomains:
             return None
         return kernel.start(whole, inputs, self.threads)
 

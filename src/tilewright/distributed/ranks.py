@@ -1,5 +1,6 @@
 """Arrays over the ranks of MPI, and what keeps ranks together: an error on one of them is one on all of them."""
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -91,6 +92,16 @@ class Array:
     def box(self) -> Box:
         """The cells of this rank: per axis a half-open range."""
         return self.layout.block(self.comm.Get_rank())
+
+    def holding(self, local: npt.NDArray[Any]) -> "Array":
+        """Return an array of the same communicator and topology that holds another block, of any element type.
+
+        Args:
+            local: This rank's block, of the shape of this array's.
+        """
+        found = copy.copy(self)
+        found.local, found.dtype, found.traffic = local, local.dtype, None
+        return found
 
     def scatter(self, whole: Any, rank: int = 0) -> "Array":  # noqa: ANN401
         """Deal an array that one rank has to all of them.

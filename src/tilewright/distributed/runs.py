@@ -21,7 +21,8 @@ from tilewright.costs.transfers.network import Exchange, Exchanges, exchanges, s
 from tilewright.distributed.blocks import Decomposition, Halo, halo, split
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
-from tilewright.distributed.ghosts import Ghosts, moving
+from tilewright.distributed.ghosts import Exchange as Messages
+from tilewright.distributed.ghosts import Ghosts, moving, packed_cells
 from tilewright.distributed.points import GridPoints, WindowPoints, fingerprint_of
 from tilewright.distributed.ranks import Array, Traffic, ending, together
 from tilewright.distributed.windows import Window, check_cut, depths
@@ -37,11 +38,11 @@ LOGGER = logging.getLogger("tilewright")
 Grid = npt.NDArray[Any]
 Levels = Mapping[str, Sequence[Array]]
 _MOST_CHOSEN = 64
-_chosen: dict[str, Exchanges] = {}
+_chosen: dict[tuple[object, ...], Exchanges] = {}
 """Choices of this process: finding one takes the model as long as a short run takes."""
 _EXCHANGE_SECONDS = 5e-4
 """Seconds of an exchange beside its messages: calls, kernels that start again, ranks that wait for each other. Two of
-wave3d on 256x192x192 took 1.75 ms for an exchange of 2.4 MB, and 3.0 ms for one of 4.7 MB, in a profile under load."""
+wave3d on 256x192x192 took 0.6 ms for an exchange of 2.9 MB, two of heat2d on 4096x4096 1.1 ms for one of 1 MB."""
 _TABLE_BYTES = 2**26
 """Bytes of what receivers recorded from which on ranks hand it to each other."""
 
@@ -138,7 +139,7 @@ def choose(
         steps: Steps that are given.
         overlapped: False where messages may not travel while the interior is computed.
     """
-    level_bytes = problem.itemsize * sum(map(problem.program.history, problem.program.updated))
+    levels = sum(map(problem.program.history, problem.program.updated))
     own = share(machine, computer.threads)
     wraps = [axis in wrapped_axes(problem) for axis in range(len(problem.shape))]
     block = tuple(high - low for low, high in layout.block(0))
@@ -148,9 +149,10 @@ def choose(
         every = {rank: halo(problem, layout, rank, steps) for rank in sorted({0, layout.size // 2, layout.size - 1})}
         rank, busiest = max(every.items(), key=lambda each: (_received(each[0], each[1]), -each[0]))
         one = Exchange(
-            messages=len(busiest.parts.keys() - {rank}),
+            messages=sum(len(parts) for owner, parts in busiest.parts.items() if owner != rank),
             cells=_received(rank, busiest),
             window=busiest.window.problem.shape,
+            packed=packed_cells(busiest, rank, problem.itemsize),
         )
         return one, tuple(high - low for low, high in layout.block(rank))
 
@@ -169,11 +171,11 @@ def choose(
     def around(steps: int) -> int | None:
         return None if overlapped is False else strips(block, layout.topology, depths(problem, steps), wraps)
 
-    # What is sent is packed before and unpacked after, each a value that is read, fetched and written.
-    through = 1.0 / (1.0 / machine.network_bandwidth.value + 6.0 / own.dram_bandwidth.value)
+    # A value that is packed, and unpacked, is read, fetched and written twice.
     return exchanges(
-        problem.steps, level_bytes, (machine.network_latency.value, through), counted, seconds, apart, fixed=steps,
-        around=around, beside=_EXCHANGE_SECONDS,
+        problem.steps, levels * problem.itemsize, (machine.network_latency.value, machine.network_bandwidth.value),
+        counted, seconds, apart, fixed=steps, around=around, levels=levels, packing=6.0 / own.dram_bandwidth.value,
+        beside=_EXCHANGE_SECONDS,
     )  # fmt: skip
 
 
@@ -217,10 +219,8 @@ def _decided(job: RankRun, machine: Machine, computer: Computer) -> tuple[int, b
     problem, layout = job.problem, job.first.layout
     if job.steps is not None and job.overlapped is not None:
         return max(1, min(job.steps, problem.steps)), job.overlapped
-    about = fingerprint(
-        replace(problem, points=PointFields()), layout, machine, computer.threads, computer.target.backend, job.steps,
-        job.overlapped,
-    )  # fmt: skip
+    given = computer.threads, computer.target.backend, job.steps, job.overlapped
+    about = replace(problem, points=PointFields()), layout, machine, *given
     if about not in _chosen:
         if len(_chosen) >= _MOST_CHOSEN:
             _chosen.clear()
@@ -287,25 +287,13 @@ class _Advance:
 
     def run(self) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
         """Go from the first step, or from the last checkpoint, to the last."""
-        problem, program, arrays = self._job.problem, self._job.problem.program, self._job.arrays
-        shape, inner = self._own.problem.shape, self._own.inner
-        kept = self._job.checkpoints
-        begin = 0
+        problem, program = self._job.problem, self._job.problem.program
+        inner, kept = self._own.inner, self._job.checkpoints
         with ending(self._comm):
-
-            def grids(names: Sequence[str]) -> dict[str, list[Grid]]:
-                return {
-                    name: [SHARED.lend_grid(shape, problem.dtype) for _ in range(program.history(name))]
-                    for name in names
-                }
-
-            # Every cell of these is in some rank's block; pages of the spare ones are taken once they are needed.
-            current, spare = grids(program.fields), grids(program.updated)
-            for name, levels in current.items():
-                for age, grid in enumerate(levels):
-                    grid[inner] = arrays[name][min(age, len(arrays[name]) - 1)].local
+            current, spare = self._opened()
         still = [grid for name in program.fields if name not in program.updated for grid in current[name]]
         moved = [grid for name in program.updated for grid in current[name]]
+        begin = 0
         if kept is not None:
             blocks = [grid[inner] for grid in moved]
             begin = self._first_row = kept.begin(self._key, self._job.first, blocks, self._traces())
@@ -313,9 +301,15 @@ class _Advance:
         for done in range(begin, max(1, problem.steps), self._steps):
             now = min(self._steps, problem.steps - done)
             with ending(self._comm):
-                self._exchange(moved if done > begin else moved + still, current, spare, now, done)
-                for name in program.updated:
-                    current[name], spare[name] = spare[name], current[name]
+                messages = self._ghosts.begin(moved if done > begin else moved + still)
+                if self._state is None:
+                    self._compute_apart(messages, current, spare, now, done)
+                else:
+                    self._ghosts.finish(messages)
+                    if done == begin:
+                        self._state.settle(begin)
+                    self._state.advance(now)
+                    current = self._shown()
                 moved = [grid for name in program.updated for grid in current[name]]
             if kept is not None and kept.due(done + now, self._steps, problem.steps):
                 with ending(self._comm):
@@ -328,13 +322,42 @@ class _Advance:
                 self._state.close()
         return found, self._traces()
 
+    def _opened(self) -> tuple[dict[str, list[Grid]], dict[str, list[Grid]]]:
+        """Return grids that hold this rank's block of every level, and grids for results where they need others.
+
+        They are where a kernel keeps the window, if it may be changed there; halos are then received into them.
+        """
+        problem, program, arrays = self._job.problem, self._job.problem.program, self._job.arrays
+        window = self._own.problem
+        if self._points is None and self._interior is None:
+            self._state = self._computer.resident(window, problem.steps)
+
+        def grids(names: Sequence[str]) -> dict[str, list[Grid]]:
+            return {
+                name: [SHARED.lend_grid(window.shape, problem.dtype) for _ in range(program.history(name))]
+                for name in names
+            }
+
+        # Every cell of these is in some rank's block; pages of the spare ones are taken once they are needed.
+        current, spare = (grids(program.fields), grids(program.updated)) if self._state is None else (self._shown(), {})
+        for name, levels in current.items():
+            for age, grid in enumerate(levels):
+                grid[self._own.inner] = arrays[name][min(age, len(arrays[name]) - 1)].local
+        return current, spare
+
+    def _shown(self) -> dict[str, list[Grid]]:
+        """See every level where the kernel keeps it."""
+        state, program = self._state, self._job.problem.program
+        assert state is not None  # noqa: S101  (else there is nothing to see)
+        return {name: [state.newest(name, age) for age in range(program.history(name))] for name in program.fields}
+
     def _traces(self) -> dict[str, Grid]:
         return {} if self._points is None else self._points.traces
 
     def _result(self, grid: Grid) -> Array:
-        first, problem, ghosts = self._job.first, self._job.problem, self._ghosts
-        result = Array(problem.shape, problem.dtype, comm=first.comm, topology=first.topology)
-        result.local[...] = grid[self._own.inner]
+        ghosts, block = self._ghosts, grid[self._own.inner]
+        result = self._job.first.holding(SHARED.lend_grid(block.shape, self._job.problem.dtype))
+        result.local[...] = block
         result.traffic = Traffic(
             steps=self._steps,
             exchanges=ghosts.count,
@@ -344,43 +367,30 @@ class _Advance:
         )
         return result
 
-    def _exchange(
+    def _compute_apart(
         self,
-        moved: Sequence[Grid],
-        current: Mapping[str, Sequence[Grid]],
+        messages: Messages,
+        current: dict[str, list[Grid]],
         spare: dict[str, list[Grid]],
         now: int,
         done: int,
     ) -> None:
-        """Exchange halos and compute some steps."""
+        """Compute some steps in memory apart from the grids, the interior while messages travel if there is one."""
         table = {} if self._points is None else self._points.table(done, now)
-        messages = self._ghosts.begin(moved)
         if self._interior is not None:
             with moving(messages):
                 self._compute(self._interior, current, spare, now, done, table)
         self._ghosts.finish(messages)
-        if self._points is None and self._interior is None and self._stays(current, spare, now, done):
-            return
         for each in self._rest:
             self._compute(each, current, spare, now, done, table)
+        for name, found in spare.items():
+            current[name], spare[name] = found, current[name]
         if self._points is None:
             return
         for field, values in table.items():
             self._tables.setdefault(field, []).append(values[:, self._columns[field]])
         if sum(each.nbytes for each in table.values()) // max(1, now) * (done + now - self._first_row) > _TABLE_BYTES:
             self._hand_over(done + now)
-
-    def _stays(self, current: Mapping[str, Sequence[Grid]], spare: dict[str, list[Grid]], now: int, done: int) -> bool:
-        """Compute the window where its kernel keeps it, which halos are then received into; False if that cannot be."""
-        if self._state is None:
-            window, steps = replace(self._own.problem, steps=now), self._job.problem.steps
-            self._state = self._computer.resident(window, current, done, steps - done)
-        if self._state is None:
-            return False
-        self._state.advance(now)
-        for name in spare:
-            spare[name] = [self._state.newest(name, age) for age in range(self._job.problem.program.history(name))]
-        return True
 
     def _compute(
         self,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from tilewright.base.dtypes import numpy_type
 from tilewright.base.records import Resources
 from tilewright.plan import RunPlan
 from tilewright.programs.stencil import reference
@@ -214,7 +215,7 @@ class NumpySession:
         """Steps done so far."""
         self._problem = problem
         self._first, self._points = inputs.first, point_tables(problem, inputs)
-        self._state = reference.start(problem, inputs.arrays)
+        self._state = reference.start(problem, inputs.arrays or _unset(problem))
         self._scalars = reference.typed_scalars(problem.dtype, inputs.scalars)
 
     def advance(self, steps: int) -> None:
@@ -227,6 +228,10 @@ class NumpySession:
                 if self._points is not None:
                     self._points.record(self.at, done)
                 self.steps += 1
+
+    def settle(self, first: int) -> None:
+        """Take as the state what was put into every version that :meth:`newest` shows, so many steps behind it."""
+        self._first, self._state = first, reference.start(self._problem, self._state)
 
     def newest(self, field: str, age: int = 0) -> Array:
         """See a field's newest version, or an older one."""
@@ -252,3 +257,12 @@ class NumpySession:
 
     def close(self) -> None:
         """Hand the memory back."""
+
+
+def _unset(problem: Problem) -> dict[str, list[Array]]:
+    """Return arrays for every version of every field, before anything is put into them."""
+    kind = numpy_type(problem.dtype)
+    return {
+        field: [np.zeros(problem.shape, kind) for _ in range(problem.program.history(field))]
+        for field in problem.program.fields
+    }

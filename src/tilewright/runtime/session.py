@@ -68,7 +68,8 @@ class Inputs:
     """What a run starts from.
 
     Attributes:
-        arrays: Per field its versions, newest first, each of the problem's shape and of any layout.
+        arrays: Per field its versions, newest first, each of the problem's shape and of any layout; none where they are
+            put where they belong before the first step, see ``settle``.
         scalars: Values of the program's scalars.
         out: Arrays to write the updated fields into, or None for new ones.
         points: Sources and receivers, if any.
@@ -195,6 +196,19 @@ class Session:
         self._first = first
         moving = [each for each in self._static.copies_in if each[0] in self._static.updated]
         self._put_in(arrays, [each for each in moving if each[1] < self.problem.program.history(each[0])])
+
+    def settle(self, first: int) -> None:
+        """Take as the state what was put into every version that :meth:`newest` shows, of a session without arrays.
+
+        Args:
+            first: Steps that lie behind it.
+        """
+        self._first, pairs = first, []
+        for field, age, part, source in self._static.copies_in:
+            if age > source or age >= self.problem.program.history(field):
+                target, values = self.newest(field, age), self.newest(field, source)
+                pairs.append((target, values) if part is None else (target[part], values[part]))
+        self._copy(pairs)
 
     def address(self, field: str, age: int = 0) -> int:
         """Return where a field's newest version lies, or that ``age`` steps before it while it is kept."""
@@ -324,7 +338,9 @@ class Session:
         self._version = 0
 
     def _fill(self, inputs: Inputs) -> None:
-        """Copy the first versions in."""
+        """Copy the first versions in, if there are any yet."""
+        if not inputs.arrays:
+            return
         self._put_in(inputs.arrays, self._static.copies_in)
         if self._halo is not None:
             constant = ((field, 0) for field in self.problem.program.fields if field not in self._static.updated)

@@ -143,10 +143,10 @@ def predict_cluster(
     def counted(steps: int) -> tuple[Exchange, tuple[int, ...]]:
         return exchange(block, dims, depths(problem, steps), wraps), block
 
-    levels = problem.itemsize * sum(map(problem.program.history, problem.program.updated))
+    levels = sum(map(problem.program.history, problem.program.updated))
     speed = network.latency.value, network.bandwidth.value
-    steps = max(1, problem.steps)
-    best, every = (exchanges(steps, levels, speed, counted, seconds, fixed=fixed) for fixed in (None, 1))
+    steps, size = max(1, problem.steps), levels * problem.itemsize
+    best, every = (exchanges(steps, size, speed, counted, seconds, fixed=fixed, levels=levels) for fixed in (None, 1))
     return ClusterPrediction(
         problem=problem,
         hardware=machine,

@@ -1,8 +1,8 @@
 """Exchanges between ranks: how wide the halos are, that is how many steps lie between two exchanges.
 
 A message of m bytes takes alpha + m beta (Hockney, Parallel Computing 1994). An exchange every t steps sends a message
-to each neighbour, with halos as wide as t steps reach; in between, the cells of the halos are computed again by both
-ranks (Ding and He, SC 2001; the *s-step* or communication-avoiding form of Demmel et al., IPDPS 2008).
+per level to each neighbour, with halos as wide as t steps reach; in between, the cells of the halos are computed again
+by both ranks (Ding and He, SC 2001; the *s-step* or communication-avoiding form of Demmel et al., IPDPS 2008).
 
 Messages may travel while a rank computes what depends on its own block alone, its *interior*; the rest is then computed
 in strips along the block's sides, each in a window of its own. That hides the messages, for more cells computed twice.
@@ -23,14 +23,16 @@ class Exchange:
     """What one rank receives in one exchange.
 
     Attributes:
-        messages: Messages, one per other rank.
+        messages: Messages of each level: boxes of other ranks.
         cells: Cells of each level.
         window: Extents that the rank computes on, the halos included.
+        packed: Cells of each level that are packed before they are sent, and unpacked.
     """
 
     messages: int
     cells: int
     window: tuple[int, ...]
+    packed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +72,9 @@ def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Ran
         wraps: Per axis whether the grid is periodic.
 
     >>> exchange((8, 8), (4, 4), ((2, 2), (2, 2)), (False, False))
-    Exchange(messages=8, cells=80, window=(12, 12))
+    Exchange(messages=8, cells=80, window=(12, 12), packed=0)
     """
-    owners, window = 1, []
+    boxes, own, window = 1, 1, []
     for size, ranks, (below, above), around in zip(block, topology, depths, wraps, strict=True):
         if ranks == 1:
             window.append(size)
@@ -81,10 +83,11 @@ def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Ran
         middle = (ranks - 1) // 2
         low = ceil_div(below, size) if around else min(ceil_div(below, size), middle)
         high = ceil_div(above, size) if around else min(ceil_div(above, size), ranks - 1 - middle)
-        owners *= min(ranks, low + 1 + high)
+        boxes *= low + 1 + high
+        own *= low // ranks + 1 + high // ranks
         cells = (below, above) if around else (min(below, low * size), min(above, high * size))
         window.append(size + sum(cells))
-    return Exchange(messages=owners - 1, cells=math.prod(window) - math.prod(block), window=tuple(window))
+    return Exchange(messages=boxes - own, cells=math.prod(window) - math.prod(block), window=tuple(window))
 
 
 def strips(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range], wraps: Sequence[bool]) -> int | None:
@@ -127,6 +130,8 @@ def exchanges(  # noqa: PLR0913
     *,
     fixed: int | None = None,
     around: Callable[[int], int | None] | None = None,
+    levels: int = 1,
+    packing: float = 0.0,
     beside: float = 0.0,
 ) -> Exchanges:
     """Choose the steps between two exchanges, and whether they are overlapped: those of the least expected time.
@@ -142,6 +147,8 @@ def exchanges(  # noqa: PLR0913
         fixed: Steps between exchanges that are given.
         around: Cells of the windows around the interior for so many steps, or None where there is no interior; without
             it nothing is overlapped.
+        levels: Levels that are exchanged, each by messages of its own.
+        packing: Seconds per byte that is packed, and unpacked.
         beside: Seconds that an exchange takes beside its messages.
     """
     latency, bandwidth = network
@@ -151,13 +158,14 @@ def exchanges(  # noqa: PLR0913
         one, block = counted(each)
         count = ceil_div(steps, each)
         sent = one.cells * level_bytes
-        moving = count * (one.messages * latency + sent / bandwidth + beside)
+        number, packed = levels * one.messages, one.packed * level_bytes
+        moving = count * (number * latency + sent / bandwidth + packed * packing + beside)
         computing = steps / each * compute_seconds(one.window, each)
         redundant = math.prod(one.window) / math.prod(block)
         found = Exchanges(
             steps=each,
             count=count,
-            messages=count * one.messages,
+            messages=count * number,
             bytes=count * sent,
             seconds=moving + computing,
             message_seconds=moving,
