@@ -1,5 +1,7 @@
 """What measuring annotated loops may take, and what a speed-up is told against."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tilewright.base.errors import ToolchainError, UsageError
@@ -7,7 +9,7 @@ from tilewright.base.records import Outcome
 from tilewright.frontends.annotated.file import read_file
 from tilewright.runtime import loops as runtime
 from tilewright.runtime.workers.pool import Reply
-from tilewright.tuning.loops.search import Budget, Deadline, search_loops
+from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
 from tilewright.verbs.annotated.annotate import annotate
 from tilewright.verbs.annotated.case import input_sizes, make_case
 from tilewright.verbs.annotated.meter import CpuMeter
@@ -135,6 +137,17 @@ def test_a_search_without_time_for_one_variant_says_what_to_give(opened):
     choice = search_loops(space_of(meter.case.site.spec, meter.case.numbers), "Exhaustive", budget, meter)
     assert choice.winner is None
     assert nothing(choice) == ("the time was over before a variant was built and run", "give more --seconds")
+
+
+def test_a_search_that_is_stopped_before_its_first_variant_ends_as_stopped():
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    space = ParameterSpace(names=("UF",), values=((1, 2),))
+    choice = search_loops(space, "Exhaustive", Budget(), SimpleNamespace(measure=stopped, batch=1))
+    assert choice.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        nothing(choice)
 
 
 def test_what_is_compared_is_built_with_the_same_flags_and_fully_optimised(opened):

@@ -209,7 +209,13 @@ def repeats_of(spec: TuningSpec, options: AnnotatedOptions) -> int:
 
 
 def nothing(choice: LoopChoice) -> tuple[str, str]:
-    """Say why a search found nothing."""
+    """Say why a search found nothing.
+
+    Raises:
+        KeyboardInterrupt: If it was stopped before it had measured a variant: as without a search.
+    """
+    if choice.interrupted:
+        raise KeyboardInterrupt
     for trial in choice.trials:
         if trial.measurement.detail == LATE:
             return "the time was over before a variant was built and run", "give more --seconds"
