@@ -20,6 +20,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs import calibrate
+from tilewright.verbs.stencil import as_program
 
 MEASURED = ("dram_bandwidth", "barrier_seconds", "launch_seconds", "call_seconds", "shared_bandwidth")
 
@@ -82,21 +83,28 @@ def test_what_cannot_be_calibrated_is_said():
         tw.calibrate(["smith_waterman"], backend="opencl:oclgrind")
 
 
-def test_a_kernel_at_rest_moves_nothing(capfd):
+@tw.stencil
+def heat(u, alpha):
+    """A program with a scalar, which a kernel takes behind its numbers."""
+    return u[0, 0] + alpha * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@pytest.mark.parametrize(("made", "scalars"), [("j2d5pt", {}), (heat, {"alpha": 0.1})])
+def test_a_kernel_at_rest_moves_nothing(capfd, made, scalars):
     """Told to rest it leaves every version as it was; told to move it computes what the plain kernel computes."""
     device = opencl.select("oclgrind")
-    problem, tiling = make_problem(program("j2d5pt"), (19, 40), 4), parse("hybrid:t=4,s=3x8,threads=1x8")
+    problem, tiling = make_problem(as_program(made), (19, 40), 4), parse("hybrid:t=4,s=3x8,threads=1x8")
     source = gpu_micro.at_rest(problem, gpu_schedule(problem, tiling), "opencl")
     u = np.random.default_rng(0).random(problem.shape, dtype=np.float32)
     results = []
     for moving in (0, 1):
         loaded = replace(gpu.program_of(device, source, gpu_schedule(problem, tiling)), extra=(moving,))
-        session = gpu.GpuSession(loaded, problem, Inputs(arrays={"u": [u]}, scalars={}))
+        session = gpu.GpuSession(loaded, problem, Inputs(arrays={"u": [u]}, scalars=scalars))
         session.advance(4)
         results.append(np.array(session.newest("u")))
         session.close()
     assert np.array_equal(results[0], u)
-    np.testing.assert_allclose(results[1], tw.run("j2d5pt", u, steps=4, backend="numpy"), rtol=1e-5)
+    np.testing.assert_allclose(results[1], tw.run(made, u, steps=4, backend="numpy", **scalars), rtol=1e-5)
     assert "invalid" not in capfd.readouterr().err.lower()
 
 

@@ -177,6 +177,20 @@ def test_numbers_are_found_where_there_are_any():
         assert (solution([Class(0, 40)] * 3, equal) is not None) == some
 
 
+def test_boxes_are_cut_where_boxes_have_failed():
+    """Two pairs of numbers, one of which has no answer: the other one is not tried out for each of its parts."""
+    looks = 0
+
+    def apart(_):
+        nonlocal looks
+        looks += 1
+        yield lambda: [Form(0, {Atom(0): 1, Atom(1): -1})]
+        yield lambda: [Form(-7, {Atom(2): 3, Atom(3): -3}), Form(8, {Atom(2): -3, Atom(3): 3})]  # 7 <= 3 (x - y) <= 8
+
+    assert solution([Class(0, 63)] * 2 + [Class(0, 1023)] * 2, apart) is None
+    assert looks < 1023
+
+
 def test_a_base_below_the_slope_may_be_legal_and_is_computed_as_such(oracle):
     """Where a stage reads far that no row of a neighbour's next to it runs, or in one direction only."""
     u, v, k = FieldBuilder("u"), FieldBuilder("v"), FieldBuilder("k")
