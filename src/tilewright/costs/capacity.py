@@ -1,7 +1,7 @@
 """How much of an outer cache a process has, from copies of growing size.
 
 A CPU describes the whole L3 of its package. A virtual machine that has some of its cores, or one whose neighbours are
-busy, finds less of it: 480 MiB were described on a host of two cores, and copies of more than 80 MiB came from memory.
+busy, finds less of it: 480 MiB were described on a host of two cores, and copies found 115 to 200 MiB.
 """
 
 from collections.abc import Sequence
