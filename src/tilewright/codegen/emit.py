@@ -10,6 +10,7 @@ from tilewright.codegen import ir, points
 from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
 from tilewright.codegen.lower import cpu, private
+from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
 from tilewright.codegen.source import EntryPoint, KernelSource
@@ -134,6 +135,7 @@ def emit_all(
         layouts.append(layout)
         if site.prefix not in functions:
             each = _functions(site, tiling, site.prefix, swept=swept)
+            each = tuple(map(flush_subnormals, each)) if site.flushes else each
             looped = (batch_function(site.prefix, each[-1].params),) if batch else ()
             functions[site.prefix] = (*each, *looped)
     text = c.print_unit([function for group in functions.values() for function in group])

@@ -56,6 +56,11 @@ class Site:
         return self.strict or self.dtype.is_integer
 
     @property
+    def flushes(self) -> bool:
+        """Whether subnormal numbers count as zero."""
+        return self.problem.flushes and not self.strict
+
+    @property
     def params(self) -> tuple[ir.Var, ...]:
         """Parameters that every function of the kernel hands on: see :func:`unpack`."""
         params = (

@@ -1,7 +1,7 @@
 /* asymmetric, float32, boundary fixed, tiling hexagonal:t=2,s=8
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_2_v_f32(), tw_beside_high_3_v_f32(),
-     tw_asymmetric_box_0_short(), tw_asymmetric_box_0_long(), tw_asymmetric_box_0() */
+     tw_flush(), tw_restore(), tw_asymmetric_box_0_short(), tw_asymmetric_box_0_long(), tw_asymmetric_box_0() */
 
 static void tw_asymmetric_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {
@@ -33,6 +33,7 @@ void tw_asymmetric(float *const *field, const int64_t *size, const float *scalar
   /* hexagons of 2 rows, base 8, slope 3, pitch 16 */
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 2) - (1 - colour);
@@ -46,5 +47,6 @@ void tw_asymmetric(float *const *field, const int64_t *size, const float *scalar
         }
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,8 +1,8 @@
 /* j2d5pt, float32, boundary fixed, tiling none, many grids
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_hold_v_f32(), tw_opaque(), tw_j2d5pt_cells_0(), tw_j2d5pt_box_0_short(), tw_j2d5pt_box_0_long(),
-     tw_j2d5pt_box_0() */
+     tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(), tw_j2d5pt_cells_0(), tw_j2d5pt_box_0_short(),
+     tw_j2d5pt_box_0_long(), tw_j2d5pt_box_0() */
 
 void tw_j2d5pt(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -15,6 +15,7 @@ void tw_j2d5pt(float *const *field, const int64_t *size, const float *scalar,
   const int64_t parts = tw_min(n0, threads);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
@@ -23,6 +24,7 @@ void tw_j2d5pt(float *const *field, const int64_t *size, const float *scalar,
         tw_j2d5pt_box_0(field, size, scalar, constant, t, first, last, 0, n1);
       }
     }
+    tw_restore(mode);
   }
 }
 

@@ -1,8 +1,9 @@
 /* pair, float32, boundary fixed, tiling hexagonal:t=2,s=8
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_keep_v_f32(), tw_pair_cells_0(), tw_pair_box_0_short(), tw_pair_box_0_long(), tw_pair_box_0(),
-     tw_pair_cells_1(), tw_pair_box_1_short(), tw_pair_box_1_long(), tw_pair_box_1() */
+     tw_flush(), tw_restore(), tw_keep_v_f32(), tw_pair_cells_0(), tw_pair_box_0_short(),
+     tw_pair_box_0_long(), tw_pair_box_0(), tw_pair_cells_1(), tw_pair_box_1_short(), tw_pair_box_1_long(),
+     tw_pair_box_1() */
 
 void tw_pair(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -14,6 +15,7 @@ void tw_pair(float *const *field, const int64_t *size, const float *scalar,
   const int64_t total = steps * 2;
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < (tw_ceildiv((total + 2), 4) * 2); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 4) - ((1 - colour) * 2);
@@ -34,5 +36,6 @@ void tw_pair(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

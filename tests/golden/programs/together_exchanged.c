@@ -1,8 +1,8 @@
 /* together, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_together_box_0_short(), tw_together_box_0_long(), tw_together_box_0(), tw_together_box_1_short(),
-     tw_together_box_1_long(), tw_together_box_1() */
+     tw_flush(), tw_restore(), tw_together_box_0_short(), tw_together_box_0_long(), tw_together_box_0(),
+     tw_together_box_1_short(), tw_together_box_1_long(), tw_together_box_1() */
 
 static void tw_together_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {
@@ -48,6 +48,7 @@ void tw_together(float *const *field, const int64_t *size, const float *scalar,
   const int64_t piece = 2048;
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
@@ -60,5 +61,6 @@ void tw_together(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,7 +1,8 @@
 /* wave1d, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_keep_v_f32(), tw_wave1d_box_0_short(), tw_wave1d_box_0_long(), tw_wave1d_box_0() */
+     tw_flush(), tw_restore(), tw_keep_v_f32(), tw_wave1d_box_0_short(), tw_wave1d_box_0_long(),
+     tw_wave1d_box_0() */
 
 static void tw_wave1d_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {
@@ -37,6 +38,7 @@ void tw_wave1d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t parts = tw_min(tw_ceildiv(n0, 2048), threads);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
@@ -45,5 +47,6 @@ void tw_wave1d(float *const *field, const int64_t *size, const float *scalar,
         tw_wave1d_box_0(field, size, scalar, constant, t, first, last);
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,6 +1,6 @@
 /* large, float32, boundary reflect, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_hold_v_f32(), tw_opaque(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(),
      tw_outside_high_reflect_1_v_f32(), tw_outside_high_reflect_2_v_f32(), tw_outside_high_reflect_3_v_f32(),
      tw_outside_high_reflect_4_v_f32(), tw_outside_low_reflect_1_v_f32(), tw_outside_low_reflect_2_v_f32(),
      tw_outside_low_reflect_3_v_f32(), tw_outside_low_reflect_4_v_f32(), tw_splat_v_f32(), TW_LOW_f32,

@@ -1,9 +1,10 @@
 /* fdtd2d, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_hold_v_f32(), tw_keep_v_f32(), tw_opaque(), tw_fdtd2d_cells_0(), tw_fdtd2d_box_0(),
-     tw_fdtd2d_cells_1(), tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(), tw_fdtd2d_box_1(),
-     tw_fdtd2d_cells_2(), tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(), tw_fdtd2d_box_2() */
+     tw_flush(), tw_restore(), tw_hold_v_f32(), tw_keep_v_f32(), tw_opaque(), tw_fdtd2d_cells_0(),
+     tw_fdtd2d_box_0(), tw_fdtd2d_cells_1(), tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(),
+     tw_fdtd2d_box_1(), tw_fdtd2d_cells_2(), tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(),
+     tw_fdtd2d_box_2() */
 
 void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -17,6 +18,7 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t piece = tw_max(2, (2048 / s0));
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
@@ -39,5 +41,6 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
         tw_fdtd2d_box_2(field, size, scalar, constant, t, tw_max((first + behind1), (last - behind1)), last, 0, n1);
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,9 +1,9 @@
 /* fdtd2d, float32, boundary fixed, tiling skewed:t=2,s=8x8,rows=1
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_keep_v_f32(), tw_opaque(), tw_fdtd2d_cells_0(), tw_fdtd2d_box_0(), tw_fdtd2d_cells_1(),
-     tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(), tw_fdtd2d_box_1(), tw_fdtd2d_cells_2(),
-     tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(), tw_fdtd2d_box_2() */
+     tw_flush(), tw_restore(), tw_keep_v_f32(), tw_opaque(), tw_fdtd2d_cells_0(), tw_fdtd2d_box_0(),
+     tw_fdtd2d_cells_1(), tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(), tw_fdtd2d_box_1(),
+     tw_fdtd2d_cells_2(), tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(), tw_fdtd2d_box_2() */
 
 void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -22,6 +22,7 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t waves = tw_min(bands, 1) * (((bands - 1) * lag) + (((tiles0 - 1) + (tiles1 - 1)) + 1));
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < waves; ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - ((tiles0 - 1) + (tiles1 - 1))), lag));
       #pragma omp for schedule(dynamic, 1)
@@ -48,5 +49,6 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

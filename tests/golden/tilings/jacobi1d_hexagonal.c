@@ -1,7 +1,8 @@
 /* jacobi1d, float32, boundary fixed, tiling hexagonal:t=2,s=4
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(), tw_jacobi1d_box_0() */
+     tw_flush(), tw_restore(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
+     tw_jacobi1d_box_0() */
 
 void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -12,6 +13,7 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   /* hexagons of 2 rows, base 4, slope 1, pitch 8 */
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 2) - (1 - colour);
@@ -25,5 +27,6 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

@@ -2,6 +2,31 @@
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32() */
 
+/* subnormal numbers are zero from here on, read or made; the value is what to restore behind it */
+static inline uint64_t tw_flush(void) {
+#if defined(__SSE2__)
+  const unsigned mode = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(mode | 0x8040);
+  return mode;
+#elif defined(__aarch64__)
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1 << 24));
+  return mode;
+#else
+  return 0;
+#endif
+}
+static inline void tw_restore(uint64_t mode) {
+#if defined(__SSE2__)
+  __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+  (void)mode;
+#endif
+}
+
 static void tw_jacobi1d_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
@@ -144,6 +169,7 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t parts = tw_min(tw_ceildiv(n0, 2048), threads);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
@@ -152,5 +178,6 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
         tw_jacobi1d_box_0(field, size, scalar, constant, t, first, last);
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,7 +1,8 @@
 /* jacobi1d, float32, boundary fixed, tiling skewed:t=2,s=8
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(), tw_jacobi1d_box_0() */
+     tw_flush(), tw_restore(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
+     tw_jacobi1d_box_0() */
 
 void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -16,6 +17,7 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t waves = tw_min(bands, 1) * (((bands - 1) * lag) + tiles0);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < waves; ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - (tiles0 - 1)), lag));
       #pragma omp for schedule(dynamic, 1)
@@ -31,5 +33,6 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

@@ -3,6 +3,31 @@
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
      tw_opaque() */
 
+/* subnormal numbers are zero from here on, read or made; the value is what to restore behind it */
+static inline uint64_t tw_flush(void) {
+#if defined(__SSE2__)
+  const unsigned mode = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(mode | 0x8040);
+  return mode;
+#elif defined(__aarch64__)
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1 << 24));
+  return mode;
+#else
+  return 0;
+#endif
+}
+static inline void tw_restore(uint64_t mode) {
+#if defined(__SSE2__)
+  __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+  (void)mode;
+#endif
+}
+
 static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
   const int64_t n0 = size[2];
@@ -193,6 +218,7 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   /* hexagons of 2 rows, base 4, slope 1, pitch 8 */
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 2) - (1 - colour);
@@ -209,5 +235,6 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

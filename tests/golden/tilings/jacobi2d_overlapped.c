@@ -1,10 +1,10 @@
 /* jacobi2d, float32, boundary fixed, tiling overlapped:t=2,s=8x8,rows=1
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_opaque(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(),
-     tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(),
-     tw_stream_f32(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_short(), tw_jacobi2d_box_0_long(),
-     tw_jacobi2d_box_0() */
+     tw_flush(), tw_restore(), tw_opaque(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
+     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
+     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_short(),
+     tw_jacobi2d_box_0_long(), tw_jacobi2d_box_0() */
 
 void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -20,6 +20,7 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t bands = tw_ceildiv(steps, 2);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     float *const ring = ((float *)constant[0]) + (tw_thread() * 1024);
     float * own_field[1];
     int64_t own_size[6];
@@ -97,5 +98,6 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
         }
       }
     }
+    tw_restore(mode);
   }
 }

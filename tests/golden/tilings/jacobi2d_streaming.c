@@ -4,6 +4,31 @@
      tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
      tw_copy_f32(), tw_fill_f32(), tw_stream_f32() */
 
+/* subnormal numbers are zero from here on, read or made; the value is what to restore behind it */
+static inline uint64_t tw_flush(void) {
+#if defined(__SSE2__)
+  const unsigned mode = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(mode | 0x8040);
+  return mode;
+#elif defined(__aarch64__)
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1 << 24));
+  return mode;
+#else
+  return 0;
+#endif
+}
+static inline void tw_restore(uint64_t mode) {
+#if defined(__SSE2__)
+  __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+  (void)mode;
+#endif
+}
+
 /* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
 static inline void tw_jacobi2d_ends_0(float *row, const float *old, int64_t gx, int64_t n, int64_t edge) {
   const int64_t V = TW_LANES_F32;
@@ -208,6 +233,7 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t count = tiles0 * tiles1;
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     float *const ring = ((float *)constant[0]) + (tw_thread() * 5120);
     for (int64_t band = 0; band < bands; ++band) {
       #pragma omp for schedule(dynamic, 1)
@@ -217,5 +243,6 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
         tw_jacobi2d_tile(field, size, scalar, constant, ring, band % 2, (steps * band) / bands, ((steps * (band + 1)) / bands) - ((steps * band) / bands), (n0 * tile0) / tiles0, (n0 * (tile0 + 1)) / tiles0, 0, 1, tw_min((((tw_ceildiv(n1, 16) * tile1) / tiles1) * 16), n1), tw_min((((tw_ceildiv(n1, 16) * (tile1 + 1)) / tiles1) * 16), n1));
       }
     }
+    tw_restore(mode);
   }
 }

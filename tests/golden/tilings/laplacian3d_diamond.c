@@ -1,8 +1,8 @@
 /* laplacian3d, float32, boundary fixed, tiling diamond:t=4,s=8x8x16,rows=1
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
-     tw_laplacian3d_box_0() */
+     tw_flush(), tw_restore(), tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(),
+     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
 
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -17,6 +17,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   /* diamonds of 4 rows, pitch 8 */
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < (tw_ceildiv((steps + 2), 4) * 2); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 4) - ((1 - colour) * 2);
@@ -36,5 +37,6 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
         }
       }
     }
+    tw_restore(mode);
   }
 }

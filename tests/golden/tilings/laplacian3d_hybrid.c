@@ -1,7 +1,8 @@
 /* laplacian3d, float32, boundary fixed, tiling hybrid:t=2,s=4x8x16,rows=1
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
+     tw_flush(), tw_restore(), tw_opaque(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_long(),
+     tw_laplacian3d_box_0() */
 
 static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *field, const int64_t *size,
     const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1,
@@ -87,6 +88,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   /* hexagons of 2 rows, base 4, slope 1, pitch 8 */
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 2) - (1 - colour);
@@ -106,5 +108,6 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
         }
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,8 +1,8 @@
 /* laplacian3d, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_hold_v_f32(), tw_opaque(), tw_prefetch_near, tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_long(),
-     tw_laplacian3d_box_0() */
+     tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(), tw_prefetch_near, tw_laplacian3d_cells_0(),
+     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
 
 static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *field, const int64_t *size,
     const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1,
@@ -171,6 +171,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   const int64_t parts = tw_min(n0, threads);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     for (int64_t t = 0; t < steps; ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
@@ -179,5 +180,6 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
         tw_laplacian3d_box_0(field, size, scalar, constant, t, first, last, 0, n1, 0, n2);
       }
     }
+    tw_restore(mode);
   }
 }

@@ -1,10 +1,10 @@
 /* laplacian3d, float32, boundary fixed, tiling overlapped:t=2,s=8x8x16,rows=1
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_opaque(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(),
-     tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(),
-     tw_stream_f32(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
-     tw_laplacian3d_box_0() */
+     tw_flush(), tw_restore(), tw_opaque(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
+     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
+     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(),
+     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
 
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -23,6 +23,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   const int64_t bands = tw_ceildiv(steps, 2);
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     float *const ring = ((float *)constant[0]) + (tw_thread() * 10240);
     float * own_field[1];
     int64_t own_size[8];
@@ -116,5 +117,6 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
         }
       }
     }
+    tw_restore(mode);
   }
 }

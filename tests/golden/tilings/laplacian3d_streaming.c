@@ -1,9 +1,10 @@
 /* laplacian3d, float32, boundary fixed, tiling streaming:t=2,s=4x8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
-     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
-     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_laplacian3d_ends_0(), tw_laplacian3d_brim_0(),
-     tw_laplacian3d_border_0(), tw_laplacian3d_fetch(), tw_laplacian3d_load_0(), tw_laplacian3d_store_0() */
+   not shown: TW_LANES_F32, tw_fence(), tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(),
+     TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
+     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_laplacian3d_ends_0(),
+     tw_laplacian3d_brim_0(), tw_laplacian3d_border_0(), tw_laplacian3d_fetch(), tw_laplacian3d_load_0(),
+     tw_laplacian3d_store_0() */
 
 /* New values (u) in the rows of one advance of one level. */
 static __attribute__((noinline)) void tw_laplacian3d_stage_0(const float *restrict scalar,
@@ -136,6 +137,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   const int64_t count = (tiles0 * tiles1) * tiles2;
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     float *const ring = ((float *)constant[0]) + (tw_thread() * 39936);
     for (int64_t band = 0; band < bands; ++band) {
       #pragma omp for schedule(dynamic, 1)
@@ -146,5 +148,6 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
         tw_laplacian3d_tile(field, size, scalar, constant, ring, band % 2, (steps * band) / bands, ((steps * (band + 1)) / bands) - ((steps * band) / bands), (n0 * tile0) / tiles0, (n0 * (tile0 + 1)) / tiles0, (n1 * tile1) / tiles1, (n1 * (tile1 + 1)) / tiles1, tw_min((((tw_ceildiv(n2, 16) * tile2) / tiles2) * 16), n2), tw_min((((tw_ceildiv(n2, 16) * (tile2 + 1)) / tiles2) * 16), n2));
       }
     }
+    tw_restore(mode);
   }
 }

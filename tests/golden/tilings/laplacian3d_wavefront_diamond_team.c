@@ -1,9 +1,9 @@
 /* laplacian3d, float32, boundary fixed, tiling wavefront-diamond:t=4,s=2x8x64,rows=1,team=2
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     sched_yield(), tw_meet(), tw_opaque(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(),
-     tw_threads(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
-     tw_laplacian3d_box_0() */
+     tw_flush(), tw_restore(), sched_yield(), tw_meet(), tw_opaque(), omp_get_thread_num(), tw_thread(),
+     omp_get_num_threads(), tw_threads(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(),
+     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
 
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
@@ -20,6 +20,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   for (int64_t i = 0; i < TW_APART * threads; ++i) come[i] = 0;
   #pragma omp parallel num_threads(threads)
   {
+    const uint64_t mode = tw_flush();
     const int64_t team = tw_thread() / 2;
     const int64_t teams = tw_ceildiv(tw_threads(), 2);
     const int64_t first = team * 2;
@@ -47,5 +48,6 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
       }
       #pragma omp barrier
     }
+    tw_restore(mode);
   }
 }

@@ -15,7 +15,7 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | While(expr condition, stmt* body)
          | If(expr condition, stmt* then, stmt* otherwise)
          | Scope(stmt* body)                                         names that nothing outside sees
-         | Parallel(expr threads, stmt* body)                        every thread of a region runs it      (CPU)
+         | Parallel(expr threads, stmt* body, flush)                 every thread of a region runs it      (CPU)
          | Counters(var, expr count)                                 how often each thread has met others  (CPU)
          | Meet(var counters, expr first, expr count, expr own)      some threads of a region meet         (CPU)
          | Barrier(memory)                                           threads of a group, or a region, meet
@@ -328,10 +328,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Statements that every thread of a region runs."""
+    """Statements that every thread of a region runs.
+
+    Attributes:
+        threads: How many they are.
+        body: The statements.
+        flush: Whether the threads take subnormal numbers for zero meanwhile; what they did before they do again after.
+    """
 
     threads: Expr
     body: "tuple[Stmt, ...]"
+    flush: bool = False
 
 
 @dataclass(frozen=True, slots=True)

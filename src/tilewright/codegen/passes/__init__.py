@@ -6,6 +6,7 @@
     block_registers        several results at a time                 unroll and jam; Halide: ``tile``, ``unroll``
     split_ends             rows: whole vectors, and ends             TVM: ``LoopPartition``; PPCG: full, partial tiles
     shuffle_neighbours     unaligned loads from aligned vectors      stream shift (Eichenberger et al., PLDI 2004)
+    flush_subnormals       subnormal numbers are zero                LLVM: ``denormal-fp-math``
 
 What a tile stages in memory of its own is in the schedule tree (``CopyIn`` and ``CopyOut``, lowered by
 :mod:`tilewright.codegen.lower.private`) or in the layout of streaming tiles with their dimension-lifted rows

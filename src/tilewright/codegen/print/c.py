@@ -176,7 +176,12 @@ class _Printer(Printer):
 
     def _parallel(self, node: ir.Parallel, pad: str) -> None:
         self.lines.append(f"{pad}#pragma omp parallel num_threads({self.expr(node.threads)})")
+        start = len(self.lines)
         self._scope(ir.Scope(node.body), pad)
+        if node.flush:
+            self.helpers[("flush", "index", False)] = None
+            self.lines.insert(start + 1, f"{pad}  const uint64_t mode = tw_flush();")
+            self.lines.insert(-1, f"{pad}  tw_restore(mode);")
 
     def _counters(self, node: ir.Counters, pad: str) -> None:
         """Counters in cache lines of their own, each 0."""

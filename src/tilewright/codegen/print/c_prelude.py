@@ -145,6 +145,31 @@ static void tw_meet(int64_t *come, int64_t first, int64_t count, int64_t own) {
   }
 }
 """
+_FLUSH = """/* subnormal numbers are zero from here on, read or made; the value is what to restore behind it */
+static inline uint64_t tw_flush(void) {
+#if defined(__SSE2__)
+  const unsigned mode = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(mode | 0x8040);
+  return mode;
+#elif defined(__aarch64__)
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | 1 << 24));
+  return mode;
+#else
+  return 0;
+#endif
+}
+static inline void tw_restore(uint64_t mode) {
+#if defined(__SSE2__)
+  __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+  (void)mode;
+#endif
+}
+"""
 _PUT = """#if defined(__clang__)
 #define TW_PAST_512(to, v) __builtin_nontemporal_store(v, (row *)(to))
 #define TW_PAST_256(to, v) __builtin_nontemporal_store(v, (row *)(to))
@@ -197,6 +222,7 @@ PLAIN = {
     "publish": _PUBLISH,
     "fence": _FENCE,
     "meet": _MEET,
+    "flush": _FLUSH,
 }
 """Functions that are the same for every element type."""
 _PAST = """/* store to a vector's own boundary, past the caches where the processor can */

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import is_rounded, numpy_type
+from tilewright.base.dtypes import NARROW, is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.boundaries import FACES, BoundarySpec, Sides, resolve
@@ -112,6 +112,11 @@ class Problem:
     def rounds(self) -> bool:
         """Whether results are rounded: of real and of complex numbers."""
         return is_rounded(self.dtype)
+
+    @property
+    def flushes(self) -> bool:
+        """Whether kernels that are not strict take subnormal numbers for zero: not those of 16 bits."""
+        return self.rounds and self.dtype not in NARROW
 
     @property
     def cells(self) -> int:

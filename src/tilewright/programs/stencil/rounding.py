@@ -95,10 +95,10 @@ def bound(
     """Run the float64 reference and say how far a result in the problem's dtype may lie from it.
 
     For linear programs ``|out - ref| <= 4 * operations per cell * steps * (eps * A + eta)`` where ``A`` is the program
-    evaluated on absolute values, to which sources add theirs, and ``eta`` the dtype's smallest positive number, by
-    which an operation is off that underflows. For others the largest deviation of a run in the problem's own dtype
-    and of float64 runs whose values are perturbed by a unit of rounding in every step, times a safety factor, and the
-    same for underflow.
+    evaluated on absolute values, to which sources add theirs, and ``eta`` the dtype's smallest normal number, of 16
+    bits the smallest positive one, by which an operation is off that underflows. For others the largest deviation of a
+    run in the problem's own dtype and of float64 runs whose values are perturbed by a unit of rounding in every step,
+    times a safety factor, and the same for underflow.
 
     Args:
         problem: The problem.
@@ -131,8 +131,9 @@ def units(problem: Problem) -> float:
 
 
 def underflow(problem: Problem) -> float:
-    """By how much a run may be off since values fall below the dtype's smallest positive number."""
-    return units(problem) * float(limits(problem.dtype).smallest_subnormal)
+    """By how much a run may be off since values fall below the smallest number that kernels compute with."""
+    known = limits(problem.dtype)
+    return units(problem) * float(known.smallest_normal if problem.flushes else known.smallest_subnormal)
 
 
 def _run_absolute(

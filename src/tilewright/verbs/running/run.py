@@ -89,7 +89,8 @@ def run(
         dtype: Element type to compute in; NumPy's promotion rules decide by default.
         threads: Number of threads. By default those of TILEWRIGHT_THREADS or OMP_NUM_THREADS, else one for every CPU
             that the process may use, fewer while other processes keep some of them busy; the tiling is that of all.
-        strict: Keep the order of operations exactly: bit-equal to the untiled program for + - * / and square root.
+        strict: Keep the order of operations exactly, and subnormal numbers, which kernels otherwise take for zero:
+            bit-equal to the untiled program for + - * / and square root.
         out: An array, or a tuple of one per updated field, to write the result into; with ``levels``, arrays in the
             form of that result. Of arrays on a device, arrays there of the same element type. A path that ends in
             ``.zarr`` (with ``every``), ``.h5`` or ``.vti`` gets the start, the state after every ``every`` steps and
