@@ -81,6 +81,19 @@ def test_planes_are_fetched_again_for_the_versions_that_are_read_there_alone():
     assert two > 1.2 * one
 
 
+def test_rows_around_a_cut_plane_are_fetched_besides_its_own():
+    """Eight rows of a star of radius 4 whatever the plane's own; none where planes are not cut, or in 2D."""
+    for tile, lines in (("s=4x8x512", 1.0), ("s=4x64x512", 0.125), ("s=4x256x512", 0.0)):
+        assert cached.rim_lines(*prepared(f"hybrid:t=16,{tile}", "star3d4r", (256, 256, 256))) == [lines]
+    assert cached.rim_lines(*prepared("hybrid:t=8,s=4x64")) == [0.0]
+    seconds = []
+    for size in (8, 16):
+        sizes, setting = prepared(f"hybrid:t=16,s=4x{size}x512", "star3d4r", (256, 256, 256))
+        calm = dataclasses.replace(setting, outer_byte_seconds=0.0, word_seconds=0.0)
+        seconds.append(float(cached.tile_vector_seconds(sizes, calm)[0]))
+    assert seconds[0] > seconds[1]
+
+
 def test_planes_that_fit_the_first_cache_are_fetched_once():
     thin, thick = (prepared(f"hybrid:t=2,s=64x{rows}x304", "laplacian3d", (256, 256, 256)) for rows in (4, 32))
     assert float(cached.tile_vector_seconds(*thin)[0]) < float(cached.tile_vector_seconds(*thick)[0])

@@ -159,7 +159,8 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     again, known = read_again(sizes, setting), setting.coefficients
     run = (sizes.space[-1] >= setting.shape[-1]) & (len(setting.shape) == 2)
     exposed = np.where(run, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
-    near, far = (_transfers(each, again, exposed, setting) for each in (box, whole))
+    lines = again + rim_lines(sizes, setting)
+    near, far = (_transfers(each, lines, exposed, setting) for each in (box, whole))
     hidden, felt = ((1.0 - strip) * a + strip * b for a, b in zip(near, far, strict=True))
     felt = felt + again_seconds(sizes, setting)
     short = sizes.space[-1] < min(SHORT_ROW * setting.vector_width, setting.shape[-1])
@@ -177,6 +178,16 @@ def read_again(sizes: TileSizes, setting: Setting) -> Floats:
         return np.zeros(len(sizes.time))
     window = (sum(setting.sides[0]) + 1.0) * _plane_bytes(sizes, setting)
     return np.asarray(setting.further[0] * (window > setting.coefficients.cache_fraction * setting.l1_bytes) * 1.0)
+
+
+def rim_lines(sizes: TileSizes, setting: Setting) -> Floats:
+    """Lines that come from L2 per vector besides a box's own: those of the rows around each of its planes.
+
+    A plane that is cut along its middle axis is read with rows that other tiles write, as many whatever its size.
+    """
+    if len(setting.shape) != 3:
+        return np.zeros(len(sizes.time))
+    return np.where(sizes.space[1] < setting.shape[1], setting.further[1] / sizes.space[1], 0.0)
 
 
 def again_seconds(sizes: TileSizes, setting: Setting) -> Floats:
