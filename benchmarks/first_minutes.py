@@ -108,8 +108,8 @@ def outcome(printed: str, noted: str) -> str:
     notes = [line.strip() for line in noted.splitlines() if line.strip() and not line.startswith("WARNING")]
     told = next((line for line in notes if line.startswith(("error: ", "drew "))), "")
     last = told or (lines or notes or [""])[-1]
-    if re.search(r"\S {3,}\S", last):
-        last = "a table"
+    if re.search(r"\S {3,}\S", last) or (printed and not told and not printed.splitlines()[-1].strip()):
+        last = "a table"  # it may end in a line of its last cell alone, and ends in blanks
     last = last if len(last) < _LONGEST else f"{last[: _LONGEST - 3]}..."
     missed = any("no C compiler" in line for line in notes) and not told
     return f"{last}; a warning names the command that installs a compiler" if missed else last

@@ -116,7 +116,7 @@ def _array(u):
         (_returns_nothing, "returns nothing"),
         (_truth, "has no truth while it is traced"),
         (_assigns, "nothing is assigned to 'u'"),
-        (_two_ranks, "has 1 dimensions but reads v"),
+        (_two_ranks, "is 1D but reads v"),
         (_clash, "'a' is used both with and without an index"),
         (_unused, "'a' of '_unused' is never used"),
         (_reserved, "'steps' of '_reserved' clashes with an option"),

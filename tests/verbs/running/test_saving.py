@@ -2,6 +2,7 @@
 
 import base64
 import struct
+import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -90,6 +91,13 @@ def test_labels_fields_and_coefficients(path):
     np.testing.assert_array_equal(data.u.sel(step=4), found.state)
     state = tw.load(path).state
     np.testing.assert_array_equal(tw.run("heat2d_var", *state, steps=1), tw.run("heat2d_var", given, U, steps=5))
+
+
+def test_without_xarray_a_sentence_says_so(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    tw.run("j2d5pt", U, steps=2, every=2, out=path)
+    with pytest.raises(tw.UsageError, match="to_xarray needs xarray, which is not installed"):
+        tw.load(path).to_xarray()
 
 
 def test_xarray_opens_them(tmp_path):

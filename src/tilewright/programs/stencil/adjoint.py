@@ -84,7 +84,8 @@ class _Maker:
             raise UsageError(f"gradients are not taken by values per step, got {each[0]!r}", "leave it out of wrt")
         unknown = [name for name in wanted or () if name not in constant]
         if unknown:
-            raise UsageError(f"{program.name!r} has no {unknown[0]!r} that no step changes", f"there is {constant}")
+            hint = f"wrt may name {', '.join(constant)}" if constant else "it has none: wrt=()"
+            raise UsageError(f"{program.name!r} has no coefficient or scalar {unknown[0]!r}", hint)
         self.wanted = constant if wanted is None else list(wanted)
         self.states: dict[str, tuple[str, int]] = {}
         self.positions: dict[int, str] = {}

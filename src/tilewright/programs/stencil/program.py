@@ -212,7 +212,7 @@ def _check(program: Program, every_read: list[Read]) -> None:
     for read in every_read:
         if len(read.offset) != program.rank:
             raise TraceError(
-                f"stencil {program.name!r} has {program.rank} dimensions but reads {read.field}{list(read.offset)}",
+                f"stencil {program.name!r} is {program.rank}D but reads {read.field}{list(read.offset)}",
                 "give every field one index per dimension",
             )
         if max(abs(distance) for distance in read.offset) > MAX_REACH:

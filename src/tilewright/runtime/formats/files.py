@@ -172,7 +172,7 @@ def check_pillow(path: Path) -> None:
     """
     if importlib.util.find_spec("PIL") is None:
         raise UsageError(
-            f"pictures need Pillow, which is not installed, got {path.name!r}",
+            f"{path.name!r} is a picture, which needs Pillow, which is not installed",
             "install it: pip install 'tilewright[picture]'; arrays in .npy files need nothing",
         )
 

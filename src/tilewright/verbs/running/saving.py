@@ -71,8 +71,15 @@ class Results:
         return tuple(found)
 
     def to_xarray(self) -> Any:  # noqa: ANN401
-        """Return an ``xarray.Dataset``: a variable per field and time level, along ``step`` and the grid's axes."""
-        import xarray
+        """Return an ``xarray.Dataset``: a variable per field and time level, along ``step`` and the grid's axes.
+
+        Raises:
+            UsageError: If xarray is not installed.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise UsageError("to_xarray needs xarray, which is not installed", "pip install xarray") from None
 
         records = {
             name: ((series.STEP, *self.dims), np.asarray(each[: len(self.steps)])) for name, each in self.values.items()
