@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import environment
+import user_programs
 from tilewright.base.records import Measurement
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs import time as time_model
@@ -32,7 +33,6 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.plan import RunPlan, Target
-from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.workers.pool import pool
@@ -279,7 +279,7 @@ def _problems(chosen: argparse.Namespace) -> Iterator[Problem]:
         asked = parse_shape(chosen.shape) if chosen.shape else CASES.get(name)
         if asked is None:
             sys.exit(f"{name} needs --shape")
-        yield make_problem(catalogue.program(name), asked, chosen.steps)
+        yield make_problem(user_programs.program(name), asked, chosen.steps)
 
 
 def _say(text: str) -> None:

@@ -92,6 +92,7 @@ def design(family: str, sizes: TileSizes, setting: Setting) -> Floats:
         swept_row_seconds=0.0,
         swept_box_seconds=0.0,
         cut_seconds=0.0,
+        short_row_seconds=0.0,
         fetch_seconds=0.0,
         c_iter=replace(setting.c_iter, value=0.0, low=None, high=None),
         swept=replace(setting.swept, value=0.0, low=None, high=None),

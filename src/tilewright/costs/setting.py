@@ -66,6 +66,8 @@ class Setting:
         cut_seconds: What the end of a piece of such a row waits for where it updates in place: the cut moves with every
             step, so that vectors read what two others have just stored, and wait until the stores have left the core.
             Ends that are the grid's do not wait.
+        short_row_seconds: What vectors of a short piece of a row take longer on a CPU, all statements together: their
+            neighbours are loaded.
         fetch_seconds: What the first cells of a row wait for on a CPU where they are not in M_SM.
         cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
         outer_byte_seconds: Seconds per byte and core from L3 on a CPU, all cores active.
@@ -123,6 +125,7 @@ class Setting:
     swept_row_seconds: float
     swept_box_seconds: float
     cut_seconds: float
+    short_row_seconds: float
     fetch_seconds: float
     cache_byte_seconds: float
     outer_byte_seconds: float
@@ -239,6 +242,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         swept_row_seconds=start_seconds(program, machine, "none row", problem.dtype),
         swept_box_seconds=start_seconds(program, machine, "none box", problem.dtype),
         cut_seconds=waits / len(analysis.stages),
+        short_row_seconds=count.further[-1] * machine.short_row_cycles.value / machine.clock.value if cpu else 0.0,
         fetch_seconds=machine.outer_latency.value / machine.clock.value if cpu else 0.0,
         cache_byte_seconds=1.0 / machine.cache_bandwidth.value if machine.cache_bandwidth else 0.0,
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.units import format_shape
-from tilewright.costs.transfers.network import Exchange, exchanges
+from tilewright.costs.transfers.network import Exchange, Link, exchanges
 from tilewright.distributed.compute import Computer, expected_seconds, share
 from tilewright.distributed.points import added
 from tilewright.distributed.windows import check_cut, depths, part, placed
@@ -185,7 +185,7 @@ def _steps(problem: Problem, chunks: tuple[tuple[int, ...], ...], machine: Machi
 
     levels = problem.itemsize * sum(map(problem.program.history, problem.program.fields))
     # Dask copies a chunk when it is extended, and once more when parts are joined.
-    copies = _TASK_SECONDS, one.dram_bandwidth.value / 4
+    copies = Link(latency=_TASK_SECONDS, bandwidth=one.dram_bandwidth.value / 4)
     best = exchanges(fitting, levels, copies, counted, seconds)
     return min(fitting, best.steps)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.costs.transfers.network import Exchange, Exchanges, exchanges, strips
+from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchanges, strips
 from tilewright.distributed.blocks import Decomposition, Halo, halo, split
 from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer, expected_seconds, share
@@ -171,12 +171,14 @@ def choose(
     def around(steps: int) -> int | None:
         return None if overlapped is False else strips(block, layout.topology, depths(problem, steps), wraps)
 
-    # A value that is packed, and unpacked, is read, fetched and written twice.
-    return exchanges(
-        problem.steps, levels * problem.itemsize, (machine.network_latency.value, machine.network_bandwidth.value),
-        counted, seconds, apart, fixed=steps, around=around, levels=levels, packing=6.0 / own.dram_bandwidth.value,
+    link = Link(
+        latency=machine.network_latency.value,
+        bandwidth=machine.network_bandwidth.value,
+        packing=6.0 / own.dram_bandwidth.value,  # a value is read, fetched and written twice
         beside=_EXCHANGE_SECONDS,
-    )  # fmt: skip
+    )
+    size = levels * problem.itemsize
+    return exchanges(problem.steps, size, link, counted, seconds, apart, fixed=steps, around=around, levels=levels)
 
 
 def _received(rank: int, found: Halo) -> int:

@@ -110,6 +110,13 @@ COEFFICIENTS: dict[str, Coefficient] = {
         (9.0, 45.0),
         "pieces of 128 cells on a Zen 4 wait 3 ns in small grids and 15 ns in large ones",
     ),
+    "short_row_cycles": Coefficient(
+        "cycles by which a neighbour along a row takes longer in pieces of rows that are too short to put it together "
+        "from vectors in registers: it is loaded, mostly from two lines",
+        1.0,
+        (0.6, 1.6),
+        "pieces of 64 cells of five programs on an Intel Xeon with AVX-512 take 1.4 to 4.6 cycles per vector longer",
+    ),
     "transpose_in_operations": Coefficient(
         "operations that transposing a vector on its way into a streaming tile takes as long as",
         12.0,

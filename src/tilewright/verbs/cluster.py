@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
-from tilewright.costs.transfers.network import Exchange, Exchanges, exchange, exchanges
+from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchange, exchanges
 from tilewright.distributed.compute import expected_seconds
 from tilewright.distributed.windows import check_cut, depths
 from tilewright.machines.machine import Machine
@@ -144,9 +144,9 @@ def predict_cluster(
         return exchange(block, dims, depths(problem, steps), wraps), block
 
     levels = sum(map(problem.program.history, problem.program.updated))
-    speed = network.latency.value, network.bandwidth.value
+    link = Link(latency=network.latency.value, bandwidth=network.bandwidth.value)
     steps, size = max(1, problem.steps), levels * problem.itemsize
-    best, every = (exchanges(steps, size, speed, counted, seconds, fixed=fixed, levels=levels) for fixed in (None, 1))
+    best, every = (exchanges(steps, size, link, counted, seconds, fixed=fixed, levels=levels) for fixed in (None, 1))
     return ClusterPrediction(
         problem=problem,
         hardware=machine,

@@ -101,6 +101,33 @@ def test_pieces_of_rows_wait_only_where_a_tile_cuts_rows_and_updates_in_place():
         assert more[0] == pytest.approx(float(pieces[0]) * setting.cut_seconds if cut else 0.0)
 
 
+def test_neighbours_in_short_pieces_of_rows_are_loaded():
+    """Each takes so many cycles longer; rows that are long enough, and whole ones, put them together in registers."""
+    cycles = HOST.short_row_cycles.value
+    for tile, shape, short in (
+        ("hybrid:t=16,s=4x32", (2048, 2048), True),
+        ("hybrid:t=16,s=4x512", (2048, 2048), False),
+        ("hybrid:t=16,s=4x64", (2048, 32), False),
+    ):
+        sizes, setting = prepared(tile, "j2d9pt", shape)
+        calm = dataclasses.replace(setting, short_row_seconds=0.0, cache_byte_seconds=0.0)
+        bare = dataclasses.replace(setting, cache_byte_seconds=0.0)
+        more = cached.tile_vector_seconds(sizes, bare) - cached.tile_vector_seconds(sizes, calm)
+        assert more[0] == pytest.approx(4 * cycles / HOST.clock.value if short else 0.0)
+
+
+def test_a_box_has_the_lines_that_pieces_of_rows_begin_and_end_in():
+    """Boxes of 64 cells hold a line more per row than these cells fill, boxes of whole rows do not."""
+    hull = {}
+    for size in (64, 128):
+        sizes, setting = prepared(f"hybrid:t=16,s=4x{size}", shape=(2048, 2048))
+        hull[size] = float(cached.box_bytes(sizes, setting)[0])
+    per_cell = (hull[128] - hull[64]) / 64
+    assert hull[64] == pytest.approx(per_cell * (64 + 2 + 15))
+    whole, setting = prepared("hybrid:t=16,s=4x4096", shape=(2048, 2048))
+    assert float(cached.box_bytes(whole, setting)[0]) == pytest.approx(per_cell * 2048)
+
+
 def test_rows_take_longer_the_farther_away_the_grid_lies():
     shares = [cached.beyond(prepared("hybrid:t=8,s=4x64", shape=(edge, edge))[1]) for edge in (256, 1024, 2048, 8192)]
     assert shares[0] == 1.0

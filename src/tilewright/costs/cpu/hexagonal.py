@@ -8,12 +8,15 @@ This is our own extension; nothing of it is printed.
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import CACHE_LINE, WORD
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu.levels import data_bytes, grid_seconds, missed_inside, missed_outside, off_chip, share_missed
 from tilewright.costs.setting import Setting
+
+SHORT_ROW = 7
+"""Vectors of a piece of a row below which neighbours are loaded, not put together from vectors in registers."""
 
 
 def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
@@ -159,7 +162,9 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
     near, far = (_transfers(each, again, exposed, setting) for each in (box, whole))
     hidden, felt = ((1.0 - strip) * a + strip * b for a, b in zip(near, far, strict=True))
     felt = felt + again_seconds(sizes, setting)
-    return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
+    short = sizes.space[-1] < min(SHORT_ROW * setting.vector_width, setting.shape[-1])
+    compute = setting.c_iter.value + setting.short_row_seconds * short
+    return np.asarray(overlapped(compute, hidden, setting) + felt) / setting.stages
 
 
 def read_again(sizes: TileSizes, setting: Setting) -> Floats:
@@ -219,7 +224,7 @@ def vector_seconds(footprint: Ints, again: Floats, setting: Setting) -> Floats:
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
 
 
-def overlapped(compute: float, stream: Floats, setting: Setting) -> Floats:
+def overlapped(compute: float | Floats, stream: Floats, setting: Setting) -> Floats:
     """Time of arithmetic and transfers that overlap: the longer of the two; where they are alike, both are felt.
 
     Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
@@ -253,10 +258,15 @@ def _transfers(footprint: Ints | Floats, again: Floats, exposed: Floats, setting
 
 
 def box_bytes(sizes: TileSizes, setting: Setting) -> Floats:
-    """Bytes of every copy of every field over the cells of a mean box of a tile and those around it that it reads."""
+    """Bytes of every copy of every field over the cells of a mean box of a tile and those around it that it reads.
+
+    A piece of a row begins and ends anywhere in a cache line.
+    """
     hull = 0.5 * traffic.pitch(sizes, setting) + sum(setting.sides[0])
-    for size, side, extent in zip(sizes.space[1:], setting.sides[1:], setting.shape[1:], strict=True):
-        hull = hull * np.minimum(size + sum(side), extent)
+    last = len(setting.shape) - 1
+    for axis in range(1, len(setting.shape)):
+        ends = CACHE_LINE // setting.itemsize - 1 if axis == last else 0
+        hull = hull * np.minimum(sizes.space[axis] + sum(setting.sides[axis]) + ends, setting.shape[axis])
     return np.asarray(hull * (setting.copies * setting.itemsize))
 
 

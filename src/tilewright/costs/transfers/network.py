@@ -17,6 +17,18 @@ from tilewright.base.intmath import ceil_div
 
 Range = tuple[int, int]
 
+_HIDDEN_SECONDS = 5e-3
+"""Seconds of an overlapped exchange that no count tells: a thread that asks for messages, windows that are started,
+ranks that wait for each other. On two ranks of wave2d, heat3d and wave3d (``benchmarks/ranks.py --parts overlapped``)
+3 to 15 ms were not in the model, on a machine with much other work."""
+_HIDDEN_MARGIN = 1.25
+"""How much faster an overlapped exchange must be predicted to be chosen. With the seconds above, gains of 1.27 and 1.50
+were predicted where 1.24 and 1.15 were measured, and up to 1.05 where 0.90 was: fitted to these runs, under load. For
+heat2d and star2d2r, which they were not fitted to, 0.48 to 0.86 was predicted at 2 ms, 0.41 to 0.84 measured; at 20 ms
+and 16 steps 1.3 and 1.4 was predicted and 0.8 and 0.9 measured, both cores being busy with other work."""
+_MOST_REDUNDANT = 4.0
+"""Cells of a window over those of its block beyond which more steps are not looked at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
@@ -33,6 +45,27 @@ class Exchange:
     cells: int
     window: tuple[int, ...]
     packed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What an exchange takes on the way between ranks.
+
+    Attributes:
+        latency: Seconds of a message, however short.
+        bandwidth: Bytes per second.
+        packing: Seconds per byte that is packed, and unpacked.
+        beside: Seconds of an exchange beside its messages.
+    """
+
+    latency: float
+    bandwidth: float
+    packing: float = 0.0
+    beside: float = 0.0
+
+    def seconds(self, messages: int, moved: int, packed: int) -> float:
+        """Return what an exchange of so many messages, bytes in all, and bytes that are packed takes."""
+        return messages * self.latency + moved / self.bandwidth + packed * self.packing + self.beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +156,7 @@ def strips(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range
 def exchanges(  # noqa: PLR0913
     steps: int,
     level_bytes: int,
-    network: tuple[float, float],
+    link: Link,
     counted: Callable[[int], tuple[Exchange, tuple[int, ...]]],
     compute_seconds: Callable[[tuple[int, ...], int], float],
     apart_seconds: Callable[[tuple[int, ...], int], float] | None = None,
@@ -131,15 +164,13 @@ def exchanges(  # noqa: PLR0913
     fixed: int | None = None,
     around: Callable[[int], int | None] | None = None,
     levels: int = 1,
-    packing: float = 0.0,
-    beside: float = 0.0,
 ) -> Exchanges:
     """Choose the steps between two exchanges, and whether they are overlapped: those of the least expected time.
 
     Args:
         steps: Time steps.
         level_bytes: Bytes per cell of all levels that are exchanged.
-        network: Latency of a message in seconds, and bytes per second.
+        link: What messages take.
         counted: The exchange of the busiest rank for so many steps, and the extents of its block.
         compute_seconds: Seconds that a rank takes on a window for so many steps.
         apart_seconds: The same for an interior, whose values are copied in and out every time; as for windows by
@@ -148,18 +179,15 @@ def exchanges(  # noqa: PLR0913
         around: Cells of the windows around the interior for so many steps, or None where there is no interior; without
             it nothing is overlapped.
         levels: Levels that are exchanged, each by messages of its own.
-        packing: Seconds per byte that is packed, and unpacked.
-        beside: Seconds that an exchange takes beside its messages.
     """
-    latency, bandwidth = network
     best: Exchanges | None = None
     apart: Exchanges | None = None
     for each in [fixed] if fixed else _candidates(steps):
         one, block = counted(each)
         count = ceil_div(steps, each)
         sent = one.cells * level_bytes
-        number, packed = levels * one.messages, one.packed * level_bytes
-        moving = count * (number * latency + sent / bandwidth + packed * packing + beside)
+        number = levels * one.messages
+        moving = count * link.seconds(number, sent, one.packed * level_bytes)
         computing = steps / each * compute_seconds(one.window, each)
         redundant = math.prod(one.window) / math.prod(block)
         found = Exchanges(
@@ -190,19 +218,6 @@ def exchanges(  # noqa: PLR0913
             break
     assert best is not None  # noqa: S101  (there is a candidate)
     return apart if apart is not None and _HIDDEN_MARGIN * apart.seconds < best.seconds else best
-
-
-_HIDDEN_SECONDS = 5e-3
-"""Seconds of an overlapped exchange that no count tells: a thread that asks for messages, windows that are started,
-ranks that wait for each other. On two ranks of wave2d, heat3d and wave3d (``benchmarks/ranks.py --parts overlapped``)
-3 to 15 ms were not in the model, on a machine with much other work."""
-_HIDDEN_MARGIN = 1.25
-"""How much faster an overlapped exchange must be predicted to be chosen. With the seconds above, gains of 1.27 and 1.50
-were predicted where 1.24 and 1.15 were measured, and up to 1.05 where 0.90 was: fitted to these runs, under load. For
-heat2d and star2d2r, which they were not fitted to, 0.48 to 0.86 was predicted at 2 ms, 0.41 to 0.84 measured; at 20 ms
-and 16 steps 1.3 and 1.4 was predicted and 0.8 and 0.9 measured, both cores being busy with other work."""
-_MOST_REDUNDANT = 4.0
-"""Cells of a window over those of its block beyond which more steps are not looked at."""
 
 
 def _candidates(steps: int) -> Iterator[int]:

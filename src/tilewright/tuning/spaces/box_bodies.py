@@ -8,6 +8,7 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.costs.cpu.hexagonal import SHORT_ROW
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Apply, Const, Read
 from tilewright.programs.stencil.operators import SPECIAL
@@ -45,8 +46,8 @@ _MOST_CARRIED = 12
 """Rows read at several places whose vectors are kept from one place to the next; with more they wait in memory."""
 _MOST_WEIGHTS = 16
 """Weights that registers hold; others are loaded for every product."""
-_SHUFFLED, _SHUFFLED_WEIGHTS = 7, 4
-"""Vectors of a row from which on shuffles pay, of which three may be others: in general, and with many weights."""
+_SHUFFLED_WEIGHTS = 4
+"""Vectors of a row from which on shuffles pay with many weights, of which three may be others."""
 _LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
 """Cycles of a load of a vector that is a cache line, of one that lies in two, and of a store; of a multiply-add 1."""
 _SPECIAL = 8.0
@@ -86,7 +87,7 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
         asked=_ASKED if untiled and rank > 2 and not loops else None,
         distance=_DISTANCE,
         short=1 if many > _MOST_BLOCK_READS else rows,
-        shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else _SHUFFLED,
+        shuffled=_SHUFFLED_WEIGHTS if _many_weights(statement) else SHORT_ROW,
         end_vectors=loops or many <= _MOST_END_READS,
         single=not loops and 0 < cells_at_end(problem.spans(statement)[-1]) <= _FEW,
     )
