@@ -16,6 +16,8 @@ CASES = (
     stencil("sums/mean_streaming", STENCILS["mean"], _2D, "stage_0"),
     # columns of boxes with one weight, carried on along the rows
     stencil("sums/box_carried_on", "heat2d", _2D, "stage_0"),
+    # rows of two planes
+    stencil("sums/jacobi3d_two_planes", "j3d7pt", "hybrid:t=2,s=4x8x16", "box_0_short"),
     # input by input
     stencil("sums/distinct_input_by_input", STENCILS["distinct"], _ONE_ROW, "box_0_short", "box_0"),
     stencil("sums/distinct_input_by_input_strict", STENCILS["distinct"], _ONE_ROW, "box_0", "box_0_short", strict=True),

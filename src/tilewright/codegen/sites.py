@@ -292,19 +292,20 @@ RowKey = tuple[str, int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPointers:
-    """Named pointers to the rows that a statement reads, for one or several neighbouring rows of results."""
+    """Named pointers to the rows that a statement reads, for rows of results that are neighbours along an axis."""
 
     names: dict[RowKey, ir.Var]
     lets: tuple[ir.Stmt, ...]
+    axis: int
 
     def of(self, read: Read, shift: int = 0) -> ir.Var:
         """The row of a read, for the result row ``shift`` rows further."""
-        return self.names[_key(read, shift)]
+        return self.names[_key(read, self.axis, shift)]
 
 
-def _key(read: Read, shift: int) -> RowKey:
-    outer = read.offset[:-1]
-    return (read.field, read.level, (*outer[:-1], outer[-1] + shift) if outer else ())
+def _key(read: Read, axis: int, shift: int) -> RowKey:
+    outer = tuple(at + shift if along == axis else at for along, at in enumerate(read.offset[:-1]))
+    return read.field, read.level, outer
 
 
 def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
@@ -314,16 +315,18 @@ def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], 
         site: The kernel's surroundings.
         statement: The statement.
         places: Index of the first result row per outer axis; :func:`places_inside` names what is read beside it.
-        block: Result rows, along the last outer axis.
+        block: Result rows that are computed together.
     """
-    keys: dict[RowKey, None] = dict.fromkeys(_key(read, shift) for shift in range(block) for read in statement.reads)
+    axis = site.code(statement).of(block).axis(site.rank)
+    within = [block if along == axis else 1 for along in range(site.rank)]
+    keys = dict.fromkeys(_key(read, axis, shift) for shift in range(block) for read in statement.reads)
     names, lets = {}, []
     for number, key in enumerate(sorted(keys)):
         field, level, outer = key
         var = ir.Var(f"r{number}", ir.const_pointer(site.dtype))
-        lets.append(ir.Let(var, _row_pointer(site, field, version_name(site, field, level), places, outer, block)))
+        lets.append(ir.Let(var, _row_pointer(site, field, version_name(site, field, level), places, outer, within)))
         names[key] = var
-    return RowPointers(names=names, lets=tuple(lets))
+    return RowPointers(names=names, lets=tuple(lets), axis=axis)
 
 
 def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr) -> ir.Expr:
@@ -351,13 +354,14 @@ def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, b
         statement: The statement.
         axis: An outer axis.
         place: Index of the first result row along it.
-        block: Result rows along it, all of them inside.
+        block: Result rows that are computed together, all of them inside.
     """
+    within = block if axis == site.code(statement).of(block).axis(site.rank) else 1
     lets: dict[ir.Var, ir.Stmt] = {}
     for read in statement.reads:
-        for shift in range(block if axis == site.rank - 2 else 1):
+        for shift in range(within):
             offset = read.offset[axis] + shift
-            side = _side_of(site, read.field, axis, offset, block)
+            side = _side_of(site, read.field, axis, offset, within)
             if side is not None and side.kind not in {"fixed", "constant"}:
                 at = ir.add(place, offset)
                 test = _is_outside(at, extent(axis), low_side=offset < 0)
@@ -367,9 +371,8 @@ def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, b
     return tuple(lets.values())
 
 
-def _side_of(site: Site, field: str, axis: int, offset: int, block: int) -> Boundary | None:
+def _side_of(site: Site, field: str, axis: int, offset: int, within: int) -> Boundary | None:
     """The boundary that a read along an outer axis may cross, or None if it always stays inside."""
-    within = block if axis == site.rank - 2 else 1
     if 0 <= offset < within:
         return None
     return site.problem.sides(field)[axis][0 if offset < 0 else 1]
@@ -383,9 +386,11 @@ def _inside_name(site: Site, field: str, axis: int, offset: int) -> ir.Var:
 
 
 def _row_pointer(
-    site: Site, field: str, base: ir.Var, places: tuple[ir.Expr, ...], outer: tuple[int, ...], block: int
+    site: Site, field: str, base: ir.Var, places: tuple[ir.Expr, ...], outer: tuple[int, ...], within: Sequence[int]
 ) -> ir.Expr:
     """The row at an offset from a row, the one that it stands for where it lies outside.
+
+    So many result rows per axis, beginning with this row, lie inside.
 
     Where rows of constants lie outside, the innermost constant axis decides, as in the reference.
     """
@@ -393,7 +398,7 @@ def _row_pointer(
     part, beyond = site.packed_field(field), list[ir.Expr]()
     constant: list[tuple[ir.Expr, complex]] = []
     for axis, (place, offset) in enumerate(zip(places, outer, strict=True)):
-        at, side = ir.add(place, offset), _side_of(site, field, axis, offset, block)
+        at, side = ir.add(place, offset), _side_of(site, field, axis, offset, within[axis])
         if side is not None and side.kind == "constant":
             constant.append((_is_outside(at, extent(axis), low_side=offset < 0), side.value))
         elif side is not None and side.kind != "fixed":

@@ -61,6 +61,24 @@ def test_rows_together_follow_rank_reads_and_family_unless_asked_for(name, tilin
     assert (code.block.rows, code.rest.rows) == (rows, 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "tiling", "planes"),
+    [
+        ("j3d7pt", "hybrid", True),
+        ("wave3d", "diamond", True),
+        ("star3d4r", "hybrid", True),
+        ("star3d4r", "none", False),
+        ("star3d4r", "hybrid:t=2,s=8x8x32,rows=2", False),
+        ("j3d27pt", "hybrid", False),
+        ("star2d4r", "hybrid", False),
+    ],
+)
+def test_rows_of_a_star_are_those_of_two_planes_in_tiles(name, tiling, planes):
+    (code,) = body_of(name, tiling).boxes
+    assert (code.block.planes, code.rest.planes) == (planes, False)
+    assert (code.block.rows, code.block.axis(3)) == (2, 0) if planes else code.block.axis(3) == 1
+
+
 @pytest.mark.parametrize(("name", "rows"), [("jacobi1d", 1), ("j2d5pt", 4), ("wave2d", 4), ("wave3d", 2)])
 def test_grids_of_a_batch_share_the_loads_of_four_rows_in_2d(name, rows):
     (code,) = body_of(name, "hybrid", batch=True).boxes
@@ -72,7 +90,7 @@ def test_grids_of_a_batch_share_the_loads_of_four_rows_in_2d(name, rows):
     [
         ("j3d7pt", "none", True, True),
         ("j3d27pt", "none", True, True),
-        ("j3d7pt", "hybrid", True, False),
+        ("j3d7pt", "hybrid", False, False),
         ("j3d7pt", "hybrid:t=2,s=8x8x32,rows=2", False, False),
         ("j3d27pt", "hybrid", False, False),
         ("box3d4r", "none", False, False),  # a loop over places

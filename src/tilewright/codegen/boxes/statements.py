@@ -143,18 +143,18 @@ def cells_function(site: Site, number: int) -> ir.Function:
     )
 
 
-def _beside(places: tuple[ir.Expr, ...], shift: int) -> tuple[ir.Expr, ...]:
-    """The place of a row so many rows further."""
-    return (*places[:-1], ir.add(places[-1], shift)) if places else ()
+def _beside(places: tuple[ir.Expr, ...], axis: int, shift: int) -> tuple[ir.Expr, ...]:
+    """The place of a row so many rows further along an axis."""
+    return tuple(ir.add(place, shift) if along == axis else place for along, place in enumerate(places))
 
 
-def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...], shift: int = 0) -> ir.Stmt:
+def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...]) -> ir.Stmt:
     result: ir.Expr = ir.Var("target", ir.pointer(site.dtype))
     part = site.packed_field(field)
     if part is not None:
-        result = part.row(result, _beside(places, shift))
+        result = part.row(result, places)
         return ir.Let(var, ir.sub(result, moved_by(field)) if part.axis == site.rank - 1 else result)
-    for axis, place in enumerate(_beside(places, shift)):
+    for axis, place in enumerate(places):
         result = ir.add(result, ir.mul(place, stride(axis)))
     return ir.Let(var, result)
 
@@ -388,30 +388,36 @@ class _Box:
         site, places = self.site, _places(self.site)
         if not places:
             return self.block(places, clipped[-1], 1)
-        axis = site.rank - 2
-        (a, b), place = clipped[axis], places[axis]
-        middle = ir.Var("whole")
-        loops: tuple[ir.Stmt, ...] = ()
-        # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
-        each = ir.Var("row")
-        here = ir.Let(place, ir.op(ir.Operator.OPAQUE, each))
+        axis = self.code.of(block).axis(site.rank)
+        (a, b), middle = clipped[axis], ir.Var("whole")
+        blocks: tuple[ir.Stmt, ...] = ()
         if block > 1:
             length = ir.largest(ir.sub(b, a), ir.Int(0))
             whole = ir.add(a, ir.sub(length, ir.mod(length, block)))
             if self.code.cached is not None:
                 whole = ir.select(ir.le(self._bytes, self.code.cached), whole, a)
-            rows = self.block(places, clipped[-1], block)
-            loops = (
-                ir.Let(middle, whole),
-                ir.For(var=each, low=a, high=middle, step=ir.Int(block), body=(here, *rows)),
-            )
-        rest = self.block(places, clipped[-1], 1)
-        single = ir.For(var=each, low=middle if block > 1 else a, high=b, body=(here, *rest))
-        nest: tuple[ir.Stmt, ...] = (*loops, single)
+            blocks = (ir.Let(middle, whole), self._rows(clipped, axis, (a, middle), block))
+        nest: tuple[ir.Stmt, ...] = (*blocks, self._rows(clipped, axis, (middle if block > 1 else a, b), 1))
         for outer in range(axis - 1, -1, -1):
             beside = () if self.code.block.loops else places_inside(site, self.statement, outer, places[outer], 1)
             nest = (ir.For(var=places[outer], low=clipped[outer][0], high=clipped[outer][1], body=(*beside, *nest)),)
         return nest
+
+    def _rows(
+        self, clipped: list[tuple[ir.Var, ir.Var]], axis: int, ends: tuple[ir.Expr, ir.Expr], block: int
+    ) -> ir.For:
+        """The loop over an axis, by blocks if they lie along it, and over those after it."""
+        site, places = self.site, _places(self.site)
+        low, high = ends
+        step = ir.Int(block if axis == self.code.of(block).axis(site.rank) else 1)
+        if axis == site.rank - 2:
+            # Compilers would carry a dozen addresses from row to row, and have no registers left for the vectors' loop.
+            each = ir.Var("row")
+            here = ir.Let(places[axis], ir.op(ir.Operator.OPAQUE, each))
+            return ir.For(var=each, low=low, high=high, step=step, body=(here, *self.block(places, clipped[-1], block)))
+        inner = self._rows(clipped, axis + 1, clipped[axis + 1], block)
+        beside = places_inside(site, self.statement, axis, places[axis], block)
+        return ir.For(var=places[axis], low=low, high=high, step=step, body=(*beside, inner))
 
     def block(self, places: tuple[ir.Var, ...], row: tuple[ir.Var, ir.Var], block: int) -> tuple[ir.Stmt, ...]:
         """``block`` neighbouring rows: whole vectors, or cell by cell at ends that are none of the grid's.
@@ -428,12 +434,17 @@ class _Box:
         for low_side, as_vector in zip((True, False), vectors_at_ends(site, statement), strict=True):
             low, high = (row[0], START) if low_side else (STOP, row[1])
             slow = tuple(
-                ir.Call(cells_name(site, self.number), (*site.params, STEP, *_beside(places, shift), low, high))
+                ir.Call(
+                    cells_name(site, self.number), (*site.params, STEP, *_beside(places, rows.axis, shift), low, high)
+                )
                 for shift in range(block)
             )
             body: tuple[ir.Stmt, ...] = (ir.If(ir.lt(low, high), slow),)
             if as_vector:
                 body = (ir.If(ir.ne(AT_LOW if low_side else AT_HIGH, 0), group.end(low_side=low_side), body),)
             ends += body
-        targets = [_target_let(site, statement.field, target_row(site, shift), places, shift) for shift in range(block)]
+        targets = [
+            _target_let(site, statement.field, target_row(site, shift), _beside(places, rows.axis, shift))
+            for shift in range(block)
+        ]
         return (*group.named(places), *targets, *group.inside(), *ends)

@@ -38,7 +38,7 @@ def row_values(
     found = apart(statement.tape) if forms else Apart(statement.tape, ())
     places = [(shift, 0) for shift in range(block.rows)]
     reads = _InRows(site, rows, place, load)
-    registers = RegisterBlock(reads, places, letter="l", axis=site.rank - 2, held=True, placed=reads.placed)
+    registers = RegisterBlock(reads, places, letter="l", axis=rows.axis, held=True, placed=reads.placed)
     for at in places:
         for read in (read for terms in found.sums for read in terms):
             registers.load(read, at)
@@ -63,7 +63,7 @@ class _InRows:
         site, last = self.site, self.site.rank - 1
         if node.axis == last:
             return ir.Load(place_name(site, node), self.place, ir.vector(self.dtype))
-        shift = at[0] if node.axis == last - 1 else 0
+        shift = at[0] if node.axis == self.rows.axis else 0
         return ir.Load(place_name(site, node), ir.add(ir.Var(f"x{node.axis}"), shift), self.dtype)
 
     def vector(self, read: Read, at: Place) -> ir.Expr:

@@ -153,9 +153,9 @@ class RowGroup:
         """Of every version the rows that a sweep has not read before."""
         found: list[ir.Var] = []
         for version in dict.fromkeys(key[:2] for key in self.rows.names):
-            rows = {key[2]: row for key, row in self.rows.names.items() if key[:2] == version}
-            plane, last = max(outer[:-1] for outer in rows), max(rows)[-1]
-            found += (row for outer, row in rows.items() if outer[:-1] == plane and outer[-1] > last - self.block)
+            reads = [read for read in self.statement.reads if (read.field, read.level) == version]
+            last = max(reads, key=lambda read: read.offset[:-1])
+            found += (self.rows.of(last, shift) for shift in range(self.block))
         return tuple(found)
 
     def end(self, *, low_side: bool) -> tuple[ir.Stmt, ...]:

@@ -44,6 +44,7 @@ class RowBlock:
 
     Attributes:
         rows: How many, along the last axis but one; 1 in 1D.
+        planes: Whether they are rows of planes that follow each other instead, along the last axis but two.
         neighbours: One of :data:`NEIGHBOURS`.
         sums: How each weighted sum is written, in the order of :func:`tilewright.programs.stencil.weights.apart`; none
             where values are computed output by output, operation by operation.
@@ -53,6 +54,7 @@ class RowBlock:
     """
 
     rows: int
+    planes: bool = False
     neighbours: str = "loads"
     sums: tuple[Sum, ...] = ()
     assembled: tuple[Sum, ...] = ()
@@ -64,9 +66,14 @@ class RowBlock:
         """Whether the value is one sum in the form ``loop``."""
         return any(each.form == "loop" for each in self.sums)
 
+    def axis(self, rank: int) -> int:
+        """The axis, of so many, along which the rows are neighbours; 0 in 1D."""
+        return rank - 3 if self.planes else max(rank - 2, 0)
+
     def __str__(self) -> str:
         sums = "+".join(map(str, self.sums)) or "outputs"
-        return f"{self.rows} row{'s' * (self.rows > 1)}, neighbours by {self.neighbours}, sums by {sums}"
+        what = "plane" if self.planes else "row"
+        return f"{self.rows} {what}{'s' * (self.rows > 1)}, neighbours by {self.neighbours}, sums by {sums}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class Results:
     """The results that are computed together.
 
     Attributes:
-        axis: The axis along which rows are blocked: 0 in streaming tiles, the last but one in boxes.
+        axis: The axis along which rows are blocked: 0 in streaming tiles, the last but one or but two in boxes.
         planes: Rows along it.
         lines: In streaming tiles in 3D, rows of each plane along the middle axis.
     """

@@ -1,5 +1,7 @@
 """How statements over boxes of cells are written, in sweeps and in all tiles but streaming ones."""
 
+import itertools
+from collections import Counter
 from collections.abc import Iterable
 
 from tilewright.base.constants import CACHE_LINE
@@ -14,6 +16,7 @@ from tilewright.programs.stencil.problem import Problem, cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart, box_sum
 from tilewright.schedules.bodies.body import BoxCode, RowBlock, Sum
+from tilewright.schedules.bodies.sums import Results
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.sum_forms import UNDER_WAY, asked_form, column_sum
@@ -30,8 +33,8 @@ _MOST_END_READS = 200
 saves, but loops may read copies."""
 _MOST_SWEPT = 2**24
 """Bytes of a field up to which a cache is taken to hold it. Where rows come from memory, sweeps in 3D go row by row,
-and so do tiles that share few rows: the rows of a block lie in several planes each, more streams than the hardware
-follows."""
+and so do tiles that share few rows of one plane: the rows of a block lie in several planes each, more streams than the
+hardware follows."""
 _ASKED = 2**20
 """Bytes of a field from which on sweeps in 3D ask for lines ahead: smaller ones lie in L2, where asking takes up to a
 tenth of the time."""
@@ -55,9 +58,6 @@ _FEW = 8
 _COLUMN = 8
 """Rows of a field that a statement of several fields reads from which on four rows are computed together in tiles."""
 
-_Row = tuple[str, int, tuple[int, ...]]
-"""A row that is read: field, level and offsets on the outer axes."""
-
 
 def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: bool, batch: bool = False) -> BoxCode:
     """Decide how a statement is computed over boxes.
@@ -73,11 +73,13 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
         UsageError: If the tiling asks for code that cannot be written.
     """
     rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
+    planes = not tiling.rows and planes_together(rank, statement, tiling.family)
     rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
-    block, rest = (_block(problem, statement, tiling, form, count) for count in (rows, 1))
+    block = _block(problem, statement, tiling, form, Results(axis=max(rank - 2 - planes, 0), planes=rows))
+    rest = _block(problem, statement, tiling, form, Results(axis=max(rank - 2, 0), planes=1))
     loops, many = block.loops, len(statement.reads)
     untiled = traits(tiling.family).untiled
-    large = rank > 2 and not loops and not tiling.rows and (untiled or not _shares_rows(statement))
+    large = rank > 2 and not loops and not tiling.rows and (untiled or (not planes and not _shares_rows(statement)))
     return BoxCode(
         block=block,
         rest=rest,
@@ -97,7 +99,7 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
     in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
     of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
-    those of a cube, and two of others.
+    those of a cube, and two of others, in tiles those of two planes (:func:`planes_together`).
 
     Args:
         rank: Number of axes.
@@ -118,9 +120,28 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
     return 4 if _shares_rows(statement) else 2
 
 
+def planes_together(rank: int, statement: Statement, family: str) -> bool:
+    """Whether the rows that are computed together are those of two planes, not of one.
+
+    A star in 3D reads one row of each of several planes for a row of results, together more than L1 holds from one
+    plane of a tile to the next. So these come from L2 for every plane that reads them, and for every other one where
+    two planes are computed together: of radius r, r + 1 lines for a result in place of 2 r + 1. Rows read at several
+    places, as those of a cube, gain more from rows of their own plane, and sweeps wait for memory.
+
+    Args:
+        rank: Number of axes.
+        statement: The statement.
+        family: Name of the tiling's family.
+    """
+    if rank < 3 or traits(family).untiled or _shares_rows(statement):
+        return False
+    planes = {(read.field, read.level, read.offset[rank - 3]) for read in statement.reads}
+    return len(planes) > len({plane[:2] for plane in planes})
+
+
 def _shares_rows(statement: Statement) -> bool:
     """Whether several rows are read at several places each."""
-    outer = [_row(read, 0) for read in statement.reads]
+    outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
     return sum(outer.count(row) > 1 for row in set(outer)) > 1
 
 
@@ -134,31 +155,32 @@ def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
     return asked
 
 
-def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, rows: int) -> RowBlock:
-    """Decide how so many rows are computed together."""
-    rank, many = problem.program.rank, len(statement.reads)
+def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, results: Results) -> RowBlock:
+    """Decide how rows are computed together."""
+    rank, many, rows = problem.program.rank, len(statement.reads), results.count
     found = () if form == "outputs" else apart(statement.tape).sums
     whole = box_sum(statement) if form in {"", "loop"} else None
     loops = whole is not None and rank > 1 and (form == "loop" or many >= _LOOP[rank])
-    sums = tuple(_sum(terms, rows, form, room=True) for terms in found)
+    sums = tuple(_sum(terms, results, form, room=True) for terms in found)
     if loops and whole is not None:
         sums = (Sum(form="loop", accumulators=sums_in_turn(len(whole), rows)),)
     return RowBlock(
         rows=rows,
-        neighbours=_neighbours(problem, statement, tiling, rows, loops=loops),
+        planes=results.axis < rank - 2,
+        neighbours=_neighbours(problem, statement, tiling, results, loops=loops),
         sums=sums,
         # In 2D vectors that are put together wait in registers with those beside them: input by input fewer do.
-        assembled=tuple(_sum(terms, rows, form, room=rank > 2) for terms in found),
-        kept=_shared(statement.reads, rows) <= _MOST_KEPT,
+        assembled=tuple(_sum(terms, results, form, room=rank > 2) for terms in found),
+        kept=_shared(statement.reads, results) <= _MOST_KEPT,
         copied=loops and (rows == 1 or many > _MOST_END_READS),
     )
 
 
-def _sum(terms: Terms, rows: int, form: str, *, room: bool) -> Sum:
-    """Decide how a weighted sum is written for so many rows; ``room``: whether many inputs may wait in registers."""
-    if form == "columns" or (form != "inputs" and room and _shared(terms, rows) > _MOST_KEPT):
-        return column_sum(terms, rows)
-    return Sum(form="inputs", accumulators=sums_in_turn(len(terms), rows))
+def _sum(terms: Terms, results: Results, form: str, *, room: bool) -> Sum:
+    """Decide how a weighted sum is written for some rows; ``room``: whether many inputs may wait in registers."""
+    if form == "columns" or (form != "inputs" and room and _shared(terms, results) > _MOST_KEPT):
+        return column_sum(terms, results.count)
+    return Sum(form="inputs", accumulators=sums_in_turn(len(terms), results.count))
 
 
 def sums_in_turn(reads: int, rows: int) -> int:
@@ -171,16 +193,16 @@ def sums_in_turn(reads: int, rows: int) -> int:
     return max(1, min(_MOST_SUMS, ceil_div(UNDER_WAY, rows * overlapping)))
 
 
-def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, rows: int, *, loops: bool) -> str:
+def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, results: Results, *, loops: bool) -> str:
     """Decide whether the rows read at several places are loaded once per vector, or at each of these places.
 
     A vector that lies in two cache lines takes longer to load than to put together from two others. That pays where
     loads and stores take longer than the arithmetic.
     """
-    offsets: dict[_Row, set[int]] = {}
-    for read in statement.reads:
-        for shift in range(rows):
-            offsets.setdefault(_row(read, shift), set()).add(read.offset[-1])
+    rows = results.count
+    offsets: dict[tuple[object, ...], set[int]] = {}
+    for read, place in itertools.product(statement.reads, results.places):
+        offsets.setdefault(results.vector(read, place)[:-1], set()).add(read.offset[-1])
     beside = sum(at != {0} for at in offsets.values())
     furthest = max((abs(at) for each in offsets.values() for at in each), default=0)
     lanes = CACHE_LINE // arithmetic(problem.dtype).itemsize
@@ -209,17 +231,7 @@ def _many_weights(statement: Statement) -> bool:
     return len({node.value for node in statement.tape if isinstance(node, Const)}) > _MOST_WEIGHTS
 
 
-def _shared(reads: Iterable[Read], rows: int) -> int:
-    """Vectors that several of so many rows of results read."""
-    readers: dict[tuple[_Row, int], int] = {}
-    for read in reads:
-        for shift in range(rows):
-            vector = _row(read, shift), read.offset[-1]
-            readers[vector] = readers.get(vector, 0) + 1
+def _shared(reads: Iterable[Read], results: Results) -> int:
+    """Vectors that several rows of results read."""
+    readers = Counter(results.vector(read, place) for read in reads for place in results.places)
     return sum(count > 1 for count in readers.values())
-
-
-def _row(read: Read, shift: int) -> _Row:
-    """The row of a read, for the result row ``shift`` rows further."""
-    outer = read.offset[:-1]
-    return read.field, read.level, (*outer[:-1], outer[-1] + shift) if outer else ()

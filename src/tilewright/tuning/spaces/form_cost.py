@@ -43,7 +43,7 @@ def _cycles(problem: Problem, body: Body, *, few: bool) -> float:
     """Cycles per vector of all statements, those of a block of results shared among these."""
     rank, ports, total = problem.program.rank, FEW if few else MANY, 0.0
     for box, statement in zip(body.boxes, problem.program.statements, strict=False):
-        results = Results(axis=max(rank - 2, 0), planes=box.block.rows)
+        results = Results(axis=box.block.axis(rank), planes=box.block.rows)
         total += statement_cycles(statement, results, box.block.sums, ports)
     produced = {each.field: each for each in problem.program.statements}
     for number, stage in enumerate(body.stages[: len(of_problem(problem).stages)]):
