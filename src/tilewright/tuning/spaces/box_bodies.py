@@ -126,7 +126,7 @@ def planes_together(rank: int, statement: Statement, family: str) -> bool:
     A star in 3D reads one row of each of several planes for a row of results, together more than L1 holds from one
     plane of a tile to the next. So these come from L2 for every plane that reads them, and for every other one where
     two planes are computed together: of radius r, r + 1 lines for a result in place of 2 r + 1. Rows read at several
-    places, as those of a cube, gain more from rows of their own plane, and sweeps wait for memory.
+    places, as those of a cube, gain more from rows of their own plane. Sweeps of large grids wait for memory.
 
     Args:
         rank: Number of axes.
