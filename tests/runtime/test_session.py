@@ -114,3 +114,26 @@ def test_what_lies_outside_of_results_is_not_touched():
         assert np.all(memory[:shift] == 7)
         assert np.all(memory[shift + 3600 :] == 7)
         np.testing.assert_array_equal(out[0], inputs.arrays["u"][0][0])
+
+
+@pytest.mark.parametrize(
+    ("name", "boundary", "first"),
+    [
+        ("wave2d", "fixed", 1),
+        ("wave3d", "fixed", 1),
+        ("wave2d", "nearest", 0),
+        ("j2d9pt", "fixed", 0),
+        ("fdtd2d", "fixed", 0),
+    ],
+)
+def test_the_first_vector_of_a_row_starts_a_cache_line(name, boundary, first):
+    """That of the first updated cell where all statements update in place, else that of the first cell."""
+    shape = (12, 20, 40)[-program(name).rank :]
+    problem, kernel = compiled_of(name, shape, "none", 4, boundary)
+    arrays = {field: (np.zeros(shape, "float32"),) for field in problem.program.fields}
+    session = Session(kernel, problem, Inputs(arrays=arrays, scalars={}), 1)
+    try:
+        for field in problem.program.fields:
+            assert session.newest(field)[..., first:].ctypes.data % 64 == 0
+    finally:
+        session.close()

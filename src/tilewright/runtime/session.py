@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.base.constants import PAGE
+from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
+from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
@@ -124,7 +125,7 @@ class Session:
         whole = problem if halo is None else halo.problem
         self._tables = PlaceTables(compiled.layout, problem, inputs.scalars, halo)
         kept = tuple((field, each.plan) for field, each in self._tables.parts.items())
-        self._static = static = _static(problem, whole.shape, compiled.layout.copies, kept)
+        self._static = static = _static(problem, whole, compiled.layout.copies, kept)
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
@@ -501,12 +502,10 @@ class _Static:
 
 
 @functools.lru_cache(maxsize=128)
-def _static(
-    problem: Problem, whole: tuple[int, ...], copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
-) -> _Static:
-    plan, program = layout(whole, problem.itemsize), problem.program
+def _static(problem: Problem, whole: Problem, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]) -> _Static:
+    plan, program = layout(whole.shape, problem.itemsize), problem.program
     plans = tuple(dict(kept).get(field, plan) for field in program.fields)
-    offsets, total = [], 0
+    offsets, total = [], _lead(whole)
     for count, each in zip(copies, plans, strict=True):
         offsets.append(total)
         total += count * each.slot * each.itemsize
@@ -520,6 +519,19 @@ def _static(
         updated=program.updated,
         copies_in=tuple(_copies_in(problem, copies, histories)),
     )
+
+
+def _lead(problem: Problem) -> int:
+    """Bytes before the first cell: so many that the first one that steps update starts a cache line.
+
+    Where all statements update in place the vectors of a row begin there, see
+    :func:`tilewright.codegen.passes.split_ends.split_row`, and one that crosses a line takes as long as two. Others
+    begin at multiples of a vector's length.
+    """
+    program = problem.program
+    firsts = {problem.spans(each)[-1][0] for each in program.statements}
+    in_place = all(overwrites_its_input(program, each) for each in program.statements)
+    return -firsts.pop() * problem.itemsize % CACHE_LINE if problem.plain and in_place and len(firsts) == 1 else 0
 
 
 def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
