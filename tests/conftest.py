@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,9 +21,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Let OpenMP's threads sleep where they wait: as many test processes as processors run beside them."""
+    """Let OpenMP's threads sleep where they wait: as many test processes as processors run beside them.
+
+    For the same reason no example of Hypothesis's is too slow.
+    """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    settings.register_profile("untimed", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]))
+    settings.load_profile("untimed")
 
 
 def pytest_collection_finish() -> None:

@@ -83,7 +83,7 @@ def _arrays(problem: Problem) -> dict[str, list[np.ndarray]]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_blocks_are_exactly_the_reference(data):
     problem = data.draw(problems())
@@ -100,7 +100,7 @@ def test_blocks_are_exactly_the_reference(data):
         np.testing.assert_array_equal(found[field], exact)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_a_state_may_be_advanced_in_any_portions(data):
     problem = data.draw(problems())

@@ -21,7 +21,7 @@ def columns(*p):
 
 
 @given(a=SIZE, b=SIZE, u=st.integers(1, 3000), v=st.integers(1, 3000), memory=st.integers(1, 4000))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_least_is_the_minimum_over_all_blocks(a, b, u, v, memory):
     brute = min(u * ceil_div(a, x) + v * ceil_div(b, min(b, memory // x)) for x in range(1, min(a, memory) + 1))
     value, x, y = least(*columns(a, u, b, v), memory)
@@ -92,7 +92,7 @@ def test_the_least_of_the_three_schedules_is_taken():
 @given(
     p=st.tuples(SIZE, SIZE, SIZE, SIZE), memory=st.integers(1, 5000), fusion=st.sampled_from(["none", "left", "right"])
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_small_sizes_never_move_less_than_every_word_once(p, memory, fusion):
     sizes = p[:3] if fusion == "none" else p
     inputs = sum(a * b for a, b in itertools.pairwise(sizes))
@@ -104,7 +104,7 @@ def test_small_sizes_never_move_less_than_every_word_once(p, memory, fusion):
 
 
 @given(p=st.tuples(SIZE, SIZE, SIZE, SIZE), memory=st.integers(1, 2000), schedule=st.sampled_from(SCHEDULES))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_tile_moves_what_the_model_says(p, memory, schedule):
     fusion = schedule if schedule in {"left", "right"} else "none"
     sizes = p if fusion != "none" else p[:3]

@@ -237,7 +237,7 @@ def test_registers_bound_the_tiles_per_sm():
     assert solution.seconds[0, 0, 1, 0] > solution.seconds[2, 0, 1, 0]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_more_hardware_is_never_slower_where_it_must_not_be(seed):
     """More shared memory only adds choices: the times fall along M_SM."""

@@ -125,7 +125,7 @@ def test_a_mask_keeps_cells(backend, tiling, boundary):
 
 
 @pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")  # some are held
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.tuples(st.integers(0, 19), st.integers(0, 24), st.booleans()), min_size=1, max_size=3),
     st.sampled_from(["fixed", "wrap", "nearest"]),
