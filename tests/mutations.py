@@ -46,11 +46,18 @@ GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_inversi
 """Files of tests that reach adjoints and gradients."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
+MODELS = (
+    "costs/**/test_*", "tuning/**/test_*", "schedules/bodies/test_sums", "codegen/pipelines/test_*",
+    "codegen/matrices/test_matmul", "runtime/calibration/test_cpu", "distributed/test_cluster", "verbs/energy/test_*",
+    "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict", "verbs/codesign/test_codesign",
+)  # fmt: skip
+"""Files of tests that reach what schedules are said to cost."""
 CHOICES = "laws/test_recorded_choices"
 """The same of what is chosen and counted where runs are cut into parts or taken back."""
 REACHING = {
     "schedules": (*TESTS, *RECORDED),
     "codegen": (*TESTS, *RECORDED),
+    "costs": (*MODELS, *RECORDED, CHOICES),
     "distributed": ("distributed/test_*", CHOICES),
     "verbs/gradients": (*GRADIENTS, "test_jax", CHOICES),
     "programs/stencil/adjoint.py": (*GRADIENTS, CHOICES),

@@ -4,6 +4,7 @@ import functools
 import itertools
 import os
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -273,3 +274,16 @@ def test_ranks_tell_each_other_what_they_recorded_once_it_is_much(monkeypatch):
         (often[most], trace), _ = on_ranks(2, work)[1]
         np.testing.assert_array_equal(trace, right)
     assert {most: count - often[2**26] for most, count in often.items()} == {2**26: 0, 63: 1, 0: 3}
+
+
+@pytest.mark.parametrize(("asked", "chosen"), [*itertools.product((None, True, False), (True, False))])
+def test_what_is_asked_of_an_exchange_comes_before_what_the_model_chooses(monkeypatch, asked, chosen):
+    choose = runs.choose
+    monkeypatch.setattr(runs, "_chosen", {})
+    monkeypatch.setattr(runs, "choose", lambda *each, **rest: replace(choose(*each, **rest), overlapped=chosen))
+
+    def work(comm):
+        given = (dealt(np.ones((40, 8)), comm, (2, 1)),)
+        return ran("heat2d", given, None, all_steps=2, overlapped=asked)["u"][0].traffic.overlapped
+
+    assert on_ranks(2, work)[1] == [chosen if asked is None else asked] * 2
