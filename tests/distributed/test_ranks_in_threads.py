@@ -12,6 +12,7 @@ from tests.distributed.in_threads import Kind, Rank, World, on_ranks, threaded_m
 
 import tilewright as tw
 from tilewright.distributed import disk, ranks, runs
+from tilewright.distributed.checkpoints import Checkpoints
 from tilewright.distributed.compute import Computer
 from tilewright.distributed.ghosts import Ghosts, Message, moving, packed_cells
 from tilewright.plan import read_target
@@ -287,3 +288,26 @@ def test_what_is_asked_of_an_exchange_comes_before_what_the_model_chooses(monkey
         return ran("heat2d", given, None, all_steps=2, overlapped=asked)["u"][0].traffic.overlapped
 
     assert on_ranks(2, work)[1] == [chosen if asked is None else asked] * 2
+
+
+def test_a_checkpoint_is_deleted_once_the_next_one_is_whole(tmp_path, monkeypatch):
+    """And what receivers had recorded by then; what others have put beside it stays."""
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    (tmp_path / "notes.txt").touch()
+    keep, there = Checkpoints.keep, {}
+
+    def kept(self, done, like, *rest):
+        keep(self, done, like, *rest)
+        if like.comm.Get_rank() == 0:
+            there[done] = sorted(path.name for path in tmp_path.iterdir())
+
+    def work(comm):
+        given = dealt(np.ones((12, 8)), comm, (2, 1))
+        options = {"boundary": "nearest", "receivers": tw.Points([(2.0, 3.0)]), "threads": 1}
+        tw.run("heat2d", given, steps=8, checkpoint=tmp_path, every=2, **options)
+
+    monkeypatch.setattr(Checkpoints, "keep", kept)
+    monkeypatch.setattr(runs, "RankRun", functools.partial(runs.RankRun, steps=2, overlapped=False))
+    on_ranks(2, work)
+    names = {done: ["journal.json", "notes.txt", f"state-{done}.zarr", f"trace-{done}-u.npy"] for done in (2, 4, 6)}
+    assert there == names

@@ -300,3 +300,25 @@ def test_killed_sweeps_go_on_from_their_last_pass(tmp_path, tally, kills):
     tally(f"sweeps over the disk: {kills} kills, {resumed} with complete passes, {wrong} cells wrong")
     assert wrong == 0
     assert kills < 50 or resumed >= 10
+
+
+@pytest.mark.parametrize("most", [3, 8])
+def test_so_many_tilings_that_fit_are_compared_and_no_more(monkeypatch, most):
+    """Where the disk takes most of the time, nothing else ends the search but that."""
+    problem = make_problem(program("heat2d"), (32000, 512), 16, "float32", "nearest")
+    slow = {
+        name: replace(getattr(memo.host(), name), value=1e6, low=None, high=None)
+        for name in ("disk_read_bandwidth", "disk_write_bandwidth")
+    }
+    computer = Computer(target=read_target("c", 1), threads=1, tiling=None, strict=False, scalars={})
+    compared, turns = [], sweeps._turns
+
+    def counted(*arguments):
+        found = list(turns(*arguments))
+        compared.append(bool(found))
+        return iter(found)
+
+    monkeypatch.setattr(sweeps, "_MOST_FITTING", most)
+    monkeypatch.setattr(sweeps, "_turns", counted)
+    assert sweeps.plan(problem, 2**24, replace(memo.host(), **slow), computer, 16) is not None
+    assert sum(compared) == most

@@ -1,0 +1,56 @@
+"""Slabs that stream through memory: what of a grid is read, and how often."""
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.costs.transfers.disk import Streamed, passes
+from tilewright.distributed import disk, slabs
+from tilewright.distributed.compute import Computer
+from tilewright.distributed.windows import depths
+from tilewright.plan import read_target
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.verbs import memo
+
+
+class Read(disk.MemoryRows):
+    """An array that counts how often each of its rows is read."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.times = np.zeros(len(values), int)
+
+    def read(self, low, high, target):
+        self.times[low:high] += 1
+        super().read(low, high, target)
+
+
+class Written(disk.MemoryRows):
+    """An array that keeps what is written."""
+
+    def write(self, low, source):
+        self._values[low : low + len(source)] = source
+
+
+@pytest.mark.parametrize(("program", "boundary"), [("heat2d", "nearest"), ("wave2d", "fixed"), ("heat2d", "wrap")])
+def test_rows_are_read_once_but_those_that_a_periodic_grid_begins_and_ends_with(program, boundary):
+    """As the model counts them: what a window shares with the one before it is in memory already."""
+    problem = make_problem(tw.program(program), (60, 9), 4, "float64", boundary)
+    target = read_target("numpy", 1)
+    computer = Computer(target=target, threads=1, tiling=None, strict=True, scalars={}, make=memo.prepared)
+    case = Streamed(extent=60, steps=4, read_bytes=1, write_bytes=1, held_bytes=1, memory=14)
+    around, wraps = depths(problem, 4)[0], boundary == "wrap"
+    chosen = passes(case, (1.0, 1.0), lambda _: around, lambda *_: 0.0, wraps=wraps, fixed=4)
+    assert chosen.slabs > 4
+    values = np.random.default_rng(0).random((problem.program.history("u"), 60, 9))
+    source, out = [Read(each) for each in values], Written(np.empty((60, 9)))
+    windows = slabs.slabs(problem, chosen, 4)
+    buffers = slabs.Buffers(problem, chosen.rows, 1)
+    slabs.stream(windows, 60, {"u": source}, {"u": [out]}, buffers, computer)
+    right = tw.run(program, tuple(values), steps=4, boundary=boundary, backend="numpy", strict=True)
+    np.testing.assert_array_equal(out._values, right)
+    again = np.zeros(60, int)
+    again[60 - around[0] :] = again[: around[1]] = wraps
+    for each in source:
+        np.testing.assert_array_equal(each.times, 1 + again)
+        assert each.times.sum() == chosen.read_bytes
