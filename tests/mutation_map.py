@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "tilewright"
 LAYERS = (
-    "schedules", "codegen", "costs", "distributed", "verbs/gradients", "programs/stencil/adjoint.py",
+    "schedules", "codegen", "costs", "runtime", "distributed", "verbs/gradients", "programs/stencil/adjoint.py",
     "programs/stencil/adjoint_parts.py",
 )  # fmt: skip
 """Folders and files that get errors."""

@@ -50,14 +50,24 @@ MODELS = (
     "costs/**/test_*", "tuning/**/test_*", "schedules/bodies/test_sums", "codegen/pipelines/test_*",
     "codegen/matrices/test_matmul", "runtime/calibration/test_cpu", "distributed/test_cluster", "verbs/energy/test_*",
     "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict", "verbs/codesign/test_codesign",
+    "verbs/pipelines/test_*", "verbs/tables/test_*", "verbs/test_gpu", "verbs/test_element_types",
 )  # fmt: skip
 """Files of tests that reach what schedules are said to cost."""
+RUNNING = (
+    "runtime/**/test_*", "verbs/running/test_*", "verbs/tuning/test_tune", "verbs/tables/test_*", "verbs/chains/test_*",
+    "verbs/pipelines/test_*", "verbs/annotated/test_annotate", "verbs/test_places", "verbs/test_gpu",
+    "distributed/test_memory", "distributed/test_sweeps", "distributed/test_out_of_core", "costs/machine_code/test_*",
+    "codegen/pipelines/test_*", "codegen/matrices/test_matmul", "codegen/gpu/test_points", "laws/test_random_points",
+    "laws/test_random_tables", "faults/test_*",
+)  # fmt: skip
+"""Files of tests that reach what compiles, runs and measures kernels."""
 CHOICES = "laws/test_recorded_choices"
 """The same of what is chosen and counted where runs are cut into parts or taken back."""
 REACHING = {
     "schedules": (*TESTS, *RECORDED),
     "codegen": (*TESTS, *RECORDED),
     "costs": (*MODELS, *RECORDED, CHOICES),
+    "runtime": RUNNING,
     "distributed": ("distributed/test_*", CHOICES),
     "verbs/gradients": (*GRADIENTS, "test_jax", CHOICES),
     "programs/stencil/adjoint.py": (*GRADIENTS, CHOICES),

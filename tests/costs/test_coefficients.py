@@ -159,3 +159,14 @@ def test_another_cpu_is_given_other_tiles():
     assert chosen["zen3"][0].space[-1] > chosen["host"][0].space[-1]
     larger = replace(zen3, vector_width=wide.vector_width, shared_bytes=wide.shared_bytes)
     assert choose_tiling(problems[0], larger).space[-1] < chosen["zen3"][0].space[-1]
+
+
+def test_carries_of_the_first_vectors_of_a_row_are_waited_for():
+    """Further ones are hidden behind what the vectors before them compute."""
+    case = alignment.AlignmentCase(lengths=(5000, 6000), letters=20, traced=False, machine=HOST)
+    lanes, carried = int(HOST.vector_width.value) * 2, 4
+    seconds = [alignment._row_seconds(case, lanes * vectors) for vectors in range(2, 9)]
+    early, late = np.split(np.diff(seconds), [carried - 2])
+    np.testing.assert_allclose(early, early[0], rtol=1e-9)
+    np.testing.assert_allclose(late, late[0], rtol=1e-9)
+    assert early[0] > 1.05 * late[0]

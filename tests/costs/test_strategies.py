@@ -311,3 +311,14 @@ def test_cuts_that_move_through_lines_cut_those_as_long_as_a_tile(cells, pieces)
     setting = make_setting(make_problem(program("star3d4r"), (512,) * 3, 64), HOST)
     sizes = model.sizes_of(parse(f"wavefront-diamond:t=8,s=8x64x{cells},team=1"), setting)
     assert strategy_work.work_of("wavefront-diamond", sizes, setting).pieces[0] == pieces
+
+
+@pytest.mark.parametrize(("dtype", "gpu"), [("float32", True), ("float64", True), ("complex64", False)])
+def test_element_types_without_code_for_gpus_are_for_cpus(dtype, gpu):
+    problem = make_problem(program("jacobi2d"), (64, 64), 4, dtype)
+    assert make_setting(problem, HOST).itemsize == problem.itemsize
+    if gpu:
+        assert make_setting(problem, H200).itemsize == problem.itemsize
+        return
+    with pytest.raises(UsageError, match=r"GPU backends compute in float32, .* got complex64"):
+        make_setting(problem, H200)

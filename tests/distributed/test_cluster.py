@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import tilewright as tw
 from tilewright.cli.app import app
-from tilewright.costs.transfers.network import exchange
-from tilewright.distributed.blocks import Decomposition, halo
+from tilewright.costs.transfers.network import exchange, strips
+from tilewright.distributed.blocks import Decomposition, halo, split
 from tilewright.distributed.windows import depths
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import make_problem
@@ -118,3 +118,15 @@ def test_the_command_prints_and_draws(tmp_path):
     text = CliRunner().invoke(app, ["predict", *arguments])
     assert "an exchange every" in text.output
     assert CliRunner().invoke(app, ["predict", *arguments[:-4], "--network", "hdr"]).exit_code == 2
+
+
+@pytest.mark.parametrize("boundary", ["nearest", "wrap"])
+@pytest.mark.parametrize("extent", range(2, 8))
+def test_the_model_has_strips_where_a_rank_in_the_middle_has_an_interior(extent, boundary):
+    """Of a step that reaches one cell, two steps at a time: a block of four cells is strips alone."""
+    problem = make_problem(tw.program("jacobi1d"), (5 * extent,), 2, "float64", boundary)
+    layout, around = Decomposition(shape=problem.shape, topology=(5,)), depths(problem, 2)
+    cells, parts = strips((extent,), (5,), around, (boundary == "wrap",)), split(problem, layout, 2, 2)
+    assert around == ((2, 2),)
+    assert (cells is None) == (parts is None) == (extent <= 4)
+    assert cells is None or cells == sum(each.problem.cells for each in parts.strips)

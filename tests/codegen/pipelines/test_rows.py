@@ -8,6 +8,8 @@ import pytest
 from tests.sampling import some
 
 import tilewright as tw
+from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
+from tilewright.machines.files import load
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import compute, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import parse_boundary
@@ -234,3 +236,14 @@ def test_the_rings_take_the_memory_that_the_model_counts(program, shape, tile):
     whole, own = ring_bytes(problem, plan, tile), ring_bytes(problem, plan, tile, inputs=False)
     assert whole <= step.layout.scratch < whole + 2 * 4096
     assert whole - own == ring_bytes(problem, replace(plan, grids=tuple(plan.grid(g) for g in program.inputs)), tile)
+
+
+def test_the_time_to_compute_grows_with_rows_as_with_columns():
+    """Of pictures with tiles for every core, in tiles of one size."""
+    program, tile, machine = pipeline("unsharp", sigma=1.0), RowTile(width=64, band=32), load("zen3")
+    group = fusions.full(program)[0]
+    compute = []
+    for shape in ((512, 1024), (1024, 1024), (512, 2048)):
+        problem = make_pipeline_problem(program, shape, "float32", "mirror")
+        compute.append(evaluate_rows(problem, count_group(problem, group, tile.rows, machine), tile, machine).compute)
+    assert compute[1:] == pytest.approx([2 * compute[0]] * 2, rel=1e-12)

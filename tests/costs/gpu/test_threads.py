@@ -355,3 +355,21 @@ def test_counting_does_not_depend_on_the_company():
 def test_count_covers_every_point_once_for_one_thread_shape():
     case = case_of("j2d5pt", [(8, (3, 64), (1, 64))])
     assert count(program("j2d5pt"), case.sizes, case.threads, case.setting).points[0] == 64 * 4 * (2 * 3 + 6)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("issue", 5.0), ("latency", 5.0), ("dram_share", 0.2)])
+def test_calibration_finds_a_constant_that_is_far_from_where_it_starts(name, factor):
+    """The first step goes too far: it is taken back, and shorter ones are tried."""
+    case, start = _many(), GpuConstants()
+    truth = dataclasses.replace(start, **{name: factor * getattr(start, name)})
+    points = LogPoints(case=case, seconds=evaluate(case, GPU, truth).seconds)
+    found = calibrate([points], GPU, free={name: 10.0}, factors=1e-3).constants
+    assert getattr(found, name) == pytest.approx(getattr(truth, name), rel=1e-3)
+
+
+def test_all_that_is_issued_takes_as_many_slots_as_its_constant_says():
+    case = _many()
+    twice = dataclasses.replace(GpuConstants(), issue=2 * GpuConstants().issue)
+    one, two = (evaluate(case, GPU, known) for known in (GpuConstants(), twice))
+    np.testing.assert_allclose(two.issue, 2 * one.issue, rtol=1e-12)
+    np.testing.assert_array_equal(two.latency, one.latency)

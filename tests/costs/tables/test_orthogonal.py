@@ -10,7 +10,16 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import count_operations, price
-from tilewright.costs.tables.orthogonal import best, fronts_by_turns, make_case, predict, tile_usage, tile_words
+from tilewright.costs.tables.orthogonal import (
+    best,
+    fronts_by_turns,
+    make_case,
+    predict,
+    split,
+    sync_seconds,
+    tile_usage,
+    tile_words,
+)
 from tilewright.machines.files import load
 from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.schedules.families import orthogonal
@@ -53,6 +62,7 @@ def test_time_is_the_sum_over_the_wavefronts():
         seconds += (tiles // 2) * two + (tiles % 2) * one
     assert costs.seconds == pytest.approx(seconds, rel=1e-12)
     assert costs.wavefronts == rows + columns - 1
+    assert sync_seconds(case, tiling) == costs.wavefronts * K20C.launch_seconds.value
     assert costs.dram_bytes == pytest.approx(4 * sum(tile_words(case, tiling)) * rows * columns)
 
 
@@ -114,3 +124,13 @@ def test_operations_are_counted_by_type():
 def test_errors(call, message):
     with pytest.raises(UsageError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("most", "threads"), [(128, 128), (512, 512), (2048, 1024)])
+def test_blocks_have_as_many_threads_as_the_machine_and_the_kernels_take(most, threads):
+    """Kernels are made for 1024 threads at most, whatever a machine would start."""
+    h200 = load("h200")
+    machine = replace(h200, max_block_threads=replace(h200.sm_count, value=most))
+    case = make_case(recurrence_named("lcs"), (3000, 50_000), "int32", machine)
+    every = [4096 // tiling.sub[0] for tiling in split(case, _tiling("lcs", "orthogonal:t=64,s=4096"))]
+    assert max(every) == threads
