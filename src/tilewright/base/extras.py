@@ -1,5 +1,6 @@
 """Libraries that extras bring: one sentence where one is missing."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,7 +21,8 @@ def needed(library: str, what: str, extra: str = "") -> Iterator[None]:
         extra: The extra of ``pyproject.toml``; named as the library by default.
 
     Raises:
-        MissingLibraryError: If the library or a module of it is not there; where one that it needs itself is missing, that error stays.
+        MissingLibraryError: If the library or a module of it is not there; where one that it needs is missing, that
+            error stays.
 
     >>> with needed("jax", "tilewright.jax"):
     ...     raise ModuleNotFoundError("No module named 'jax'", name="jax")
@@ -32,7 +34,8 @@ def needed(library: str, what: str, extra: str = "") -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != library:
             raise
-        state = "which is not installed" if error.name == library else f"whose version here has no {error.name}"
+        absent = error.name == library or sys.modules.get(library) is None  # else it is too old
+        state = "which is not installed" if absent else f"whose version here has no {error.name}"
         missing = MissingLibraryError(
             f"{what} needs {library}, {state}", f'pip install "tilewright[{extra or library}]"'
         )
