@@ -173,6 +173,7 @@ def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, re
         assembled=tuple(_sum(terms, results, form, room=rank > 2) for terms in found),
         kept=_shared(statement.reads, results) <= _MOST_KEPT,
         copied=loops and (rows == 1 or many > _MOST_END_READS),
+        in_turn=bool(found or form or loops),
     )
 
 
