@@ -5,11 +5,14 @@ python benchmarks/annotated.py [NAME…] [--seconds N] [--output FILE]
 The examples, and the kernels of the literature that the tests tune, at sizes that people compute with. Files that are
 not named stay on record. Times are medians of runs in turn, one process, the data in memory; every variant is compared
 with the original body before it is timed. Where BLAS has the operation, its time on as many threads is beside it.
+Where N seconds do not suffice, so that times would be of different moments or a variant left out, the file is tuned
+again with twice as many; every row says how many it took.
 """
 
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +23,7 @@ from scipy.linalg import blas
 
 import environment
 import tilewright as tw
+from tilewright.verbs.annotated.result import LATE
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "annotated"
 SIZES: dict[str, dict[str, int]] = {
@@ -65,7 +69,9 @@ KERNELS: dict[str, dict[str, int]] = {
     "trmm_opencl": {"M": 400, "N": 400},
 }
 """Kernels of the literature, and the sizes."""
-
+ROUNDS = 3
+"""Rounds in which the winner and the original body are timed in turn, and other kernels too; a row has no fewer."""
+DOUBLINGS = 5
 
 _IN_BLAS = frozenset(
     "2mm 3mm atax bicg chill_matmul doitgen gesummv mvt symm syr2k syrk trisolv trmm_opencl".split()  # noqa: SIM905
@@ -113,12 +119,41 @@ def _seconds(call: Callable[[], object], rounds: int = 15) -> float:
     return statistics.median(taken[1:])
 
 
-def measured(name: str, seconds: float) -> dict[str, Any]:
-    """Tune an example and return what came out of it."""
+def tuned(name: str, seconds: float) -> dict[str, Any] | None:
+    """Tune an example; return what was found, or None if the time did not suffice for what rows are compared by."""
     file = EXAMPLES / f"{name}.c" if name in SIZES else LITERATURE / f"{name}.c"
-    result = tw.annotate(file, sizes=SIZES.get(name) or KERNELS.get(name), seconds=seconds)
+    try:
+        result = tw.annotate(file, sizes=SIZES.get(name) or KERNELS.get(name), seconds=seconds)
+    except tw.UsageError as error:
+        if LATE not in error.message:
+            raise
+        return None
     (region,) = result.to_dict()["regions"]
     (size,) = region["results"]
+    late = any(LATE in note for note in size["notes"])
+    return None if late or size["rounds"] < ROUNDS else size
+
+
+def enough(name: str, seconds: float) -> tuple[dict[str, Any], float]:
+    """Tune an example for as long as it takes that variants and original are timed often enough.
+
+    Returns:
+        What was found, and the seconds it was given.
+
+    Raises:
+        SystemExit: If the time does not suffice when it was doubled again and again.
+    """
+    for doubled in range(DOUBLINGS + 1):
+        given = seconds * 2**doubled
+        if (size := tuned(name, given)) is not None:
+            return size, given
+        print(f"{name}: {given:g} s do not suffice for {ROUNDS} rounds of every variant", file=sys.stderr, flush=True)
+    sys.exit(f"{name}: not measured; give more --seconds")
+
+
+def measured(name: str, seconds: float) -> dict[str, Any]:
+    """Tune an example and return what came out of it."""
+    size, given = enough(name, seconds)
     keys = (
         "input",
         "winner",
@@ -127,6 +162,7 @@ def measured(name: str, seconds: float) -> dict[str, Any]:
         "speedup",
         "speedup_low",
         "speedup_high",
+        "rounds",
         "search",
         "evaluated",
         "space_size",
@@ -136,6 +172,7 @@ def measured(name: str, seconds: float) -> dict[str, Any]:
     call = _blas(name)
     return {
         **found,
+        "tuning_seconds": given,
         "stencil_tiling": size.get("stencil_tiling"),
         "blocked_products": size.get("blocked_products", False),
         "kept_original": size.get("kept_original"),
@@ -146,7 +183,9 @@ def measured(name: str, seconds: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join((*SIZES, *KERNELS))}; all by default")
-    parser.add_argument("--seconds", type=float, default=30.0, help="time to tune one example")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="time to tune one example, more where it is too short"
+    )
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "annotated.json")
     chosen = parser.parse_args()
     record = json.loads(chosen.output.read_text(encoding="utf-8")) if chosen.output.exists() else {}

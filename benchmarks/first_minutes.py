@@ -22,6 +22,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|c89|c99|clang|clang\+\+|tcc|icx|cpp)(-[\d.]+)?")
 _LONGEST = 110
+LIMIT = 1600.0
+"""Seconds that a step may take: ten times the longest one's, a calibration on two cores where nothing else runs."""
+_TIMED_OUT = 124
+"""What a step that was stopped ends with, as with `timeout`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,7 @@ class Step:
         shown: As it stands in the document.
         words: The command and its arguments.
         status: What it must exit with.
-        seconds, said: Filled in: how long it took, the last line it printed.
+        seconds, said, ended: Filled in: how long it took, the last line it printed, what it exited with.
     """
 
     shown: str
@@ -60,13 +64,13 @@ def commands(document: str) -> list[str]:
 
 
 class Place:
-    """An empty environment in a folder of its own."""
+    """An empty environment in a folder of its own; no step there may take more than a limit, in seconds."""
 
-    def __init__(self, folder: Path, wheel: Path) -> None:
+    def __init__(self, folder: Path, wheel: Path, limit: float = LIMIT) -> None:
         self.work, self.home, self.tools = folder / "work", folder / "home", folder / "bin"
         for each in (self.work, self.home, self.tools):
             each.mkdir()
-        self.wheel = wheel
+        self.wheel, self.limit = wheel, limit
         for tool in (path for place in ("/usr/bin", "/bin") for path in Path(place).iterdir()):
             link = self.tools / tool.name
             if not COMPILERS.fullmatch(tool.name) and not link.exists():
@@ -80,11 +84,16 @@ class Place:
         return {"HOME": str(self.home), "PATH": f"{self.work / '.venv' / 'bin'}:{system}", **index}
 
     def do(self, step: Step) -> Step:
-        """Run it; its time, its status and its last line."""
+        """Run it; its time, its status and its last line. One that takes too long is stopped, and has failed."""
         begin = time.perf_counter()
-        done = subprocess.run(
-            step.words, cwd=self.work, env=self.environment(), capture_output=True, text=True, check=False, timeout=900
-        )
+        try:
+            done = subprocess.run(
+                step.words, cwd=self.work, env=self.environment(), capture_output=True, text=True, check=False,
+                timeout=self.limit,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            late = f"error: stopped after {self.limit:g} s, the limit of a step (--limit)"
+            done = subprocess.CompletedProcess(step.words, _TIMED_OUT, stdout="", stderr=late)
         seconds = time.perf_counter() - begin
         if done.returncode != step.status:
             print(done.stdout, done.stderr, file=sys.stderr)
@@ -203,13 +212,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, metavar="FILE.md")
     parser.add_argument("--note", default="", help="a sentence about the machine, for the page")
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT, metavar="SECONDS",
+        help=f"after which a step is stopped and has failed, {LIMIT:g} by default; more where the machine is busy",
+    )  # fmt: skip
     asked = parser.parse_args()
     target = asked.output
     with tempfile.TemporaryDirectory() as folder:
         build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, str(ROOT))
         subprocess.run([sys.executable, *build], check=True)
         (wheel,) = Path(folder).glob("*.whl")
-        found = walk(Place(Path(folder), wheel))
+        found = walk(Place(Path(folder), wheel, asked.limit))
     text = page(found, asked.note)
     if target is None:
         print(text)

@@ -4,6 +4,7 @@ The public names are loaded on first use, so that ``import tilewright`` costs ne
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ def __getattr__(name: str) -> object:
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:
-        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+        module = sys.modules[__name__]  # in tracebacks Python then names the closest attribute
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}", name=name, obj=module)
     globals()[name] = value
     return value
 

@@ -9,14 +9,17 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.extras import needed
 from tilewright.runtime import xla
 from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
+
+with needed("jax", "tilewright.jax"):
+    import jax
 
 _TARGET = "tilewright"
 _lock = threading.Lock()

@@ -11,19 +11,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from pde import PDE, CartesianGrid, DiffusionPDE, EulerSolver, FieldCollection, ScalarField, UnitGrid
-from pde.backends import backend_registry
-from pde.backends.numpy.backend import NumpyBackend
-from pde.grids.boundaries.axis import BoundaryPeriodic
-from pde.grids.boundaries.local import DirichletBC, MixedBC, NeumannBC
 
 from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.differences import diff, laplacian
 from tilewright.programs.stencil.expression import Const, Scalar, Value, apply, as_value
 from tilewright.programs.stencil.program import STEP, FieldBuilder, stencil
 from tilewright.verbs import operators
 from tilewright.verbs.running.run import run
+
+with needed("pde", "tilewright.pypde", extra="pypde"):
+    from pde import PDE, CartesianGrid, DiffusionPDE, EulerSolver, FieldCollection, ScalarField, UnitGrid
+    from pde.backends import backend_registry
+    from pde.backends.numpy.backend import NumpyBackend
+    from pde.grids.boundaries.axis import BoundaryPeriodic
+    from pde.grids.boundaries.local import DirichletBC, MixedBC, NeumannBC
 
 _LOGGER = logging.getLogger("tilewright")
 _FUNCTIONS: Mapping[str, Callable[..., Value]] = {

@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.stencil.program import Program
 from tilewright.verbs.gradients.vjp import gradients
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
+
+with needed("torch", "tilewright.torch"):
+    import torch
 
 Tensor = Any
 """A tensor, where PyTorch's types are not at hand."""

@@ -9,13 +9,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import xarray
 
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.verbs.running.record import Run
 from tilewright.verbs.running.run import run
 from tilewright.verbs.stencil import ProgramLike, as_program
+
+with needed("xarray", "tilewright.xarray"):
+    import xarray
 
 
 @xarray.register_dataarray_accessor("tw")  # type: ignore[no-untyped-call]

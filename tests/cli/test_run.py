@@ -3,6 +3,7 @@ import pytest
 from PIL import Image
 
 import tilewright as tw
+from tilewright.cli.app import _COMMANDS
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.warn import forget_warnings
@@ -242,6 +243,9 @@ def test_refusals_of_looks(cli, extra, message):
         (("run", "heat2d", "--stepz", "3"), "No such option: --stepz"),
         (("run", "heat2d", "--shape", "8x8", "--steps", "1.5"), "a whole number such as 1000"),
         (("nonsense",), "No such command 'nonsense'"),
+        (("wisdom", "nonsense"), "No such command 'nonsense'"),
+        (("wisdom", "import"), "Missing argument 'FILE'"),
+        (("energy", "heat2d"), "error: give a program and its shape"),
         (("run",), "PROGRAM"),
         (("--nonsense",), "No such option: --nonsense"),
         (("predict", "heat2d", "--shape", "8x8", "--tile", "none", "--top", "3"), "nothing to rank"),
@@ -256,6 +260,21 @@ def test_every_error_has_one_form(cli, arguments, says):
     assert lines[1].startswith("hint: ")
     assert lines[1].endswith("--help says what it takes")
     assert len(lines) == 2
+
+
+@pytest.mark.parametrize(("group", "commands"), [((), ("run", "wisdom")), (("wisdom",), ("list", "forget"))])
+def test_a_group_alone_shows_its_help_and_a_wrong_name_its_commands(cli, group, commands):
+    alone = cli(*group)
+    assert (alone.code, alone.err) == (2, "")
+    assert all(f" {each} " in alone.out for each in commands)
+    hint = cli(*group, "nonsense").err.splitlines()[1]
+    assert hint.startswith("hint: the commands are ")
+    assert all(each in hint for each in commands)
+
+
+@pytest.mark.parametrize("command", [*_COMMANDS, "wisdom list", "wisdom export", "wisdom import", "wisdom forget"])
+def test_no_error_of_any_command_is_empty(refuses, command):
+    assert "No such option: --nonsense" in refuses(*command.split(), "--nonsense")
 
 
 def test_research_stands_apart_in_the_help(cli):

@@ -1,6 +1,7 @@
 """The energy model: the printed instances on random tiles, the general rule, estimates, and the regression."""
 
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -224,10 +225,11 @@ def test_what_cannot_be_fitted_is_one_sentence(monkeypatch):
         energy_fit.regress(table, np.zeros(9))
     with pytest.raises(UsageError, match="share of runs to fit"):
         energy_fit.split(10, 0.0, 0)
-    monkeypatch.setattr(energy_fit.importlib, "import_module", lambda name: (_ for _ in ()).throw(ImportError(name)))
-    with pytest.raises(UsageError, match="the regression of energies needs scipy") as caught:
+    monkeypatch.delitem(sys.modules, "scipy.optimize", raising=False)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(UsageError, match="the regression of energies needs scipy, which is not installed") as caught:
         energy_fit.regress(table, np.ones(9))
-    assert caught.value.hint == "pip install 'tilewright[fit]'"
+    assert caught.value.hint == 'pip install "tilewright[fit]"'
 
 
 def test_no_time_has_no_power():

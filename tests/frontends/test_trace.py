@@ -124,6 +124,7 @@ def _array(u):
         (_keywords, "takes a fixed list of arguments"),
         (_divides_by_zero, "failed: ZeroDivisionError"),
         (_unpacks, "cannot be unpacked"),
+        (lambda u: u[0][1], r"takes no index \(hint: all offsets stand in one bracket: u\[-1, 0\]\)"),
         (_array, "got a ndarray|no operator of a stencil"),
         (lambda: 1, "takes no argument"),
         (lambda u: 1.0, "indexes no field"),

@@ -71,7 +71,7 @@ def test_what_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
         draw_tiling(_problem("j2d5pt"), NONE, tmp_path / "missing" / "t.png")
 
     def absent(name):
-        raise ImportError(name)
+        raise ModuleNotFoundError(name, name=name.partition(".")[0])
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(UsageError, match=r'pip install "tilewright\[plot\]"'):

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from tests.sampling import covering
 
+import tilewright as tw
 from tilewright.base.errors import ToolchainError
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime import cpu
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.session import Inputs
@@ -45,13 +47,17 @@ def tools():
         return None
 
 
+def at(width):
+    """The compiler for registers of that width; skips where this processor lacks them."""
+    if NEEDED[width] not in " ".join(map(str, cpu_features())):
+        pytest.skip(f"this CPU has no {NEEDED[width]}")
+    return replace(tools(), native=WIDTHS[width])
+
+
 @pytest.mark.skipif(tools() is None, reason="no C compiler")
 @pytest.mark.parametrize(("width", "dtype"), covering(list(WIDTHS), ["float32", "float64"]))
 def test_every_width_agrees_with_the_reference(width, dtype):
-    features = " ".join(map(str, cpu_features()))
-    if NEEDED[width] not in features:
-        pytest.skip(f"this CPU has no {NEEDED[width]}")
-    compiler = replace(tools(), native=WIDTHS[width])
+    compiler = at(width)
     problems = [make_problem(program(name), shape, 7, dtype, "nearest") for name, shape, _ in CASES]
     tilings = [catalogue.complete(p, parse(text)) for p, (_, _, text) in zip(problems, CASES, strict=True)]
     source = emit_tilings(list(zip(problems, tilings, strict=True)))
@@ -62,3 +68,19 @@ def test_every_width_agrees_with_the_reference(width, dtype):
         assert set(found) == set(reference.run(problem, arrays, {}))
         error, good = rounding.worst_excess(found["u"], exact["u"], allowed["u"])
         assert good, f"{problem.program.name} under {width}: off by up to {error:g}"
+
+
+@pytest.mark.skipif(tools() is None, reason="no C compiler")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_reciprocal_roots_of_every_kind_of_number(width):
+    """Each width has an instruction of its own to begin with; subnormal numbers are zero, whose root is zero."""
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-45, -1, 1.1755e-38, 3.4e38, 1e-37, 1, 4]
+    x = np.array(special * 5 + list(np.random.default_rng(5).uniform(0.25, 4, 5000)), np.float32)
+    problem = make_problem(
+        stencil("root", 1, {"u": 1.0 / tw.sqrt(FieldBuilder("u")[0])}), x.shape, 1, "float32", "fixed"
+    )
+    [kernel] = cpu.stencil_kernels(emit_tilings([(problem, catalogue.complete(problem, parse("none")))]), at(width))
+    found = cpu.execute(kernel, problem, Inputs(arrays={"u": [x]}, scalars={}), threads=2)["u"]
+    with np.errstate(all="ignore"):
+        exact = 1.0 / np.sqrt(np.where(abs(x) < np.finfo(x.dtype).smallest_normal, 0.0 * x, x).astype(float))
+    np.testing.assert_allclose(found.astype(float), exact, rtol=2e-7)

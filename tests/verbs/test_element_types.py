@@ -324,7 +324,7 @@ def test_files_of_numpy_forget_bfloat16(tmp_path):
 
 def test_bfloat16_needs_a_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
-    with pytest.raises(UsageError, match="bfloat16 is a type of the package ml_dtypes, which is not installed"):
+    with pytest.raises(UsageError, match="the element type bfloat16 needs ml_dtypes, which is not installed"):
         tw.run("jacobi2d", U, steps=1, dtype="bfloat16")
 
 

@@ -120,7 +120,7 @@ def test_without_matplotlib_notebooks_show_tables_and_pages_say_what_is_missing(
 
     def missing(name, *args):
         if name.startswith("matplotlib"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(name, name="matplotlib")
         return real(name, *args)
 
     monkeypatch.setattr(importlib, "import_module", missing)

@@ -84,6 +84,12 @@ def test_functions_of_several_values():
 
 def test_every_public_name_is_there():
     assert set(tw.__all__) <= set(dir(tw))
+
+
+def test_a_misspelt_name_is_one_that_python_can_correct():
+    code = "import tilewright as tw; tw.stencli"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "has no attribute 'stencli'. Did you mean: 'stencil'?" in done.stderr
     for name in tw.__all__:
         assert getattr(tw, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'bogus'"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 
 NARROW = ("float16", "bfloat16")
 """Types of fields alone: arithmetic takes their values as float32, and rounds once, where a result is kept."""
@@ -16,18 +17,16 @@ def numpy_type(name: str) -> np.dtype[Any]:
     """Return a type by its name.
 
     Raises:
-        UsageError: If NumPy has none of this name.
+        UsageError: If NumPy has none of this name, or it is bfloat16 and ml_dtypes is missing.
 
     >>> numpy_type("complex64").itemsize
     8
     """
-    try:
-        if name == "bfloat16":
+    if name == "bfloat16":
+        with needed("ml_dtypes", "the element type bfloat16", extra="bfloat16"):
             importlib.import_module("ml_dtypes")  # NumPy knows the name from then on
+    try:
         return np.dtype(name)
-    except ImportError:
-        missing = "bfloat16 is a type of the package ml_dtypes, which is not installed"
-        raise UsageError(missing, "pip install 'tilewright[bfloat16]'") from None
     except TypeError:
         raise UsageError(f"NumPy has no element type {name!r}", "write float32, for example") from None
 

@@ -49,7 +49,7 @@ class _Group(TyperGroup):
         try:
             return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
         except Exception as error:
-            if not _of_typer(error) or type(error).__name__ == "NoArgsIsHelpError":
+            if not _of_typer(error) or _shown(error):
                 raise
             raise typer.Exit(_report(error)) from None
 
@@ -58,7 +58,9 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
-        except Exception as error:  # noqa: BLE001  (reported in a sentence)
+        except Exception as error:
+            if _shown(error):
+                raise
             if ctx.meta[self.debug]:
                 traceback.print_exc()
             if isinstance(error, BrokenPipeError):  # as `| head` leaves it: nobody reads on, also not at exit
@@ -71,7 +73,8 @@ def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two
     """Print an error to standard error and return the exit status."""
     status: int
     if _of_typer(error):
-        message, hint, status = error.format_message().rstrip("."), _help_of(error), int(error.exit_code)
+        message = error.format_message().removeprefix("Invalid value: ").rstrip(".")
+        hint, status = _help_of(error), int(error.exit_code)
     elif isinstance(error, TilewrightError):
         message, hint, status = error.message, error.hint, error.exit_status
     elif isinstance(error, MemoryError):
@@ -91,10 +94,18 @@ def _of_typer(error: Exception) -> bool:
     return hasattr(error, "exit_code") and hasattr(error, "format_message")
 
 
+def _shown(error: Exception) -> bool:
+    """Whether it stands for the help of a group that was called without a command, which is on the screen by then."""
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
 def _help_of(error: Exception) -> str:
-    """Return the command that says how a command is called."""
+    """Return the command that says how a command is called, behind a group's commands where one was none of them."""
     context = getattr(error, "ctx", None)
-    return f"{context.command_path} --help says what it takes" if context is not None else ""
+    if context is None:
+        return ""
+    commands = ", ".join(context.command.list_commands(context)) if "No such command" in str(error) else ""
+    return f"{commands and f'the commands are {commands}; '}{context.command_path} --help says what it takes"
 
 
 def _version(wanted: bool) -> None:

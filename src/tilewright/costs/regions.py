@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Value, flatten
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.program import Program, Statement
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import conditions, inner_programs, middle, nested_axes
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.schedules.bodies.planes import planes_together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,7 @@ class Counts:
     constants: int
     reads: int
     further: tuple[int, ...]
+    again: int
     writes: int
     fetches: int
     flops: int
@@ -123,6 +126,7 @@ def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
         constants=mean(lambda program: len(program.fields) - len(program.updated)),
         reads=mean(lambda program: sum(len({(r.field, r.level) for r in each.reads}) for each in program.statements)),
         further=tuple(mean(functools.partial(_further, axis)) for axis in range(whole.rank)),
+        again=mean(_again),
         writes=mean(lambda program: len(program.statements), 1),
         fetches=mean(lambda program: sum(copies[s.field] > whole.history(s.field) for s in program.statements)),
         flops=mean(lambda program: program.flops),
@@ -131,10 +135,19 @@ def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
 
 def _further(axis: int, program: Program) -> int:
     """Count how often a step reads values again at further places along an axis, over the versions of all fields."""
-    found = 0
-    for statement in program.statements:
-        places: dict[tuple[str, int], set[int]] = {}
-        for read in statement.reads:
-            places.setdefault((read.field, read.level), set()).add(read.offset[axis])
-        found += sum(max(each) - min(each) for each in places.values())
-    return found
+    return sum(_places(axis, statement) for statement in program.statements)
+
+
+def _again(program: Program) -> int:
+    """Count the same for the planes of tiles in 3D: two planes of results that are computed together share theirs."""
+    return sum(
+        ceil_div(_places(0, statement), 2 if planes_together(statement) else 1) for statement in program.statements
+    )
+
+
+def _places(axis: int, statement: Statement) -> int:
+    """Count at how many further places along an axis a statement reads, over the versions of all fields."""
+    places: dict[tuple[str, int], set[int]] = {}
+    for read in statement.reads:
+        places.setdefault((read.field, read.level), set()).add(read.offset[axis])
+    return sum(max(each) - min(each) for each in places.values())

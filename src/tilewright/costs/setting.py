@@ -50,6 +50,7 @@ class Setting:
         constants: Fields that are read but never updated.
         reads: Values read per cell and step by the sweeps of all statements, each of which goes over its fields anew.
         further: Per axis, how often these are read again at further places along it, where nothing holds them between.
+        again: The same along axis 0 for the planes of tiles in 3D, of which two may be computed together.
         writes: Values written per cell and step, one per statement.
         fetches: Those of them whose lines are fetched only to be overwritten: what is updated in place has been read.
         itemsize: Bytes per value.
@@ -111,6 +112,7 @@ class Setting:
     constants: int
     reads: int
     further: tuple[int, ...]
+    again: int
     writes: int
     fetches: int
     itemsize: int
@@ -228,6 +230,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         constants=count.constants,
         reads=count.reads,
         further=count.further,
+        again=count.again,
         writes=count.writes,
         fetches=count.fetches,
         itemsize=problem.itemsize,

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tilewright.base.constants import PAGE
 from tilewright.base.errors import ArrayError, UsageError, told
+from tilewright.base.extras import needed
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
 from tilewright.base.paths import as_path
@@ -375,10 +376,8 @@ def import_zarr() -> Any:  # noqa: ANN401
     Raises:
         UsageError: If it is not installed.
     """
-    try:
+    with needed("zarr", "an array of zarr"):
         import zarr
-    except ImportError:
-        raise UsageError("zarr arrays need the package zarr", "pip install 'tilewright[zarr]'") from None
     return zarr
 
 

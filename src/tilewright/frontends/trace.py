@@ -69,7 +69,7 @@ def _forward(method: str) -> Callable[..., Value]:
 for _method in [
     m for m in vars(Value) if m.startswith("__") and m not in {"__init__", "__slots__", "__module__", "__doc__"}
 ]:
-    if callable(getattr(Value, _method)) and _method not in {"__iter__", "__new__", "__class__"}:
+    if callable(getattr(Value, _method)) and _method not in {"__getitem__", "__iter__", "__new__", "__class__"}:
         setattr(Argument, _method, _forward(_method))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.costs.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -118,10 +119,8 @@ def _figure(count: int) -> tuple[Any, Any]:  # (matplotlib's Figure and its Axes
 
 
 def _matplotlib() -> Any:  # noqa: ANN401  (an optional package: its types are not always there)
-    try:
+    with needed("matplotlib", "a drawing", extra="plot"):
         return importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("drawings need matplotlib, which is not installed", 'pip install "tilewright[plot]"') from None
 
 
 def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.drawing_stream import draw_stream
@@ -159,10 +160,8 @@ def _section(shown: Problem, pieces: list[Piece], axis: int) -> list[Piece]:
 
 
 def _matplotlib(module: str) -> Any:  # noqa: ANN401  (an optional package: its types are not always there)
-    try:
+    with needed("matplotlib", "a drawing", extra="plot"):
         return importlib.import_module(module)
-    except ImportError:
-        raise UsageError("drawings need matplotlib, which is not installed", 'pip install "tilewright[plot]"') from None
 
 
 def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.report.tables import number, pairs, table
 
@@ -178,10 +179,8 @@ def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: 
     """
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
-    try:
+    with needed("matplotlib", "a plot", extra="plot"):
         figures = importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
     figure = figures.Figure(figsize=(4.0 * len(curves), 3.4), layout="constrained")
     for axes, (name, values) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
         axes.plot(factors, values, "o-")

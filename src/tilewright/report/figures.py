@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.base.units import format_rate
 from tilewright.report.study import StudiedTiling, Study
 
@@ -59,10 +59,8 @@ def tile(study: Study) -> dict[str, str]:
 
 def _svg(draw: Drawing, study: Study, name: str) -> str:
     """Draw on one pair of axes."""
-    try:
+    with needed("matplotlib", "a plot", extra="plot"):
         figure_class = importlib.import_module("matplotlib.figure").Figure
-    except ImportError:
-        raise UsageError("plots need matplotlib, which is not installed", 'pip install "tilewright[plot]"') from None
     figure = figure_class(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     draw(axes, study)

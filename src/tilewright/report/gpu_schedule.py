@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete
@@ -63,11 +64,9 @@ def draw_schedule(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     Raises:
         UsageError: If a step has several stages, or matplotlib is missing.
     """
-    try:
+    with needed("matplotlib", "a drawing", extra="plot"):
         from matplotlib.figure import Figure
         from matplotlib.patches import Patch, Rectangle
-    except ImportError as error:
-        raise UsageError("drawings need matplotlib", "pip install 'tilewright[plot]'") from error
     cells = schedule(problem, tiling)
     every = cells["loaded"] | cells["computed"]
     rows, columns = sorted({i for i, _ in every}), sorted({x for _, x in every})

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.gpu_schedule import COMPUTED, LOADED, WRITTEN
 from tilewright.schedules.catalogue import complete
@@ -75,11 +76,9 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         UsageError: If a step has several stages, or matplotlib is missing.
     """
     panels = (rows_at(problem, tiling, 20), widths(problem, tiling))
-    try:
+    with needed("matplotlib", "a drawing", extra="plot"):
         from matplotlib.figure import Figure
         from matplotlib.patches import Patch, Rectangle
-    except ImportError as error:
-        raise UsageError("drawings need matplotlib", "pip install 'tilewright[plot]'") from error
     spans = []
     for panel in panels:
         every = set().union(*panel.values())

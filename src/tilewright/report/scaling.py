@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 
 _FORMATS = (".png", ".svg", ".pdf")
 _NARROW = 2.0
@@ -20,10 +21,8 @@ def check(path: Path) -> None:
     """
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
-    try:
+    with needed("matplotlib", "a plot", extra="plot"):
         importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
 
 
 def plot(panels: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Path:

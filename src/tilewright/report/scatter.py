@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -27,10 +28,8 @@ def scatter(pairs: Sequence[tuple[float, float, str]], path: Path, title: str) -
         raise UsageError("there is nothing to plot: no candidate was measured", "tune with --effort quick")
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
-    try:
+    with needed("matplotlib", "a plot", extra="plot"):
         figures = importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
     figure = figures.Figure(figsize=(5.6, 4.8), layout="constrained")
     axes = figure.add_subplot()
     for group in dict.fromkeys(name for _, _, name in pairs):

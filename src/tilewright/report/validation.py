@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.costs.arrays import Floats
 from tilewright.report.tables import table
 from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy
@@ -177,10 +178,8 @@ def _cells(one: Scores) -> tuple[str, ...]:
 
 
 def _grid(count: int, *, wide: bool = False) -> tuple[Any, list[Any]]:
-    try:
+    with needed("matplotlib", "a plot", extra="plot"):
         figures = importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError("plots need matplotlib", "pip install 'tilewright[plot]'") from None
     columns = min(4, count)
     rows = -(-count // columns)
     size = (9.0, 4.8) if wide else (3.6 * columns, 3.2 * rows)

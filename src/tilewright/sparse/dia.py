@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.extras import needed
 from tilewright.base.units import format_bytes
 from tilewright.runtime.memory import allocate, check_memory
 from tilewright.sparse.matvec import DTYPES, Matvec
@@ -301,10 +302,8 @@ def _scipy(part: str) -> Any:  # noqa: ANN401
     Raises:
         UsageError: If SciPy is not installed.
     """
-    try:
+    with needed("scipy", "this conversion", extra="sparse"):
         return importlib.import_module(f"scipy.{part}")
-    except ImportError:
-        raise UsageError("SciPy is not installed, which this needs", "pip install 'tilewright[sparse]'") from None
 
 
 def _shape(shape: Sequence[int]) -> tuple[int, int]:

@@ -294,10 +294,11 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
         said = str(error).partition("\n")[0]  # JAX explains at length why it cannot
         raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
     if value is None:
-        raise ArrayError(f"{name!r} is None, where an array must be", "give a NumPy array")
+        raise ArrayError(f"{name!r} is None, where numbers must be", "give a number, or a NumPy array")
     if not is_number(array.dtype):
         # NumPy's files do not keep the name of a type that is not its own.
-        hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else "convert it with .astype('float32')"
+        convert = "convert it with .astype('float32')" if isinstance(value, np.ndarray) else "give numbers"
+        hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else convert
         raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
     return array
 

@@ -34,6 +34,11 @@ class Stencil:
     __wrapped__: Callable[..., Any]
 
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
+        if not callable(function):
+            raise UsageError(
+                f"a stencil is made of a function, got a value of type {type(function).__name__}",
+                "write @tw.stencil above a function",
+            )
         self.program = trace(function, name)
         functools.update_wrapper(self, function)
         self.__name__ = self.program.name
@@ -108,6 +113,7 @@ def stencil(
 
     Raises:
         TraceError: If the body does something that a stencil cannot.
+        UsageError: If it is no function.
 
     Examples:
         >>> @stencil

@@ -71,10 +71,11 @@ def test_boxes_that_stay_in_a_nearer_cache_are_faster():
 
 def test_planes_are_fetched_again_for_the_versions_that_are_read_there_alone():
     thin, thick = "hybrid:t=8,s=2x4x256", "hybrid:t=8,s=4x64x256"
-    for name, further in (("star3d4r", 8), ("wave3d", 2), ("laplacian3d", 2)):  # wave3d reads one of two levels around
+    # wave3d reads one of two levels around; a star's planes serve two planes of results, a cube's rows two rows of one
+    for name, further, again in (("heat3d", 2, 2), ("star3d4r", 8, 4), ("wave3d", 2, 1), ("laplacian3d", 2, 1)):
         sizes, setting = prepared(thick, name, (256, 256, 256))
         assert setting.further == (further,) * 3
-        assert cached.read_again(sizes, setting) == [further]
+        assert cached.read_again(sizes, setting) == [again]
     assert cached.read_again(*prepared(thin, "laplacian3d", (256, 256, 256))) == [0]
     assert cached.read_again(*prepared("hybrid:t=8,s=64x4096")) == [0]
     one, two = (cached.vector_seconds(np.array([2**19]), np.array([again]), setting)[0] for again in (0.0, 8.0))
@@ -177,15 +178,15 @@ def test_boxes_of_whole_rows_in_2d_are_fetched_ahead():
 
 
 def test_planes_that_l2_loses_come_from_l3_again():
-    """25 rows and planes of star3d4r read each line in nine planes: of large boxes L2 has lost it before the next."""
+    """Nine planes of star3d4r read each line, two of them together: of large boxes L2 has lost it before the next."""
     small, large = (prepared(f"hybrid:t=8,s=4x{rows}x1024", "star3d4r", (1024,) * 3) for rows in (4, 256))
     known, setting = HOST.l3_exposed_fraction_boxes.value, small[1]
-    whole = setting.further[0] * setting.vector_width * 4 * setting.outer_byte_seconds * known
+    whole = setting.again * setting.vector_width * 4 * setting.outer_byte_seconds * known
     assert float(cached.again_seconds(*small)[0]) < 0.1 * whole
     no_l3_misses = dataclasses.replace(large[1], word_seconds=4 * setting.outer_byte_seconds * known)
     assert float(cached.again_seconds(large[0], no_l3_misses)[0]) == pytest.approx(whole, rel=0.01)
     felt = [
         float(cached.tile_vector_seconds(large[0], each)[0])
-        for each in (large[1], dataclasses.replace(large[1], further=(0, 0, 0)))
+        for each in (large[1], dataclasses.replace(large[1], further=(0, 0, 0), again=0))
     ]
     assert felt[0] - felt[1] > 0.9 * float(cached.again_seconds(*large)[0])

@@ -49,6 +49,16 @@ static inline tw_v_f32 tw_over_sqrt_v_f32(tw_v_f32 a, tw_v_f32 x) {
   /* where x is +-0 the result is an infinity of its sign, where it is +infinity 0 */
   const tw_m_f32 repair = (tw_m_f32){0} + 0x800600;
   return a * (tw_v_f32)__builtin_ia32_fixupimmps512_mask(z, x, repair, 0, (unsigned short)-1, 4);
+#elif defined(__SSE__)
+  /* where x is +-0 or infinite 1 - x y y is no number; the minimum is 1 then, and the sum still y */
+#if TW_BYTES == 32
+  const tw_v_f32 y = __builtin_ia32_rsqrtps256(x);
+  const tw_v_f32 h = __builtin_ia32_minps256(1.0f - (x * y) * y, (tw_v_f32){0} + 1.0f);
+#else
+  const tw_v_f32 y = __builtin_ia32_rsqrtps(x);
+  const tw_v_f32 h = __builtin_ia32_minps(1.0f - (x * y) * y, (tw_v_f32){0} + 1.0f);
+#endif
+  return a * (y + (y * h) * (0.5f + 0.375f * h));
 #else
   tw_v_f32 r;
   for (int64_t i = 0; i < TW_LANES_F32; ++i) r[i] = a[i] / __builtin_sqrtf(x[i]);

@@ -256,6 +256,13 @@ def test_a_candidate_that_is_wrong_only_on_the_users_problem_does_not_win(inject
     assert plan.confirmed
 
 
+def test_nothing_ends_in_time(inject, monkeypatch):
+    inject(make_problem(program("j1d3pt"), (500,), 1), {"none": "endless"})
+    monkeypatch.setattr(tuning, "LIMITS", meter.Limits(check=1.0))
+    with pytest.raises(ToolchainError, match=r"candidates could be measured: timeout, .*keep this machine busy"):
+        tw.tune("j1d3pt", shape=(500,), steps=1, progress=False)
+
+
 def test_nothing_compiles(inject, tmp_path):
     problem = make_problem(program("j1d3pt"), (500,), 1)
     inject(problem, {"none": "compile"})

@@ -43,7 +43,8 @@ def row_values(
         for read in (read for terms in found.sums for read in terms):
             registers.load(read, at)
     sums = write_sums(registers, found, forms, lambda number: f"s{number}")
-    new = registers.values(in_any_order(found.tape, site), lambda at: f"t{at[0]}_", sums)
+    tape = in_any_order(found.tape, site)
+    new = registers.values(tape, lambda at: f"t{at[0]}_", sums, in_turn=block.in_turn)
     return registers.kept() if block.kept else tuple(registers.body), tuple(new[at] for at in places)
 
 

@@ -5,11 +5,13 @@ Before, row after row:                      After, a block of rows, operation by
     y1 = f(load(r1), load(r2), load(r3))        y0 = f(l0, l1, l2); y1 = f(l1, l2, l3)
 
 Register tiling, or unroll and jam (Callahan, Carr and Kennedy, PLDI 1990); Halide: ``tile`` and ``unroll`` of the outer
-loop; AN5D and PPCG: register blocking, unrolling. Written row after row, the vectors that rows share would wait for a
-whole expression, and gcc loads them again instead: a sum of 27 reads in two rows took 48 loads where 36 are distinct.
+loop; AN5D and PPCG: register blocking, unrolling. Written row after row, the vectors that rows share wait for a whole
+expression, and gcc loads them again instead unless they are held: a sum of 27 reads in two rows took 48 loads where 36
+are distinct.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -147,13 +149,16 @@ class RegisterBlock:
         if load is not None:
             self.body.append(load)
 
-    def values(self, tape: Tape, names: Callable[[Place], str], known: Mapping[str, Results]) -> dict[Place, ir.Expr]:
-        """Write an expression for every place, output by output, the operations of all places in turn.
+    def values(
+        self, tape: Tape, names: Callable[[Place], str], known: Mapping[str, Results], *, in_turn: bool = True
+    ) -> dict[Place, ir.Expr]:
+        """Write an expression for every place, output by output.
 
         Args:
             tape: The expression.
             names: Start of the names at a place.
             known: What reads stand for that are no vectors of memory, by their field: sums, results.
+            in_turn: Whether the operations of all places are written in turn, not place after place.
         """
         if len(tape) == 1 and isinstance(tape[0], Read) and tape[0].field in known:
             return {at: known[tape[0].field][at] for at in self.places}
@@ -166,11 +171,11 @@ class RegisterBlock:
             placed = None if self.placed is None else functools.partial(_at, self.placed, at)
             leaves = Leaves(dtype=self.dtype, read=read, vector=True, placed=placed)
             rows[at] = lower_tape(tape, leaves, prefix=names(at))
-        for together in zip(*(lets for lets, _ in rows.values()), strict=True):
-            for statement in together:
-                if isinstance(statement, ir.Let):
-                    self.need(statement.value)
-                self.body.append(statement)
+        written = [lets for lets, _ in rows.values()]
+        for statement in itertools.chain.from_iterable(zip(*written, strict=True) if in_turn else written):
+            if isinstance(statement, ir.Let):
+                self.need(statement.value)
+            self.body.append(statement)
         return {at: value for at, (_, value) in rows.items()}
 
     def finish(self) -> tuple[ir.Stmt, ...]:

@@ -211,7 +211,8 @@ def _values(
     else:
         found = apart(tape, pairs=code.pairs) if forms else Apart(tape, ())
         sums = write_sums(block, found, forms, lambda number: f"{name}_s{number}" if number else name)
-    return block.values(in_any_order(found.tape, plan.site), lambda at: f"{name}{at[0]}{at[1]}_", sums)
+    tape = in_any_order(found.tape, plan.site)
+    return block.values(tape, lambda at: f"{name}{at[0]}{at[1]}_", sums, in_turn=code.in_turn)
 
 
 class _Slabs:

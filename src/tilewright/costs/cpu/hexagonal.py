@@ -169,7 +169,7 @@ def tile_vector_seconds(sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def read_again(sizes: TileSizes, setting: Setting) -> Floats:
-    """Lines that come from L2 once more per vector: in 3D once per further plane that reads them.
+    """Lines that come from L2 once more per vector: in 3D once per further plane, or two of them, that read them.
 
     The planes that a result reads are passed one after the other; between them a line stays in L1 only if all of them
     fit there together.
@@ -177,7 +177,7 @@ def read_again(sizes: TileSizes, setting: Setting) -> Floats:
     if len(setting.shape) != 3:
         return np.zeros(len(sizes.time))
     window = (sum(setting.sides[0]) + 1.0) * _plane_bytes(sizes, setting)
-    return np.asarray(setting.further[0] * (window > setting.coefficients.cache_fraction * setting.l1_bytes) * 1.0)
+    return np.asarray(setting.again * (window > setting.coefficients.cache_fraction * setting.l1_bytes) * 1.0)
 
 
 def rim_lines(sizes: TileSizes, setting: Setting) -> Floats:

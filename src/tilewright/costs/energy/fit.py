@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.energy.constants import NAMES
 from tilewright.costs.energy.price import Usage
@@ -135,10 +136,8 @@ def split(count: int, share: float, seed: int, least: int = 1) -> tuple[Ints, In
 
 
 def _solver() -> Any:  # noqa: ANN401  (scipy has no types)
-    try:
+    with needed("scipy", "the regression of energies", extra="fit"):
         return importlib.import_module("scipy.optimize").linprog
-    except ImportError:
-        raise UsageError("the regression of energies needs scipy", "pip install 'tilewright[fit]'") from None
 
 
 def _program(table: Floats) -> tuple[Floats, Floats]:

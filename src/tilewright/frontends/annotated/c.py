@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.frontends.annotated.convert import LABEL, Converter
 from tilewright.frontends.annotated.spec import arguments
 from tilewright.programs.loops.nest import Assign, Declare, Expr, Name, Stmt
@@ -86,12 +87,8 @@ def _checked(plain: str, converter: Converter) -> str:
 
 
 def _parsed(text: str, converter: Converter) -> Any:  # noqa: ANN401
-    try:
+    with needed("pycparser", "the reader of annotated C", extra="annotate"):
         from pycparser import c_parser  # noqa: PLC0415  (an optional dependency)
-    except ImportError:
-        raise UsageError(
-            "annotated C is read by pycparser, which is missing", "pip install 'tilewright[annotate]'"
-        ) from None
     try:
         return c_parser.CParser().parse(text)
     except RecursionError:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.base.errors import UsageError
+from tilewright.base.extras import needed
 from tilewright.programs.loops.accesses import Access, AssignmentSite, collect, shown
 from tilewright.programs.loops.affine import affine, domain, rows
 from tilewright.programs.loops.nest import Declare, Expr, Loop, Stmt, counters, names, statements, written
@@ -250,13 +250,8 @@ def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping
     Raises:
         UsageError: If islpy is missing.
     """
-    try:
+    with needed("islpy", "the analysis of annotated loops", extra="annotate"):
         import islpy  # noqa: PLC0415  (an optional dependency)
-    except ImportError:
-        raise UsageError(
-            "the dependences of annotated loops are found by islpy, which is missing",
-            "pip install 'tilewright[annotate]'",
-        ) from None
     sites = collect(stmt)
     context = islpy.Context()
     context.set_max_operations(_MAX_OPERATIONS)

@@ -303,6 +303,11 @@ class Value:
             "use tw.where, '&', '|', tw.minimum and tw.maximum",
         )
 
+    def __getitem__(self, index: object) -> "Value":
+        raise TraceError(
+            "a stencil's value is one number per cell and takes no index", "all offsets stand in one bracket: u[-1, 0]"
+        )
+
     def __iter__(self) -> "Value":
         raise TraceError("a stencil's value is one number per cell and cannot be unpacked", "index its field instead")
 

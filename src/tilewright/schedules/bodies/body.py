@@ -51,6 +51,9 @@ class RowBlock:
         assembled: The same where vectors are put together from others: by shuffles, and at the ends of the grid's rows.
         kept: Whether vectors that several rows read are kept in registers from their first use to the last.
         copied: Whether a vector at an end of the grid's rows reads copies of the ends, in the form ``loop``.
+        in_turn: Whether the operations of all rows are written in turn, not row after row. A value that is no weighted
+            sum holds several others for every row, in turn more than fit into 16 registers. Where every operation keeps
+            its order a row is one chain, and in turn several chains overlap.
     """
 
     rows: int
@@ -60,6 +63,7 @@ class RowBlock:
     assembled: tuple[Sum, ...] = ()
     kept: bool = True
     copied: bool = False
+    in_turn: bool = True
 
     @property
     def loops(self) -> bool:
@@ -140,6 +144,7 @@ class StageCode:
             registers from one place to the next.
         carried: Whether what sums over boxes with one weight have in common for cells of a row is added up once and
             carried on in registers (:mod:`tilewright.codegen.passes.carry_sums`).
+        in_turn: As of :class:`RowBlock`.
     """
 
     blocks: tuple[StreamBlock, ...]
@@ -147,6 +152,7 @@ class StageCode:
     pairs: bool = False
     distinct: bool = False
     carried: bool = False
+    in_turn: bool = True
 
     @property
     def lines(self) -> int:

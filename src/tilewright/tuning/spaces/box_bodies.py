@@ -16,6 +16,7 @@ from tilewright.programs.stencil.problem import Problem, cells_at_end
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart, box_sum
 from tilewright.schedules.bodies.body import BoxCode, RowBlock, Sum
+from tilewright.schedules.bodies.planes import planes_together, shares_rows
 from tilewright.schedules.bodies.sums import Results
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
@@ -73,13 +74,13 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
         UsageError: If the tiling asks for code that cannot be written.
     """
     rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
-    planes = not tiling.rows and planes_together(rank, statement, tiling.family)
+    untiled = traits(tiling.family).untiled
+    planes = not tiling.rows and not untiled and planes_together(statement)  # sweeps of large grids wait for memory
     rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
     block = _block(problem, statement, tiling, form, Results(axis=max(rank - 2 - planes, 0), planes=rows))
     rest = _block(problem, statement, tiling, form, Results(axis=max(rank - 2, 0), planes=1))
     loops, many = block.loops, len(statement.reads)
-    untiled = traits(tiling.family).untiled
-    large = rank > 2 and not loops and not tiling.rows and (untiled or (not planes and not _shares_rows(statement)))
+    large = rank > 2 and not loops and not tiling.rows and (untiled or (not planes and not shares_rows(statement)))
     return BoxCode(
         block=block,
         rest=rest,
@@ -99,7 +100,8 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
     in tiles, four for sweeps, in batches, and where several fields are read and one of them in many rows: most lines
     of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
-    those of a cube, and two of others, in tiles those of two planes (:func:`planes_together`).
+    those of a cube, and two of others, in tiles those of two planes
+    (:func:`tilewright.schedules.bodies.planes.planes_together`).
 
     Args:
         rank: Number of axes.
@@ -117,32 +119,7 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
             return 4 if traits(family).untiled else 2
         column = max(len({read.offset[0] for read in statement.reads if read.field == field}) for field, _ in levels)
         return 4 if column >= _COLUMN and not traits(family).untiled else 2
-    return 4 if _shares_rows(statement) else 2
-
-
-def planes_together(rank: int, statement: Statement, family: str) -> bool:
-    """Whether the rows that are computed together are those of two planes, not of one.
-
-    A star in 3D reads one row of each of several planes for a row of results, together more than L1 holds from one
-    plane of a tile to the next. So these come from L2 for every plane that reads them, and for every other one where
-    two planes are computed together: of radius r, r + 1 lines for a result in place of 2 r + 1. Rows read at several
-    places, as those of a cube, gain more from rows of their own plane. Sweeps of large grids wait for memory.
-
-    Args:
-        rank: Number of axes.
-        statement: The statement.
-        family: Name of the tiling's family.
-    """
-    if rank < 3 or traits(family).untiled or _shares_rows(statement):
-        return False
-    planes = {(read.field, read.level, read.offset[rank - 3]) for read in statement.reads}
-    return len(planes) > len({plane[:2] for plane in planes})
-
-
-def _shares_rows(statement: Statement) -> bool:
-    """Whether several rows are read at several places each."""
-    outer = [(read.field, read.level, read.offset[:-1]) for read in statement.reads]
-    return sum(outer.count(row) > 1 for row in set(outer)) > 1
+    return 4 if shares_rows(statement) else 2
 
 
 def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
@@ -173,6 +150,7 @@ def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, re
         assembled=tuple(_sum(terms, results, form, room=rank > 2) for terms in found),
         kept=_shared(statement.reads, results) <= _MOST_KEPT,
         copied=loops and (rows == 1 or many > _MOST_END_READS),
+        in_turn=bool(found or form or loops),
     )
 
 

@@ -94,7 +94,12 @@ class _Stage:
         distinct = not planes and self._carried(most) <= _CARRIED
         carried = not planes and self._carries(most, few=few)
         return StageCode(
-            blocks=tuple(blocks), planes=planes, pairs=self._pairs(few=few), distinct=distinct, carried=carried
+            blocks=tuple(blocks),
+            planes=planes,
+            pairs=self._pairs(few=few),
+            distinct=distinct,
+            carried=carried,
+            in_turn=bool(self.form or carried or any(self.sums(few=few))),
         )
 
     def sums(self, *, few: bool = False) -> list[tuple[Terms, ...]]:

@@ -38,6 +38,8 @@ class SizeResult:
         notes: What was left out of the winner, and why.
         command: How the winner was built.
         finite: Whether the original body's results are all finite.
+        rounds: Rounds in which the winner, or the loops' best where another compiler's code won, and the original body
+            were timed in turn on a processor; 0 where the time did not suffice.
         extra: Further facts, such as a kernel's resources.
         text: The new text where it is no loop nest.
         conditions: Per region, in C, what has to hold for the new text; the original body runs otherwise.
@@ -54,6 +56,7 @@ class SizeResult:
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     finite: bool = True
+    rounds: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     text: tuple[str, ...] = ()
     conditions: tuple[tuple[str, ...], ...] = ()
@@ -76,6 +79,7 @@ class SizeResult:
             "speedup": self.original / self.seconds if self.seconds > 0 else math.nan,
             "speedup_low": min(self.ratios, default=math.nan),
             "speedup_high": max(self.ratios, default=math.nan),
+            "rounds": self.rounds,
             "original_command": " ".join(self.original_command),
             "search": choice.algorithm if choice else None,
             "space_size": choice.space if choice else 1,

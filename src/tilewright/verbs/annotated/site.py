@@ -26,6 +26,7 @@ _BESIDE = 0.4
 """Share of what is left then for the winner beside the original body; the rest is for other kernels."""
 _KEEP = 0.95
 """The original body stays if it takes less than this share of the winner's time."""
+_APART = "the winner and the original body were not timed in turn but at different moments: give more --seconds"
 
 
 def plain_site(site: RegionGroup, options: AnnotatedOptions) -> SiteResult:
@@ -105,14 +106,18 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Size
             raise UsageError(*nothing(choice))
         variant = meter.variant(choice.winner.values)
         both = meter.beside(variant, until=deadline.part(_BESIDE))
+        rounds = len(both.rounds)
+        apart = () if rounds else (_APART,)
         if not both.rounds:
             both = Beside(rounds=((choice.winner.seconds, meter.baseline.median),), command=meter.original_command)
         ours, theirs = both.ours, both.theirs
         handed = hand_over(case, meter, ours, both) or hand_automatic(case, meter, ours, both)
     if handed is not None and handed.result is not None:
         found = handed.result
-        return replace(found, choice=choice, notes=(*variant.notes, *found.notes), finite=meter.finite)
-    notes, bodies, kept, guards = list(variant.notes), variant.bodies, False, cpu_guards(case, choice.winner.values)
+        told = (*apart, *variant.notes, *found.notes)
+        return replace(found, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
+    notes, bodies, kept = [*apart, *variant.notes], variant.bodies, False
+    guards = cpu_guards(case, choice.winner.values)
     notes += [] if handed is None else [handed.note]
     notes += [] if meter.wide else [NARROW]
     if theirs < _KEEP * ours:
@@ -131,6 +136,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Size
         notes=tuple(notes),
         command=shown_command(variant.command),
         finite=meter.finite,
+        rounds=rounds,
         conditions=conditions_of(guards),
         extra={"kept_original": kept, "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
     )

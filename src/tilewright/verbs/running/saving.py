@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError, told
+from tilewright.base.extras import needed
 from tilewright.base.paths import as_path
 from tilewright.base.units import whole_number
 from tilewright.programs.stencil.problem import Problem
@@ -76,10 +77,8 @@ class Results:
         Raises:
             UsageError: If xarray is not installed.
         """
-        try:
+        with needed("xarray", "to_xarray"):
             import xarray
-        except ImportError:
-            raise UsageError("to_xarray needs xarray, which is not installed", "pip install xarray") from None
 
         records = {
             name: ((series.STEP, *self.dims), np.asarray(each[: len(self.steps)])) for name, each in self.values.items()

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.base.records import Resources
+from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
 from tilewright.plan import RunPlan as Decision
 from tilewright.plan import Target, read_target
@@ -393,8 +393,10 @@ def _order(tried: Tried) -> tuple[float, float]:
 def _raise_failure(choice: SearchResult) -> NoReturn:
     first = choice.trials[0] if choice.trials else None
     reason = f": {first.measurement.outcome}, {first.measurement.detail}" if first else ""
+    late = first is not None and first.measurement.outcome is Outcome.TIMEOUT
     raise ToolchainError(
-        f"none of {len(choice.trials)} candidates could be measured{reason}", "see `tilewright doctor`"
+        f"none of {len(choice.trials)} candidates could be measured{reason}",
+        "if other processes keep this machine busy, tune without them" if late else "see `tilewright doctor`",
     )
 
 
