@@ -58,7 +58,8 @@ RUNNING = (
     "verbs/pipelines/test_*", "verbs/annotated/test_annotate", "verbs/test_places", "verbs/test_gpu",
     "distributed/test_memory", "distributed/test_sweeps", "distributed/test_out_of_core", "costs/machine_code/test_*",
     "codegen/pipelines/test_*", "codegen/matrices/test_matmul", "codegen/gpu/test_points", "laws/test_random_points",
-    "laws/test_random_tables", "faults/test_*",
+    "laws/test_random_tables", "faults/test_*", "codegen/loops/test_transforms", "frontends/annotated/test_file",
+    "verbs/tuning/test_tune_gpu",
 )  # fmt: skip
 """Files of tests that reach what compiles, runs and measures kernels."""
 CHOICES = "laws/test_recorded_choices"
