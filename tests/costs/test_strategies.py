@@ -302,7 +302,7 @@ def test_cells_around_a_block_are_read_at_every_step(tiling, around, monkeypatch
     sizes = model.sizes_of(tile, setting)
     assert strategy_work.work_of(tile.family, sizes, setting).around[0] == pytest.approx(around)
     seconds = model.evaluate(tile.family, sizes, setting).seconds[0]
-    monkeypatch.setattr(strategy_work, "_around", lambda *_: np.zeros(1))
+    monkeypatch.setattr(strategy_work.traffic, "around", lambda *_: np.zeros(1))
     assert (seconds > model.evaluate(tile.family, sizes, setting).seconds[0]) == (around > 0)
 
 

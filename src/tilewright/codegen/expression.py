@@ -420,7 +420,7 @@ def fuse_roots(tape: Tape) -> Tape:
     """Name divisions by a square root, which processors do much faster together.
 
     Before: ``a / sqrt(b)``, two operations. After: ``over_sqrt(a, b)``, one, written as the product with a reciprocal
-    square root that one Newton step refines.
+    square root that one step refines, where the processor approximates one.
     """
     result: list[Node] = list(tape)
     for position, node in enumerate(tape):

@@ -7,7 +7,7 @@ with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,7 +124,7 @@ def skewed(sizes: TileSizes, setting: Setting) -> StrategyWork:
         pieces=pieces,
         breaks=_breaks(sizes, pieces),
         between=setting.copies * lag * np.minimum(volume * tiles / np.maximum(fronts - ramp, 1), 1.0 * setting.cells),
-        around=_around(sizes, setting, range(len(sizes.space))),
+        around=traffic.around(sizes, setting, range(len(sizes.space))),
         steps_in_sequence=(rows * parts).astype(np.int64),
     )
 
@@ -145,15 +145,6 @@ def _breaks(sizes: TileSizes, pieces: Floats) -> Floats:
     """Parts of a line that start anew in memory: every one where lines are cut, else one line of many in 3D."""
     apart = 1.0 / sizes.space[-2] if len(sizes.space) > 2 else 0.0
     return np.where(pieces > 1, pieces, apart)
-
-
-def _around(sizes: TileSizes, setting: Setting, axes: Sequence[int]) -> Floats:
-    """Values per cell and time step in the cells around a block along axes where blocks are as wide at every step."""
-    found = np.zeros(len(sizes.time))
-    for axis in axes:
-        size = sizes.space[axis]
-        found = found + np.where(size < setting.shape[axis], setting.further[axis] / size, 0.0)
-    return found
 
 
 def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
@@ -202,7 +193,7 @@ def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
         pieces=pieces,
         breaks=_breaks(sizes, pieces) if lines else np.zeros(rows.shape),
         between=np.full(rows.shape, np.inf),
-        around=_around(sizes, setting, range(1, len(sizes.space))),
+        around=traffic.around(sizes, setting, range(1, len(sizes.space))),
         steps_in_sequence=rows,
     )
 
@@ -282,7 +273,7 @@ def counted(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
         pieces=pieces,
         breaks=_breaks(sizes, pieces),
         between=np.full(rows.shape, np.inf),
-        around=_around(sizes, setting, [0, *range(2, len(sizes.space))]),
+        around=traffic.around(sizes, setting, [0, *range(2, len(sizes.space))]),
         steps_in_sequence=rows,
     )
 

@@ -4,9 +4,11 @@ All in logical steps. The scalar geometry is :class:`tilewright.schedules.geomet
 for whole arrays (tested against it and by brute force).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tilewright.costs.arrays import Ints, TileSizes, ceil_div
+from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.setting import Setting
 
 
@@ -116,3 +118,21 @@ def untiled_bytes(setting: Setting) -> int:
 def swept_bytes(setting: Setting) -> int:
     """The same on a CPU where no cache keeps anything between statements: each reads all that it needs."""
     return setting.cells * setting.itemsize * (setting.reads + setting.writes + setting.fetches)
+
+
+def around(sizes: TileSizes, setting: Setting, axes: Sequence[int]) -> Floats:
+    """Return the values per cell and time step around a block, along axes where it is cut and as wide at every step.
+
+    Args:
+        sizes: Tile sizes; shape (n,).
+        setting: The problem on its machine.
+        axes: Which axes.
+
+    Returns:
+        The values; shape (n,).
+    """
+    found = np.zeros(len(sizes.time))
+    for axis in axes:
+        size = sizes.space[axis]
+        found = found + np.where(size < setting.shape[axis], setting.further[axis] / size, 0.0)
+    return found

@@ -185,9 +185,7 @@ def rim_lines(sizes: TileSizes, setting: Setting) -> Floats:
 
     A plane that is cut along its middle axis is read with rows that other tiles write, as many whatever its size.
     """
-    if len(setting.shape) != 3:
-        return np.zeros(len(sizes.time))
-    return np.where(sizes.space[1] < setting.shape[1], setting.further[1] / sizes.space[1], 0.0)
+    return traffic.around(sizes, setting, (1,) if len(setting.shape) == 3 else ())
 
 
 def again_seconds(sizes: TileSizes, setting: Setting) -> Floats:
