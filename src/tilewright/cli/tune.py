@@ -47,7 +47,9 @@ def tune(
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew what an earlier tuning has measured.")] = False,
     source: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE.c", help="Write the winner's C code, and a header beside it."),
+        typer.Option(
+            "--export", metavar="FILE", help="Write the winner's code: .c and a header, .cu or .cl and a host."
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
