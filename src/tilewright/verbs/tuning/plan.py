@@ -300,7 +300,8 @@ class Plan:
             if self.decision.target.on_device:
                 raise UsageError("a plan for a GPU has no C code to export", "export it to a file in .cu or .cl")
             unit = emit_tiling(self.problem, self.tiling, strict=self.strict)
-            texts = {target: self._banner() + unit.text, target.with_suffix(".h"): header(unit, self.problem, self.tiling)}
+            beside = header(unit, self.problem, self.tiling)
+            texts = {target: self._banner() + unit.text, target.with_suffix(".h"): beside}
         else:
             decision = self._on_device(_EXPORTED[target.suffix])
             source = self._device_source(decision)
