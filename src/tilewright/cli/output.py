@@ -72,8 +72,7 @@ def lay_out(shown: Shown, width: int | None) -> list[str]:
 
 
 def _print(shown: Shown, stream: TextIO) -> None:
-    for line in lay_out(shown, _columns(stream)):
-        typer.echo(line, file=stream)
+    typer.echo("\n".join(lay_out(shown, _columns(stream))), file=stream)
 
 
 def _columns(stream: TextIO) -> int | None:
