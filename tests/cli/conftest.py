@@ -1,11 +1,14 @@
 """Runs commands in this process, the way a shell would see them."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from tilewright.base.tables import Pairs, Table
+from tilewright.cli import output
 from tilewright.cli.app import app
 
 
@@ -51,3 +54,60 @@ def refuses(cli):
         return result.err
 
     return call
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """Check of all that commands print that nothing is cut, whatever the width; return what they print by and by."""
+    printed = []
+
+    def check(shown, stream, print_it=output._print):
+        nothing_is_cut(shown)
+        printed.append(shown)
+        print_it(shown, stream)
+
+    monkeypatch.setattr(output, "_print", check)
+    return printed
+
+
+def nothing_is_cut(shown):
+    """At every width the words are those of a pipe, and whatever holds together lies on one line.
+
+    Rows that are stacked repeat their headings. No line is wider than the terminal but one that cannot be folded.
+    """
+    piped = output.lay_out(shown, None)
+    headings = Counter(word for column in _headings(shown) for word in column.split())
+    for width in (20, 60, 80, 120):
+        lines = output.lay_out(shown, width)
+        words, narrow = (
+            Counter(word for line in many for word in line.split() if word.strip("-")) for many in (piped, lines)
+        )
+        assert words.keys() == narrow.keys()
+        assert all(narrow[word] == words[word] or word in headings for word in words)
+        assert all(any(part in line for line in lines) for part in _texts(shown)), (width, lines)
+        assert all(output._cells(line) <= width or len(_parts(line)) == 1 for line in lines), (width, lines)
+
+
+def _parts(line):
+    return output._PART.findall(line)
+
+
+def _headings(shown):
+    if isinstance(shown, Table):
+        return [column.removeprefix(">") for column in shown.columns]
+    return [each for part in shown for each in _headings(part)] if isinstance(shown, list | tuple) else []
+
+
+def _texts(shown):
+    """Whatever is not folded: parts of sentences, of cells, of headings."""
+    if isinstance(shown, str):
+        return [part for line in shown.split("\n") for part in _parts(line)]
+    if isinstance(shown, Table):
+        return [
+            part
+            for text in (shown.title, *_headings(shown), *(c for row in shown.rows for c in row))
+            for part in _texts(text)
+        ]
+    if isinstance(shown, Pairs):
+        return [part for text in (shown.title, *shown.facts, *shown.facts.values()) for part in _texts(text)]
+    return [text for part in shown for text in _texts(part)]

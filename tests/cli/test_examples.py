@@ -1,4 +1,4 @@
-"""Every example of a help text runs when it is pasted: in a shell's order, on small sizes.
+"""Every example of a help text runs when it is pasted: in a shell's order, on small sizes; nothing it prints is cut.
 
 What a user brings (pictures, sequences, annotated C, logs) lies in the folder; everything else comes from the commands.
 """
@@ -87,7 +87,7 @@ def test_every_command_shows_one():
 
 
 @pytest.mark.parametrize("line", HERE)
-def test_it_runs(cli, brought, line):
+def test_it_runs(cli, brought, whole, line):
     if " wisdom import " in line:
         assert cli("wisdom", "export", "-o", "wisdom.json").code == 0
     result = cli(*shlex.split(_smaller(line))[1:])

@@ -283,14 +283,3 @@ def test_research_stands_apart_in_the_help(cli):
     for name in ("codesign", "area", "energy", "whatif"):
         assert name in panel
     assert "Compute a program" not in panel
-
-
-def test_tables_fit_a_pipe_of_80_columns(cli):
-    for arguments in (
-        ("predict", "gradient2d", "--machine", "gtx980", "--shape", "512x512", "--steps", "64", "--top", "3"),
-        ("machines",),
-        ("tilings",),
-    ):
-        done = cli(*arguments)
-        assert max(map(len, done.out.splitlines())) <= 80
-    assert "hybrid:t=16,s=32x512" in done.out  # no example is cut

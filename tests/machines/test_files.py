@@ -1,13 +1,15 @@
 """The catalogue of machines, machine files and the host's defaults."""
 
+import dataclasses
 import re
 
 import pytest
 
 from tilewright.base.errors import UsageError
+from tilewright.machines.dump import to_toml
 from tilewright.machines.files import load, names, parse
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.machines.machine import PARAMETERS, Machine, Quantity
+from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine, Quantity
 
 INTERFACE = ["gtx980", "titanx", "k20c", "gtx590", "gtx780", "gtx750", "c2070", "c1060", "p100", "v100", "a100", "h100"]
 INTERFACE += ["h200", "rtx4090", "zen3", "host"]  # and k20c again, with its other set of energies
@@ -133,6 +135,7 @@ def test_a_machine_file_on_disk(tmp_path):
         ('source = "measured", low', "low", "has a source"),
         ("fp64_ratio", "#", "lacks quantities.fp64_ratio"),
         ("[quantities]", "[[quantities]]", "must have a table"),
+        ("value = 0.5,", "value = 7,", "fp64_ratio = 7, where 0.0001 to 2 are plausible"),
         ("[quantities]", "[quantities", "is not TOML"),
         ('title = "A small machine"', 'title = ""', "title of the machine file 'x' must be text"),
     ],
@@ -141,6 +144,47 @@ def test_a_bad_machine_file_is_one_sentence(old, new, message):
     assert old in SMALL
     with pytest.raises(UsageError, match=message):
         parse(SMALL.replace(old, new, 1), "x")
+
+
+def test_all_that_is_missing_is_named_at_once():
+    sheet = """
+schema = 1
+name = "mine"
+kind = "gpu"
+[quantities]
+sm_count = { value = 100, unit = "1", source = "datasheet" }
+[area]
+"""
+    with pytest.raises(UsageError) as refused:
+        parse(sheet, "mine.toml")
+    said, needed = refused.value.message, [n for n, each in PARAMETERS.items() if not each.optional and n != "sm_count"]
+    areas = [name for name, each in AREA_PARAMETERS.items() if not each.optional]
+    missing = f"title, quantities.{{{', '.join(needed)}}}, area.{{{', '.join(areas)}}}"
+    assert said == f"the machine file 'mine.toml' lacks {missing}"
+    assert 'source = "estimated"' in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"sm_count": 100, "die_sm_count": 16}, "sm_count = 100, which is more than die_sm_count = 16"),
+        ({"static_watts": 3554}, "static_watts = 3554 W, where 0 to 1500 W are plausible"),
+        ({"clock": 2}, "clock = 2 Hz, where 100000 to 1e+11 Hz are plausible"),
+        ({"dram_bandwidth": 900}, "dram_bandwidth = 900 B/s, where"),
+        ({"shared_bytes": 96, "block_shared_bytes": 98304}, "block_shared_bytes = 98304 B, which is more than shared_"),
+        (
+            {"clock": 1.2, "static_watts": 1e6},
+            "clock = 1.2 Hz, where 100000 to 1e+11 Hz are plausible; static_watts = 1e+06",
+        ),
+        ({"global_word_joules": 2.2}, "global_word_joules = 2.2 J, where"),
+        ({"memory_bytes": 80}, "memory_bytes = 80 B, where"),
+    ],
+)
+def test_what_no_machine_has_is_refused_in_one_sentence(values, said):
+    whole = load("k20c")
+    changed = {n: dataclasses.replace(getattr(whole, n), value=v, low=None, high=None) for n, v in values.items()}
+    with pytest.raises(UsageError, match=re.escape(said)):
+        parse(to_toml(dataclasses.replace(whole, **changed)), "mine.toml")
 
 
 def test_unknown_and_unreadable_machines(tmp_path):

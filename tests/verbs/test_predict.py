@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 import pytest
 
@@ -190,3 +191,41 @@ def test_long_runs_on_a_cpu_that_nobody_calibrated_are_streaming(name):
     for cores, bits in ((1, 256), (2, 256), (2, 512)):
         machine = host_machine(dataclasses.replace(EPYC, cores=cores, simd_bits=bits))
         assert choose_tiling(problem, machine).family == "streaming"
+
+
+def _far(reach):
+    return tw.stencil(lambda u: u[0, 0] + 0.1 * (u[0, -reach] + u[0, reach] + u[reach, 0]), name=f"far{reach}")
+
+
+@pytest.mark.parametrize("machine", ["gtx980", "h200"])
+@pytest.mark.parametrize(
+    ("program", "shape", "steps"),
+    [
+        ("heat2d", (2**18, 2**18), 256),
+        ("heat2d", (1_000_000, 1_000_000), 1),
+        ("j2d5pt", (1000, 10_000_000), 256),
+        ("j2d5pt", (10_000_000, 3), 64),
+        ("star3d1r", (10, 100, 1_000_000), 64),
+        ("heat3d", (20_000, 20_000, 20_000), 64),
+        ("jacobi1d", (2**40,), 64),
+        ("jacobi1d", (1,), 1),
+        ("heat2d", (1, 1), 1),
+        ("heat3d", (1, 1, 1), 1),
+        (_far(20), (4096, 4096), 256),
+        (_far(60), (300, 300), 24),
+    ],
+)
+def test_grids_of_any_extent_and_reach_have_a_choice_on_a_gpu(program, shape, steps, machine):
+    cost = tw.predict(program, shape=shape, steps=steps, machine=machine)
+    assert 0 < cost.costs.seconds < math.inf
+    untiled = tw.predict(program, shape=shape, steps=steps, machine=machine, tiling="none").costs.seconds
+    assert cost.costs.seconds <= untiled * (1 + 1e-9)
+    best = tw.select(program, shape=shape, steps=steps, machine=machine, within=None, top=3)
+    assert best[0].costs.seconds == pytest.approx(cost.costs.seconds)
+
+
+def test_a_reach_for_which_no_thread_block_fits_is_refused():
+    given = {"shape": (300, 300), "steps": 24, "machine": "gtx980"}
+    with pytest.raises(UsageError, match="no hybrid tile with its thread blocks fits gtx980 for 'far60'"):
+        tw.select(_far(60), **given, threads=True)
+    assert tw.select(_far(2), **given, top=1, threads=True)[0].tiling.threads

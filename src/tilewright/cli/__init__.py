@@ -1,7 +1,6 @@
 """The command line: parse, call ``verbs``, show. One file per group of commands, no logic."""
 
 import signal
-import sys
 import warnings
 
 
@@ -21,4 +20,6 @@ def main() -> None:
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning as one line; where in the code it was raised helps no user."""
-    sys.stderr.write(f"warning: {message}\n")
+    from tilewright.cli import output
+
+    output.note(f"warning: {message}")

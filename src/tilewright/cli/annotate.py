@@ -76,7 +76,7 @@ def annotate(
         output.emit(result.to_dict())
     output.say(str(result), as_json)
     if out is None and not as_json:
-        output.say(result.text, as_json)
+        typer.echo(result.text)
 
 
 def _setting(text: str) -> tuple[str, int]:

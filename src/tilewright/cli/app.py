@@ -1,6 +1,7 @@
 """The application: its commands, its settings, and errors as one sentence."""
 
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from tilewright.cli import (
     energy,
     fuse,
     image,
+    output,
     petsc,
     predict,
     report,
@@ -39,6 +41,10 @@ Example: tilewright run heat2d --shape 2048x2048 --steps 256 --check
 """
 
 
+_FRAMED = 80
+"""Columns from which help is framed."""
+
+
 class _Group(TyperGroup):
     """Prints errors as one sentence with a hint, and takes ``--debug`` anywhere on the line."""
 
@@ -46,6 +52,8 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         ctx.meta[self.debug] = "--debug" in args
+        if shutil.get_terminal_size().columns < _FRAMED:
+            _without_frames(self)
         try:
             return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
         except Exception as error:
@@ -69,6 +77,15 @@ class _Group(TyperGroup):
             raise typer.Exit(_report(error)) from None
 
 
+def _without_frames(command: Any) -> None:  # noqa: ANN401  (typer's, of either of two packages)
+    """Have the help of every command as plain text; a group's frame folds what plain text would cut."""
+    if not hasattr(command, "commands"):
+        command.rich_markup_mode = None
+        return
+    for each in command.commands.values():
+        _without_frames(each)
+
+
 def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two packages)
     """Print an error to standard error and return the exit status."""
     status: int
@@ -85,7 +102,7 @@ def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two
     else:
         message = f"internal error: {type(error).__name__}: {error}"
         hint, status = "run it again with --debug and report what it prints", 1
-    sys.stderr.write(f"error: {sentence(message)}\n" + (f"hint: {sentence(hint)}\n" if hint else ""))
+    output.note(f"error: {sentence(message)}" + (f"\nhint: {sentence(hint)}" if hint else ""))
     return status
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tilewright.base.tables import Pairs, table
 from tilewright.cli import output
 from tilewright.cli.options import Json
 
@@ -21,7 +22,6 @@ def programs(
     from tilewright.programs.tables.catalogue import names, recurrence_named
     from tilewright.programs.tables.table import Recurrence
     from tilewright.report import recurrences, tables
-    from tilewright.report.energy import together
     from tilewright.verbs.load import load_any
 
     if name is None:
@@ -30,13 +30,13 @@ def programs(
         document = [tables.program_dict(p) for p in every]
         output.show(
             {"programs": document, "recurrences": [recurrences.to_dict(p) for p in filled]},
-            lambda: together(tables.programs(every), recurrences.listing(filled)),
+            lambda: (tables.programs(every), recurrences.listing(filled)),
             as_json,
         )
         return
     one = load_any(name)
     if isinstance(one, Recurrence):
-        output.show(recurrences.to_dict(one), lambda: tables.pairs(recurrences.facts(one), one.name), as_json)
+        output.show(recurrences.to_dict(one), lambda: Pairs(recurrences.facts(one), one.name), as_json)
     else:
         output.show(tables.program_dict(one), lambda: tables.program(one), as_json)
 
@@ -71,7 +71,6 @@ def tilings(
 
     Example: tilewright tilings hybrid --plot hybrid.svg
     """
-    from tilewright.report import tables
     from tilewright.verbs import explain
 
     if name is None and plot is not None:
@@ -81,7 +80,7 @@ def tilings(
         columns = ("family, with sizes", "ranks", "what it is")
         output.show(
             {"tilings": [row.outline() for row in rows]},
-            lambda: tables.table(columns, [r.cells() for r in rows]),
+            lambda: table(columns, [r.cells() for r in rows]),
             as_json,
         )
         return
@@ -89,6 +88,4 @@ def tilings(
     if plot is not None:
         explain.draw(shown, plot)
         output.note(f"drew {shown.example} of {shown.program} to {plot}")
-    output.show(
-        {**shown.to_dict(), "plot": plot and str(plot)}, lambda: tables.pairs(shown.facts(), shown.name), as_json
-    )
+    output.show({**shown.to_dict(), "plot": plot and str(plot)}, lambda: Pairs(shown.facts(), shown.name), as_json)

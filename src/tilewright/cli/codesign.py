@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import Json
 
@@ -54,9 +55,7 @@ def area(
     one = api.area(
         machine, form=model, process=process, caches=caches, width_cost=width_cost, points=known
     ).to_dict()  # fmt: skip
-    output.show(one, lambda: tables.area(one), as_json)
-    if known is not None and not as_json:
-        output.show(one, lambda: tables.fits(one), as_json)
+    output.show(one, lambda: (tables.area(one), *([] if known is None else [tables.fits(one)])), as_json)
 
 
 def codesign(
@@ -179,12 +178,11 @@ def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) 
     front = result.pareto
     shown = front[:: max(1, -(-len(front) // top))]
     title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them"
-    output.say(str(result), as_json)
-    output.show(
-        None, lambda: tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"), False
-    )
-    stock = [{"name": name, **design.to_dict()} for name, design in result.stock_designs()]
-    output.show(None, lambda: tables.stock(stock), as_json=False)
-    output.show(None, lambda: tables.tilings(result.tilings(result.best)), as_json=False)
-    for name, rows in found.items():
-        output.show(None, lambda name=name, rows=rows: tables.insight(name, rows), as_json=False)  # type: ignore[misc]
+    parts: list[Shown] = [
+        str(result),
+        tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"),
+        tables.stock([{"name": name, **design.to_dict()} for name, design in result.stock_designs()]),
+        tables.tilings(result.tilings(result.best)),
+        *(tables.insight(name, rows) for name, rows in found.items()),
+    ]
+    output.show(None, lambda: parts, as_json=False)

@@ -1,5 +1,6 @@
 """``tilewright doctor``: what this machine has, what is missing, and the command that fixes it."""
 
+from tilewright.base.tables import table
 from tilewright.cli import output
 from tilewright.cli.options import Json
 
@@ -12,11 +13,7 @@ def doctor(as_json: Json = False) -> None:
     from tilewright.verbs.doctor import diagnose
 
     diagnosis = diagnose()
-    if as_json:
-        output.emit(diagnosis.to_dict())
-    for check in diagnosis.checks:
-        output.say(f"{check.state:<7} {check.name:<13} {check.detail}", as_json)
-        if check.fix:
-            output.say(f"{'':<7} {'':<13} fix: {check.fix}", as_json)
+    rows = [(c.state, c.name, c.detail + (f"\nfix: {c.fix}" if c.fix else "")) for c in diagnosis.checks]
     count = len(diagnosis.faults)
-    output.say(f"{count} fault{'s' * (count != 1)}" if count else "everything needed is there", as_json)
+    verdict = f"{count} fault{'s' * (count != 1)}" if count else "everything needed is there"
+    output.show(diagnosis.to_dict(), lambda: (table(("state", "what", "what is there"), rows), verdict), as_json)

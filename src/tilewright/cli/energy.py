@@ -114,9 +114,7 @@ def energy(
         output.show(one, lambda: tables.metered(one), as_json)
         return
     many = api.compare(known, cap=cap, clocks=_numbers(clocks), **common).to_dict()
-    output.show(
-        {**one, "comparison": many}, lambda: tables.together(tables.metered(one), tables.comparison(many)), as_json
-    )
+    output.show({**one, "comparison": many}, lambda: (tables.metered(one), tables.comparison(many)), as_json)
 
 
 def _metered(

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.base.tables import Pairs, Shown
 from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce, Tile
 
@@ -67,6 +68,7 @@ def predict(
     """
     from tilewright.base.units import parse_shape
     from tilewright.programs.stencil.boundaries import parse_boundary
+    from tilewright.report import energy, tables
     from tilewright.schedules.catalogue import traits
     from tilewright.verbs import predict as api
     from tilewright.verbs.bottleneck import explain as explanation
@@ -107,9 +109,12 @@ def predict(
         if explain:
             why = explanation(one).to_dict()
             document["explanation"] = why
-        output.show(document, lambda: _shown(one, title, why), as_json)
-        if traits(one.tiling.family).hexagons and one.tiling.threads and one.model == "exact" and not as_json:
-            _show_terms(one, _stencil(known), machine)
+        parts: list[Shown] = [tables.prediction(str(one.tiling), one.costs, one.interval, one.c_iter, title)]
+        if why is not None:
+            parts.append(energy.explanation(why))
+        if traits(one.tiling.family).hexagons and one.tiling.threads and one.model == "exact":
+            parts += _terms(one, _stencil(known), machine)
+        output.show(document, lambda: parts, as_json)
         return
     document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
     if explain:
@@ -159,34 +164,22 @@ def _stencil(program: "Program | Recurrence") -> "Program":
     return program
 
 
-def _shown(one: "Prediction", title: str, why: dict[str, object] | None) -> Any:  # noqa: ANN401  (what rich prints)
-    """Make the table of a prediction, and of its explanation."""
-    from rich.console import Group
-
-    from tilewright.report import energy, tables
-
-    table = tables.prediction(str(one.tiling), one.costs, one.interval, one.c_iter, title)
-    return table if why is None else Group(table, energy.explanation(why))
-
-
-def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> Any:  # noqa: ANN401
+def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> Shown:
     """Make the table of ranked tilings, and of the strategies if they were compared."""
-    from rich.console import Group
-
     from tilewright.report import energy, tables
 
     table = tables.candidates([(str(each.tiling), each.costs) for each in many])
-    return table if rivals is None else Group(table, energy.strategies(rivals))
+    return table if rivals is None else (table, energy.strategies(rivals))
 
 
-def _show_terms(one: "Prediction", program: "Program", machine: str) -> None:
-    """Print what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
+def _terms(one: "Prediction", program: "Program", machine: str) -> list[Shown]:
+    """Say what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
     from tilewright.report import tables
     from tilewright.verbs.predict import as_machine
     from tilewright.verbs.terms import explain
 
     if as_machine(machine).kind != "gpu":
-        return
+        return []
     terms = explain(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
-    output.show({}, lambda: tables.pairs(facts, "terms of the time, seconds by part"), as_json=False)
+    return [Pairs(facts, "terms of the time, seconds by part")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tilewright.base.tables import table
 from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, ProgramName, Shape, StepsOrOnce
 
@@ -46,7 +47,9 @@ def tune(
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew what an earlier tuning has measured.")] = False,
     source: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE.c", help="Write the winner's C code, and a header beside it."),
+        typer.Option(
+            "--export", metavar="FILE", help="Write the winner's code: .c and a header, .cu or .cl and a host."
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -60,7 +63,6 @@ def tune(
     """
     from tilewright.base.units import parse_seconds, parse_shape
     from tilewright.programs.stencil.boundaries import parse_boundary
-    from tilewright.report import tables
     from tilewright.verbs import provenance
     from tilewright.verbs.data import scalar_values
     from tilewright.verbs.dispatch import stencil_of
@@ -95,7 +97,6 @@ def tune(
     columns = ("tiling", ">predicted", ">bound", ">measured", ">spread", ">registers", ">spills", ">on chip", "outcome")
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
     document = plan.to_dict() | {"made": provenance.measured_here(plan.backend, plan.threads)}
-    output.show(document, lambda: tables.table(columns, rows), as_json)
-    output.say(plan.explain(), as_json)
+    output.show(document, lambda: (table(columns, rows), plan.explain()), as_json)
     if plan.interrupted:
         raise typer.Exit(1)

@@ -75,10 +75,9 @@ def validate(
     else:
         raise typer.BadParameter("give --log FILE and --machine M, or --program P, --shape S and --steps T")
     rows = [*((one.name, one.scores) for one in result.stencils), ("mean", result.overall)]
-    output.show(result.to_dict(), lambda: report.score_table(rows), as_json)
     compared = [(one.name, one.strategies) for one in result.stencils if one.strategies]
-    if compared and not as_json:
-        output.show({}, lambda: report.strategy_table(compared), as_json)
+    parts = [report.score_table(rows), *([report.strategy_table(compared)] if compared else [])]
+    output.show(result.to_dict(), lambda: parts, as_json)
     if result.skipped:
         output.note(result.left_out())
     if plots is not None:

@@ -1,10 +1,11 @@
 """``tilewright whatif``: the costs as the problem or the machine moves."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import DType, Json, ProgramName, Shape, StepsOrOnce
 
@@ -57,7 +58,7 @@ def whatif(
         known, shape=extents, steps=steps, machine=machine, vary=vary, factors=scales, metric=metric, dtype=dtype,
         model=model, scope=scope,
     ).to_dict()  # fmt: skip
-    parts: list[Any] = [tables.sweep(one)]
+    parts: list[Shown] = [tables.sweep(one)]
     if reuse is not None:
         names = [load_program(name) for name in (program, *reuse.split(","))]
         lost = api.reuse(
@@ -67,4 +68,4 @@ def whatif(
         parts.append(tables.losses(lost))
     if plot is not None:
         tables.draw_sweep(one, plot)
-    output.show(one, lambda: tables.together(*parts), as_json)
+    output.show(one, lambda: parts, as_json)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tilewright.base.tables import table
 from tilewright.cli import output
 from tilewright.cli.options import Json
 
@@ -25,12 +26,11 @@ def list_entries(program: _OfProgram = None, as_json: Json = False) -> None:
 
     Example: tilewright wisdom list --program heat2d
     """
-    from tilewright.report import tables
     from tilewright.verbs import wisdom
 
     entries = wisdom.known(program)
     document = {"entries": [each.to_dict() for each in entries]}
-    output.show(document, lambda: tables.table(_COLUMNS, wisdom.rows(entries)), as_json)
+    output.show(document, lambda: table(_COLUMNS, wisdom.rows(entries)), as_json)
 
 
 @app.command("export")

@@ -20,7 +20,7 @@ A file is::
 import functools
 import importlib.resources
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
@@ -35,9 +35,13 @@ _KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
 _QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
 _WHOLE = ("sm_count", "vector_width", "l2_ways", "l3_ways")
 _POSITIVE = (
-    *_WHOLE, "shared_bytes", "dram_bandwidth", "clock", "fp64_ratio", "max_blocks", "l3_reuse_fraction",
-    "overlap_exponent", "halo_bandwidth", "disk_read_bandwidth", "disk_write_bandwidth", "network_bandwidth",
+    *_WHOLE, "l3_reuse_fraction", "overlap_exponent", "halo_bandwidth", "disk_read_bandwidth", "disk_write_bandwidth",
+    "network_bandwidth",
 )  # fmt: skip
+_LIKE = (
+    "take what nobody measured from a machine like it, which `tilewright machines NAME` lists, "
+    'with source = "estimated" and a range from low to high'
+)
 _NAMES = (
     "gtx980", "titanx", "k20c", "k20c-regression", "gtx590", "gtx780", "gtx750", "c2070", "c1060",
     "p100", "v100", "a100", "h100", "h200", "rtx4090",
@@ -136,6 +140,7 @@ def parse(text: str, where: str) -> Machine:
             f"the machine file {where!r} must have schema = {SCHEMA}, got {data.get('schema')!r}",
             "it was written for another version of tilewright",
         )
+    _nothing_missing(data, where)
     kind = _text(data, "kind", where)
     if kind not in KINDS:
         raise UsageError(f"the kind of a machine is one of {', '.join(KINDS)}, got {kind!r} in {where!r}")
@@ -152,29 +157,52 @@ def parse(text: str, where: str) -> Machine:
 
 def _quantities(table: Mapping[str, object], kind: str, where: str) -> dict[str, Quantity]:
     schema = {name: each for name, each in PARAMETERS.items() if kind in each.kinds}
-    result = _by_schema(table, schema, "quantities", where)
+    result = _by_schema(table, schema, where)
     for name in _POSITIVE:
         if name in result and not result[name].value > 0:
             raise UsageError(f"{name} of {where!r} must be above 0, got {result[name].value!r}")
     for name in _WHOLE:
         if name in result and result[name].value != int(result[name].value):
             raise UsageError(f"{name} of {where!r} must be a whole number, got {result[name].value!r}")
+    wrong = [text for name, quantity in result.items() for text in _implausible(name, quantity, result)]
+    if wrong:
+        raise UsageError(f"the machine file {where!r} has {'; '.join(wrong)}", "look at the units: Hz, B, s, J, W")
     return result
+
+
+def _implausible(name: str, quantity: Quantity, others: Mapping[str, Quantity]) -> Iterator[str]:
+    """Say what no machine has: a value beyond its parameter's range, or more than that of which it is a part."""
+    parameter, unit = PARAMETERS[name], "" if quantity.unit == "1" else f" {quantity.unit}"
+    low, high = parameter.between
+    if not low <= quantity.value <= high:
+        yield f"{name} = {quantity.value:g}{unit}, where {low:g} to {high:g}{unit} are plausible"
+    whole = others.get(parameter.within)
+    if whole is not None and quantity.value > whole.value:
+        yield f"{name} = {quantity.value:g}{unit}, which is more than {parameter.within} = {whole.value:g}{unit}"
+
+
+def _nothing_missing(data: Mapping[str, object], where: str) -> None:
+    """Refuse a file that lacks something, and name all of it."""
+    missing = [key for key in ("name", "title", "kind") if key not in data]
+    for title, schema in (("quantities", PARAMETERS), ("area", AREA_PARAMETERS)):
+        table = data.get(title, {} if title == "quantities" else None)
+        if isinstance(table, Mapping):
+            _known_keys(table, schema, where)
+            absent = [name for name, parameter in schema.items() if not parameter.optional and name not in table]
+            listed = ", ".join(absent)
+            missing += [f"{title}.{listed if len(absent) == 1 else f'{{{listed}}}'}"] if absent else []
+    if missing:
+        raise UsageError(f"the machine file {where!r} lacks {', '.join(missing)}", _LIKE)
 
 
 def _coefficients(data: Mapping[str, object], where: str) -> tuple[tuple[str, Quantity], ...]:
     if "area" not in data:
         return ()
-    return tuple(_by_schema(_table(data, "area", where), AREA_PARAMETERS, "area", where).items())
+    return tuple(_by_schema(_table(data, "area", where), AREA_PARAMETERS, where).items())
 
 
-def _by_schema(
-    table: Mapping[str, object], schema: Mapping[str, Parameter], title: str, where: str
-) -> dict[str, Quantity]:
+def _by_schema(table: Mapping[str, object], schema: Mapping[str, Parameter], where: str) -> dict[str, Quantity]:
     _known_keys(table, tuple(schema), where)
-    for name, parameter in schema.items():
-        if name not in table and not parameter.optional:
-            raise UsageError(f"the machine file {where!r} lacks {title}.{name}", f"it is: {parameter.meaning}")
     return {name: _quantity(value, schema[name].unit, f"{name} of {where!r}") for name, value in table.items()}
 
 

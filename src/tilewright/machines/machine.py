@@ -61,6 +61,8 @@ class Parameter:
         optional: Whether a machine may lack it.
         estimate: What a machine has whose file does not say, or None.
         kinds: The kinds of machines that may have it.
+        between: The least and the most that a machine may plausibly have.
+        within: The parameter that it is a part of, and so never more than.
     """
 
     unit: str
@@ -68,6 +70,8 @@ class Parameter:
     optional: bool = False
     estimate: Quantity | None = None
     kinds: tuple[str, ...] = KINDS
+    between: tuple[float, float] = (0.0, math.inf)
+    within: str = ""
 
 
 def _estimated(coefficient: Coefficient) -> Parameter:
@@ -85,16 +89,30 @@ def _estimated(coefficient: Coefficient) -> Parameter:
     return Parameter(unit=unit, meaning=meaning, optional=True, estimate=estimate, kinds=kinds)
 
 
+_COUNT, _BYTES, _CACHE, _RATE, _JOULES = (1.0, 1e5), (1.0, 2.0**36), (0.0, 2.0**36), (1e4, 1e16), (0.0, 1e-3)
+"""Plausible counts, bytes on chip, of caches that may be missing, bytes per second (an interpreter of
+kernels is a machine, too), and joules of one operation."""
 PARAMETERS: dict[str, Parameter] = {
-    "sm_count": Parameter(unit="1", meaning="multiprocessors, or cores of a CPU (n_SM)"),
-    "vector_width": Parameter(unit="1", meaning="float32 lanes per multiprocessor or core (n_V)"),
-    "shared_bytes": Parameter(unit="B", meaning="shared memory per multiprocessor, or L2 cache per core (M_SM)"),
-    "dram_bandwidth": Parameter(unit="B/s", meaning="sustained off-chip bandwidth of the whole device (1/L)"),
-    "barrier_seconds": Parameter(unit="s", meaning="one synchronisation inside a tile (tau_sync)"),
-    "launch_seconds": Parameter(
-        unit="s", meaning="one synchronisation of all tiles: a kernel call or a barrier (T_sync)"
+    "sm_count": Parameter(
+        unit="1", meaning="multiprocessors, or cores of a CPU (n_SM)", between=_COUNT, within="die_sm_count"
     ),
-    "clock": Parameter(unit="Hz", meaning="clock of the vector units"),
+    "vector_width": Parameter(unit="1", meaning="float32 lanes per multiprocessor or core (n_V)", between=_COUNT),
+    "shared_bytes": Parameter(
+        unit="B",
+        meaning="shared memory per multiprocessor, or L2 cache per core (M_SM)",
+        between=_BYTES,
+        within="unified_bytes",
+    ),
+    "dram_bandwidth": Parameter(
+        unit="B/s",
+        meaning="sustained off-chip bandwidth of the whole device (1/L)",
+        between=_RATE,
+    ),
+    "barrier_seconds": Parameter(unit="s", meaning="one synchronisation inside a tile (tau_sync)", between=(0.0, 1e-2)),
+    "launch_seconds": Parameter(
+        unit="s", meaning="one synchronisation of all tiles: a kernel call or a barrier (T_sync)", between=(0.0, 1.0)
+    ),
+    "clock": Parameter(unit="Hz", meaning="clock of the vector units", between=(1e5, 1e11)),
     "flop_cycles": Parameter(
         unit="1", meaning="cycles per arithmetic operation of one vector, for estimates of C_iter"
     ),
@@ -103,24 +121,38 @@ PARAMETERS: dict[str, Parameter] = {
     "loop_cycles_1d": Parameter(unit="1", meaning="cycles of loop and index work per iteration, one dimension"),
     "loop_cycles_2d": Parameter(unit="1", meaning="the same, two dimensions"),
     "loop_cycles_3d": Parameter(unit="1", meaning="the same, three dimensions"),
-    "fp64_ratio": Parameter(unit="1", meaning="float64 operations per float32 operation at full rate"),
-    "block_shared_bytes": Parameter(unit="B", meaning="shared memory that one block may use", optional=True),
-    "registers": Parameter(unit="1", meaning="32-bit registers per multiprocessor (R_SM)", optional=True),
-    "max_blocks": Parameter(unit="1", meaning="thread blocks per multiprocessor (MTB_SM)", optional=True),
-    "max_threads": Parameter(unit="1", meaning="threads per multiprocessor", optional=True),
-    "max_block_threads": Parameter(unit="1", meaning="threads per block", optional=True),
-    "l1_bytes": Parameter(unit="B", meaning="L1 data cache per core or multiprocessor", optional=True),
-    "l2_bytes": Parameter(unit="B", meaning="L2 cache of the whole device", optional=True),
-    "l3_bytes": Parameter(unit="B", meaning="L3 cache of the whole device", optional=True),
+    "fp64_ratio": Parameter(
+        unit="1", meaning="float64 operations per float32 operation at full rate", between=(1e-4, 2.0)
+    ),
+    "block_shared_bytes": Parameter(
+        unit="B", meaning="shared memory that one block may use", optional=True, between=_BYTES, within="shared_bytes"
+    ),
+    "registers": Parameter(
+        unit="1", meaning="32-bit registers per multiprocessor (R_SM)", optional=True, between=(1.0, 1e8)
+    ),
+    "max_blocks": Parameter(
+        unit="1", meaning="thread blocks per multiprocessor (MTB_SM)", optional=True, between=_COUNT
+    ),
+    "max_threads": Parameter(unit="1", meaning="threads per multiprocessor", optional=True, between=(1.0, 1e6)),
+    "max_block_threads": Parameter(
+        unit="1", meaning="threads per block", optional=True, between=(1.0, 1e6), within="max_threads"
+    ),
+    "l1_bytes": Parameter(unit="B", meaning="L1 data cache per core or multiprocessor", optional=True, between=_CACHE),
+    "l2_bytes": Parameter(
+        unit="B", meaning="L2 cache of the whole device", optional=True, between=_CACHE, within="die_l2_bytes"
+    ),
+    "l3_bytes": Parameter(unit="B", meaning="L3 cache of the whole device", optional=True, between=_CACHE),
     "unified_bytes": Parameter(
-        unit="B", meaning="memory per multiprocessor that L1 and shared memory divide", optional=True
+        unit="B", meaning="memory per multiprocessor that L1 and shared memory divide", optional=True, between=_CACHE
     ),
     "schedulers": Parameter(unit="1", meaning="warp schedulers per multiprocessor", optional=True),
     "pipeline_cycles": Parameter(
         unit="1", meaning="cycles from an arithmetic instruction to one that needs its result", optional=True
     ),
-    "l2_bandwidth": Parameter(unit="B/s", meaning="bandwidth of the L2 cache of the whole device", optional=True),
-    "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True),
+    "l2_bandwidth": Parameter(
+        unit="B/s", meaning="bandwidth of the L2 cache of the whole device", optional=True, between=_RATE
+    ),
+    "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True, between=_RATE),
     "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
     "outer_bandwidth": Parameter(unit="B/s", meaning="bandwidth of L3 per core, all cores active", optional=True),
     "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
@@ -153,20 +185,34 @@ PARAMETERS: dict[str, Parameter] = {
     "special_lanes": Parameter(
         unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
     ),
-    "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True),
-    "global_word_joules": Parameter(unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True),
-    "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True),
-    "add_joules": Parameter(unit="J", meaning="one float32 addition (e_fadd)", optional=True),
-    "multiply_joules": Parameter(unit="J", meaning="one float32 multiplication (e_fmul)", optional=True),
-    "int_add_joules": Parameter(unit="J", meaning="one integer addition (e_iadd)", optional=True),
-    "int_max_joules": Parameter(unit="J", meaning="one integer maximum (e_imax)", optional=True),
-    "compute_capability": Parameter(unit="1", meaning="what the compiler is told: 9.0 for sm_90", optional=True),
-    "memory_bytes": Parameter(unit="B", meaning="memory of the whole device", optional=True),
-    "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True),
-    "die_sm_count": Parameter(unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True),
-    "die_l2_bytes": Parameter(unit="B", meaning="L2 cache on the die, also the disabled part", optional=True),
-    "transistors": Parameter(unit="1", meaning="published number of transistors of the die", optional=True),
-    "process": Parameter(unit="nm", meaning="name of the manufacturing process", optional=True),
+    "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True, between=(0.0, 1500.0)),
+    "global_word_joules": Parameter(
+        unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True, between=_JOULES
+    ),
+    "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True, between=_JOULES),
+    "add_joules": Parameter(unit="J", meaning="one float32 addition (e_fadd)", optional=True, between=_JOULES),
+    "multiply_joules": Parameter(
+        unit="J", meaning="one float32 multiplication (e_fmul)", optional=True, between=_JOULES
+    ),
+    "int_add_joules": Parameter(unit="J", meaning="one integer addition (e_iadd)", optional=True, between=_JOULES),
+    "int_max_joules": Parameter(unit="J", meaning="one integer maximum (e_imax)", optional=True, between=_JOULES),
+    "compute_capability": Parameter(
+        unit="1", meaning="what the compiler is told: 9.0 for sm_90", optional=True, between=(1.0, 99.0)
+    ),
+    "memory_bytes": Parameter(
+        unit="B", meaning="memory of the whole device", optional=True, between=(2.0**20, 2.0**50)
+    ),
+    "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True, between=(1.0, 1e5)),
+    "die_sm_count": Parameter(
+        unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True, between=_COUNT
+    ),
+    "die_l2_bytes": Parameter(
+        unit="B", meaning="L2 cache on the die, also the disabled part", optional=True, between=_CACHE
+    ),
+    "transistors": Parameter(
+        unit="1", meaning="published number of transistors of the die", optional=True, between=(1e6, 1e14)
+    ),
+    "process": Parameter(unit="nm", meaning="name of the manufacturing process", optional=True, between=(0.1, 1e4)),
     **{name: _estimated(each) for name, each in COEFFICIENTS.items()},
 }
 """Every parameter of a machine by name: the schema of machine files."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.console import RenderableType
-
-from tilewright.report.tables import table
+from tilewright.base.tables import Table, table
 
 Row = Mapping[str, object]
 _DESIGN = (">SMs", ">n_V", ">M_SM, kB", ">area, mm^2", ">GFlops/s")
@@ -14,7 +12,7 @@ _PARTS = {
 }  # fmt: skip
 
 
-def area(document: Row) -> RenderableType:
+def area(document: Row) -> Table:
     """Show the area of one machine, from its JSON document."""
     parts = document["parts"]
     if not isinstance(parts, dict):
@@ -29,7 +27,7 @@ def area(document: Row) -> RenderableType:
     return table(("part", ">mm^2", ">share"), rows, title)
 
 
-def fits(document: Row) -> RenderableType:
+def fits(document: Row) -> Table:
     """Show the lines that were fitted to points."""
     lines = document["fits"]
     rows = [
@@ -39,7 +37,7 @@ def fits(document: Row) -> RenderableType:
     return table(("memory", ">mm^2/kB", ">mm^2", "residuals, mm^2"), rows, "Fitted lines")
 
 
-def check(rows: Sequence[tuple[str, float, Mapping[str, float]]]) -> RenderableType:
+def check(rows: Sequence[tuple[str, float, Mapping[str, float]]]) -> Table:
     """Show published dies beside the model: name, published mm^2, error per process assumption."""
     assumptions = tuple(rows[0][2]) if rows else ()
     columns = ("machine", ">published, mm^2", *(f">error, {name}" for name in assumptions))
@@ -50,7 +48,7 @@ def check(rows: Sequence[tuple[str, float, Mapping[str, float]]]) -> RenderableT
     return table(columns, cells, "The model against published dies; errors by process assumption")
 
 
-def designs(rows: Sequence[Row], title: str) -> RenderableType:
+def designs(rows: Sequence[Row], title: str) -> Table:
     """Show designs, one per row."""
     cells = [
         (*_design(row), f"{100 * _number(row['memory_share']):.1f} %", f"{100 * _number(row['vector_share']):.1f} %")
@@ -59,13 +57,13 @@ def designs(rows: Sequence[Row], title: str) -> RenderableType:
     return table((*_DESIGN, ">memories", ">vector units"), cells, title)
 
 
-def stock(rows: Sequence[Row]) -> RenderableType:
+def stock(rows: Sequence[Row]) -> Table:
     """Show chips that exist."""
     cells = [(str(row["name"]), *_design(row)) for row in rows]
     return table(("chip", *_DESIGN), cells, "Chips that exist, with their caches")
 
 
-def tilings(rows: Sequence[Row]) -> RenderableType:
+def tilings(rows: Sequence[Row]) -> Table:
     """Show the chosen tiling of every case."""
     cells = [
         (
@@ -77,7 +75,7 @@ def tilings(rows: Sequence[Row]) -> RenderableType:
     return table(("stencil", ">shape", ">steps", ">seconds", "tiling"), cells, "Tile sizes of the best design")
 
 
-def insight(name: str, rows: Sequence[Row]) -> RenderableType:
+def insight(name: str, rows: Sequence[Row]) -> Table:
     """Show one insight's rows."""
     columns, make, title = _INSIGHTS[name]
     return table(columns, [make(row) for row in rows], title)

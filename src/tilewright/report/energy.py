@@ -5,18 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
-
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.tables import Pairs, Shown, Table, table
 from tilewright.base.units import format_seconds, format_shape
-from tilewright.report.tables import number, pairs, table
+from tilewright.report.tables import number
 
 Document = Mapping[str, Any]
 _FORMATS = (".png", ".svg", ".pdf")
 
 
-def metered(one: Document) -> RenderableType:
+def metered(one: Document) -> Pairs:
     """Show the energy of one tiling, part by part."""
     total = one["joules"] or 1.0
     facts = {
@@ -28,10 +27,10 @@ def metered(one: Document) -> RenderableType:
     }
     for part in ("static", "off_chip", "on_chip", "arithmetic"):
         facts[part.replace("_", " ")] = f"{one[part]:.4g} J, {100 * one[part] / total:.1f} %"
-    return pairs(facts, f"{one['program']} {format_shape(one['shape'])}, {one['steps']} steps on {one['machine']}")
+    return Pairs(facts, f"{one['program']} {format_shape(one['shape'])}, {one['steps']} steps on {one['machine']}")
 
 
-def comparison(one: Document) -> Group:
+def comparison(one: Document) -> Shown:
     """Show what is best by every metric, and the Pareto set."""
     rows = [(f"least {metric}", *_point(point)) for metric, point in one["best"].items()]
     if one["cap_watts"] is not None:
@@ -41,10 +40,10 @@ def comparison(one: Document) -> Group:
     rows += [("Pareto: time, energy", *_point(point)) for point in one["pareto"]]
     columns = ("chosen by", "tiling", ">clock", ">time", ">joules", ">watts")
     title = f"{one['points']:,} tilings; does the fastest one take the least energy?"
-    return Group(table(columns, rows, title), one["answer"])
+    return (table(columns, rows, title), one["answer"])
 
 
-def fit(one: Document) -> Group:
+def fit(one: Document) -> Shown:
     """Show fitted constants and how they predict the runs held out."""
     values = [
         (name, f"{each['value']:.4g}", f"{each['low']:.3g} to {each['high']:.3g}")
@@ -55,14 +54,14 @@ def fit(one: Document) -> Group:
         for name, each in one["held_out"].items()
     ]
     alike = [f"not told apart by these runs: {', '.join(group)}" for group in one["alike"]]
-    return Group(
+    return (
         table(("constant", ">value", "as good a fit"), values, f"fitted to {one['trained_on']} runs"),
         table(("held out", ">runs", ">RMSE fitted", f">RMSE {one['machine']}"), scores),
         *alike,
     )
 
 
-def micro(one: Document) -> RenderableType:
+def micro(one: Document) -> Table:
     """Show what single operations take, with their intervals."""
     rows = [
         (name, f"{each['value']:.3g}", f"{each['low']:.3g} to {each['high']:.3g}", _seen(each))
@@ -72,7 +71,7 @@ def micro(one: Document) -> RenderableType:
     return table(("constant", ">W or J", "95 % interval", ""), rows, title)
 
 
-def explanation(one: Document) -> Group:
+def explanation(one: Document) -> Shown:
     """Show bottlenecks, what more of each resource would bring, and the effect of k."""
     used = [
         (each["name"], each["kind"], f"{100 * each['use']:.1f} %", f"{100 * each['slack']:.1f} %", _mark(each))
@@ -91,7 +90,7 @@ def explanation(one: Document) -> Group:
         over += f"; the printed estimate (8.5) says {100 * one['printed_overhead']:.1f} %"
     meaning = "work: the share of the time that a resource is busy; held: the share of it that tiles occupy"
     above = [_ABOVE] if any(each["name"] == "memory" and each["use"] > 1 for each in one["resources"]) else []
-    return Group(*tables, over, meaning, *above)
+    return (*tables, over, meaning, *above)
 
 
 _ABOVE = (
@@ -101,7 +100,7 @@ _ABOVE = (
 _UNITS = {"time": "s", "traffic": "B", "energy": "J", "power": "W", "edp": "J s", "ed2p": "J s^2"}
 
 
-def strategies(one: Document) -> Group:
+def strategies(one: Document) -> Shown:
     """Show the best tiling of every family, why the winner wins, and the feasible sets."""
     rows = [
         (each["family"], each["tiling"], f"{each['value']:.4g}", f"{100 * each['loss']:.1f} %", f"{each['points']:,}")
@@ -112,14 +111,14 @@ def strategies(one: Document) -> Group:
         for each in one["feasible_sets"]
     ]
     metric = f">{one['metric']}, {_UNITS[one['metric']]}"
-    return Group(
+    return (
         table(("family", "best tiling", metric, ">worse by", ">feasible"), rows, "across strategies"),
         table(("feasible for exactly", ">sizes", "best there", metric), sets),
         *one["reasons"],
     )
 
 
-def sweep(one: Document) -> Group:
+def sweep(one: Document) -> Shown:
     """Show a what-if sweep."""
     rows = [
         (
@@ -138,10 +137,10 @@ def sweep(one: Document) -> Group:
     notes = [f"the efficiency drops at {', '.join(one['drops_at'])}"] if one["drops_at"] else []
     if one["largest_shape"]:
         notes.append(f"the largest grid that fits the memory is {format_shape(tuple(one['largest_shape']))}")
-    return Group(table(columns, rows, f"{one['program']} on {one['machine']}, {one['vary']} varied"), *notes)
+    return (table(columns, rows, f"{one['program']} on {one['machine']}, {one['vary']} varied"), *notes)
 
 
-def losses(one: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
+def losses(one: Mapping[str, Mapping[str, float | None]]) -> Table:
     """Show what running one program with another's best tiling loses."""
     names = list(one)
     rows = [
@@ -149,11 +148,6 @@ def losses(one: Mapping[str, Mapping[str, float | None]]) -> RenderableType:
         for giver in names
     ]
     return table(("tiling of", *(f">runs {name}" for name in names)), rows, "loss of another program's tiling")
-
-
-def together(*parts: RenderableType) -> Group:
-    """Put tables below each other."""
-    return Group(*parts)
 
 
 def draw_sweep(one: Document, path: Path) -> None:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 
-from rich.console import RenderableType
-
+from tilewright.base.tables import Table, table
 from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
 from tilewright.programs.tables.table import LOOKUP, Input, Recurrence
-from tilewright.report.tables import table
 
 _SIGNS = {
     "add": "+",
@@ -103,7 +101,7 @@ def to_dict(program: Recurrence) -> dict[str, object]:
     }
 
 
-def listing(many: Iterable[Recurrence]) -> RenderableType:
+def listing(many: Iterable[Recurrence]) -> Table:
     """List recurrences, one per row."""
     rows = [
         (

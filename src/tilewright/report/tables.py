@@ -1,13 +1,8 @@
 """Tables for people, made of results and nothing else."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from tilewright.base.tables import Pairs, Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.energy.price import Joules
 from tilewright.costs.interval import Interval
@@ -21,47 +16,13 @@ _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> RenderableType:
-    """Make a table of texts.
-
-    Columns whose name starts with ``>`` are right-aligned; the last one is as wide as the terminal leaves it. A column
-    that holds nothing is left out.
-    """
-    cells = [tuple(row) for row in rows]
-    kept = [i for i in range(len(columns)) if not cells or any(row[i] not in {"", "-"} for row in cells)]
-    columns, rows = [columns[i] for i in kept], [tuple(row[i] for i in kept) for row in cells]
-    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0))
-    for i, column in enumerate(columns):
-        last = i + 1 == len(columns)
-        justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
-        result.add_column(column.removeprefix(">"), justify=justify, no_wrap=not last, overflow="fold")
-    for row in rows:
-        result.add_row(*(_escaped(cell) for cell in row))
-    return _titled(result, title)
-
-
-def pairs(facts: Mapping[str, str], title: str = "") -> RenderableType:
-    """Make a table of names and values."""
-    result = Table(box=None, show_header=False, pad_edge=False)
-    result.add_column(style="bold")
-    result.add_column(overflow="fold")
-    for name, value in facts.items():
-        result.add_row(name, _escaped(value))
-    return _titled(result, title)
-
-
-def _titled(shown: Table, title: str) -> RenderableType:
-    """Put a line above a table, which is no wider for it."""
-    return Group(Text(title, style="italic"), shown) if title else shown
-
-
-def programs(many: Iterable[Program]) -> RenderableType:
+def programs(many: Iterable[Program]) -> Table:
     """List programs, one per row."""
     rows = [(p.name, f"{p.rank}D", ", ".join(p.fields), str(p.loads), str(p.flops), p.summary) for p in many]
     return table(("program", "rank", "fields", ">loads", ">flops", "what it computes"), rows)
 
 
-def program(one: Program) -> RenderableType:
+def program(one: Program) -> Pairs:
     """Show what there is to know about one program."""
     analysis = analyse(one)
     names = [statement.field for statement in one.statements]
@@ -76,7 +37,7 @@ def program(one: Program) -> RenderableType:
         "copies kept": ", ".join(f"{f}: {n}" for f, n in zip(one.fields, analysis.copies, strict=True)),
         "dependences": _shorten([str(d) for d in (*analysis.dependences, *analysis.sweep)]),
     }
-    return pairs(facts, title=f"{one.name} ({one.rank}D)")
+    return Pairs(facts, title=f"{one.name} ({one.rank}D)")
 
 
 def program_dict(one: Program) -> dict[str, object]:
@@ -118,7 +79,7 @@ def reach_text(one: Program) -> str:
     return " x ".join(f"{-low}..{high}" for low, high in one.reach)
 
 
-def machines(many: Iterable[Machine]) -> RenderableType:
+def machines(many: Iterable[Machine]) -> Table:
     """List machines, one per row."""
     rows = [
         (
@@ -135,7 +96,7 @@ def machines(many: Iterable[Machine]) -> RenderableType:
     return table(("machine", "kind", ">SMs or cores", ">lanes", ">on chip", ">bandwidth", "name"), rows)
 
 
-def machine(one: Machine) -> RenderableType:
+def machine(one: Machine) -> Table:
     """Show every value of a machine with its unit and where it comes from."""
     rows = []
     for name, quantity in one.known().items():
@@ -144,7 +105,7 @@ def machine(one: Machine) -> RenderableType:
     return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
 
 
-def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> RenderableType:
+def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> Pairs:
     """Show what one tiling costs."""
     spread = "" if c_iter.low is None else f", {c_iter.low:.3g} to {c_iter.high:.3g}"
     facts = {
@@ -159,10 +120,10 @@ def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, 
     shown = {"seconds", "dram_bytes", "bound_by", "joules"}
     facts |= {_UNITS.get(k, k.replace("_", " ")): number(v) for k, v in costs.to_dict().items() if k not in shown}
     facts["C_iter"] = f"{c_iter.value:.4g} s, {c_iter.source}{spread}"
-    return pairs(facts, title)
+    return Pairs(facts, title)
 
 
-def candidates(rows: Sequence[tuple[str, Costs]]) -> RenderableType:
+def candidates(rows: Sequence[tuple[str, Costs]]) -> Table:
     """Rank tilings with their costs, best first."""
     cells = [
         (
@@ -220,8 +181,3 @@ def _with_prefix(value: float, unit: str) -> str:
 def _shorten(items: list[str], most: int = 12) -> str:
     more = [f"… and {len(items) - most} more"] if len(items) > most else []
     return "\n".join([*items[:most], *more])
-
-
-def _escaped(text: str) -> str:
-    """Keep rich from taking ``[0, 0]`` for markup."""
-    return text.replace("[", "\\[")

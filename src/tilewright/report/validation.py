@@ -11,8 +11,8 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.tables import Table, table
 from tilewright.costs.arrays import Floats
-from tilewright.report.tables import table
 from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy
 from tilewright.tuning.validation import TOPS, Scores, near_best
 
@@ -41,14 +41,14 @@ class StencilPanel:
     strategies: tuple[Strategy, ...]
 
 
-def score_table(rows: Sequence[tuple[str, Scores]]) -> Any:  # noqa: ANN401  (rich is loaded when needed)
+def score_table(rows: Sequence[tuple[str, Scores]]) -> Table:
     """Make the table of scores, one row per stencil."""
     columns = ("stencil", ">points", ">RMSE all", ">within 20 %", ">Err_max", ">Err_sign", ">Spearman", ">Kendall")
     cells = [(name, *_cells(one)) for name, one in rows]
     return table((*columns, *(f">top {top}" for top in TOPS)), cells)
 
 
-def strategy_table(rows: Sequence[tuple[str, Sequence[Strategy]]]) -> Any:  # noqa: ANN401
+def strategy_table(rows: Sequence[tuple[str, Sequence[Strategy]]]) -> Table:
     """Make the table of strategies: share of the best and number of measurements, one column per stencil."""
     names = [each.name for each in rows[0][1]] if rows else []
     cells = []

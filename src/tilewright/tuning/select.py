@@ -87,7 +87,7 @@ def select_pieces(
     seen = 0
     for piece in pieces:
         seen += len(piece.time)
-        kept.append((piece, evaluate(piece)))
+        kept.append((piece, evaluate(piece) if len(piece.time) else np.zeros(0)))
         if len(kept) > 1 and sum(len(cost) for _, cost in kept) > 2 * max(len(kept[0][1]), _MERGE_POINTS):
             kept = [_selected(kept, within, top)]
     if not kept:

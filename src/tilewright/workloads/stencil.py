@@ -115,7 +115,7 @@ class StencilWorkload:
         """Return the tilings of all legal families within a share of the best, best first.
 
         Raises:
-            UsageError: If thread blocks cannot be chosen.
+            UsageError: If thread blocks cannot be chosen, or none fits.
         """
         band = np.inf if within is None else within
         if points == "threads":
@@ -163,6 +163,10 @@ class StencilWorkload:
         most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
         gpu = hardware(machine, self.setting.block_bytes)
         sizes, shapes, _, _ = select_with_threads(self.problem.program, self.setting, gpu, most, within=band, top=top)
+        if not shapes:
+            raise UsageError(
+                f"no hybrid tile with its thread blocks fits {machine.name} for {name!r}", "leave threads out"
+            )
         found = []
         for index, shape in enumerate(shapes):
             tiling = replace(space.tiling_at("hybrid", sizes, index), threads=shape)

@@ -1,15 +1,27 @@
-"""A kernel that was exported is built by CMake into a program of one's own, and computes what a run computes."""
+"""A kernel that was exported is built by CMake into a program of one's own, and computes what a run computes.
 
+GPU kernels are exported with a host program: those of OpenCL run in Oclgrind, those of CUDA are compiled.
+"""
+
+import dataclasses
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.machines import files
+from tilewright.machines.dump import to_toml
+from tilewright.runtime.devices.nvrtc import compile_kernels
+from tilewright.schedules.tiling import parse
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "export"
+DECLARATIONS = Path(__file__).parent / "opencl"
 
 
 @pytest.mark.parametrize("steps", [64, 1])
@@ -27,3 +39,105 @@ def test_the_example_builds_and_computes(steps, tmp_path):
     u = np.zeros((300, 200), np.float32)
     u[:, 0] = 1
     assert float(said.stdout) == pytest.approx(float(tw.run("j2d5pt", u, steps=50)[150, 3]), rel=1e-6)
+
+
+def test_a_plan_for_a_machine_file_has_a_text_for_it(tmp_path):
+    mine = tmp_path / "mygpu.toml"
+    mine.write_text(to_toml(files.load("h200")))
+    ask = {"shape": (4096, 4096), "steps": 64, "machine": str(mine), "effort": "none"}
+    plan = tw.tune("heat2d", **ask)
+    assert plan.tiling.family == "streaming"
+    assert "__global__" in plan.source
+    assert plan.export(tmp_path / "k.cu") == (tmp_path / "k.cu", tmp_path / "k_main.cu")
+    assert plan.source in (tmp_path / "k.cu").read_text()
+    assert plan.export(tmp_path / "k.cl") == (tmp_path / "k.cl", tmp_path / "k_main.c")
+    assert "__kernel" in (tmp_path / "k.cl").read_text()
+    with pytest.raises(IllegalTilingError, match="one for GPUs"):
+        plan.export(tmp_path / "k.c")
+    named = tw.tune("heat2d", **ask, backend="opencl")
+    assert "__kernel" in named.source
+    with pytest.raises(UsageError, match="no C code"):
+        named.export(tmp_path / "k.c")
+
+
+@tw.stencil
+def marched(u, c, k=0.1):
+    return u[0, 0] + k * c[0, 0] * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@tw.stencil
+def graded(u, k):
+    return u[0] + k * tw.where(tw.index(0) % 2 == 0, u[-1] - u[0], u[1] - u[0])
+
+
+@tw.stencil
+def counted(u):
+    return (u[-1, 0] + u[1, 0] + 3 * u[0, 1]) % 97
+
+
+CASES = {
+    "hexagonal": ("jacobi1d", (700,), 13, "hexagonal:t=4,s=64", {}),
+    "hybrid": ("heat2d", (60, 90), 9, "hybrid:t=4,s=4x32,threads=1x32", {}),
+    "streaming": ("j2d5pt", (70, 50), 11, "streaming:t=2,s=32x30,threads=1x32", {}),
+    "none": ("heat3d", (10, 12, 33), 3, "none", {}),
+    "skewed": ("star2d2r", (40, 64), 6, "skewed:t=2,s=8x32", {}),
+    "two levels": ("wave2d", (40, 50), 7, "none", {}),
+    "several fields": ("fdtd2d", (30, 40), 5, "streaming:t=2,s=32x30,threads=1x32", {}),
+    "scalar and coefficients": (marched, (40, 50), 8, "hybrid:t=4,s=4x32,threads=1x32", {"k": 0.05}),
+    "a default": (marched, (40, 50), 3, "none", {}),
+    "wrap": ("j2d5pt", (40, 64), 4, "hybrid:t=4,s=4x32,threads=1x32", {"boundary": "wrap"}),
+    "looked up": (graded, (300,), 7, "none", {"k": 0.25}),
+    "integers": (counted, (20, 40), 5, "none", {"dtype": "int32"}),
+    "per step": (graded, (300,), 7, "none", {"k": np.linspace(0.1, 0.3, 7)}),
+}
+
+
+def exported(case, path):
+    """Export a plan with a certain tiling; the plan, and the arrays that its host program makes."""
+    program, shape, steps, tiling, more = case
+    plan = tw.tune(program, shape=shape, steps=steps, machine="h200", effort="none", **more)
+    plan = dataclasses.replace(plan, winner=dataclasses.replace(plan.winner, tiling=parse(tiling)))
+    plan.export(path)
+    kind, cells = np.dtype(plan.problem.dtype).type, np.arange(np.prod(shape)).reshape(shape)
+    scale = kind(11) if kind is np.float32 else kind(1)
+    return plan, [((cells * 7 + i) % 11).astype(kind) / scale for i in range(len(plan.program.fields))]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_host_program_of_opencl_kernels_computes_what_a_run_computes(name, tmp_path):
+    """Its calls are compiled against their declarations, and it runs in Oclgrind."""
+    (loader,) = Path(pytest.importorskip("pyopencl").__file__).parent.glob(".libs/libOpenCL*")
+    plan, arrays = exported(CASES[name], tmp_path / "k.cl")
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-shared", "-fPIC", f"-I{DECLARATIONS}"]
+    command = ["cc", *flags, tmp_path / "k_main.c", "-o", tmp_path / "k.so", loader]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    text = "import ctypes, pyopencl; pyopencl.get_platforms(); given = (ctypes.c_char_p * 3)(b'k', b'out.bin', None)"
+    call = [sys.executable, "-c", f"{text}; assert ctypes.CDLL('./k.so').main(2, given) == 0"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{plan.program.updated[0]} after {plan.problem.steps} steps" in done.stdout
+    kind, more = np.dtype(plan.problem.dtype), {key: value for key, value in CASES[name][4].items() if key != "dtype"}
+    levels = [
+        (u,) * plan.program.history(f) if plan.program.history(f) > 1 else u
+        for f, u in zip(plan.program.fields, arrays, strict=True)
+    ]
+    expected = tw.run(plan.program, *levels, steps=plan.problem.steps, backend="numpy", **more)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    found = np.fromfile(tmp_path / "out.bin", kind).reshape(-1, *plan.problem.shape)
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0 if kind.kind == "i" else 2e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_cuda_texts_compile(name, tmp_path):
+    """The kernels by NVRTC; with nvcc the host program as well."""
+    exported(CASES[name], tmp_path / "k.cu")
+    assert compile_kernels((tmp_path / "k.cu").read_text(), "sm_90", ("--std=c++17",)).keys() <= set(
+        re.findall(r"\w+(?=<<<)", (tmp_path / "k_main.cu").read_text())
+    )
+    if shutil.which("nvcc"):
+        command = ["nvcc", "-std=c++17", "-arch=sm_90", "-cuda", "k_main.cu", "-o", "k.ii"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -356,7 +356,7 @@ def test_an_exported_kernel_compiles_with_its_header_and_computes(tmp_path):
     size = np.array([6, 2, 40, 70, 70, 2800], dtype=np.int64)
     ctypes.CDLL(str(library)).call(ctypes.c_void_p(memory.ctypes.data), ctypes.c_void_p(size.ctypes.data))
     assert np.allclose(memory[0], tw.run("j2d5pt", u, steps=6), rtol=1e-6, atol=0)
-    with pytest.raises(UsageError, match=r"ends in \.c"):
+    with pytest.raises(UsageError, match=r"ends in \.c, \.cu, \.cl, got 'kernel\.txt'"):
         plan.export(tmp_path / "kernel.txt")
     with pytest.raises(UsageError, match="cannot be written"):
         plan.export(tmp_path / "nowhere" / "kernel.c")

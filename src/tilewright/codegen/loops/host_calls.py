@@ -7,7 +7,7 @@ from tilewright.codegen.loops.host import HostWriter, quoted, text_name
 from tilewright.codegen.loops.kernels import counted, kernels_text, parameters, reduced_type
 from tilewright.codegen.print.source import CUDA, OPENCL
 
-_CUDA_HEAD = """#include <cuda_runtime.h>
+CUDA_HEAD = """#include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <math.h>
@@ -18,7 +18,8 @@ _CUDA_HEAD = """#include <cuda_runtime.h>
   fprintf(stderr, "%s: %s\\n", #call, cudaGetErrorString(tw_e)); exit(1); } } while (0)
 #endif
 """
-_OPENCL_HEAD = """#define CL_TARGET_OPENCL_VERSION 120
+"""What a host file in CUDA starts with."""
+OPENCL_HEAD = """#define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 #include <stdio.h>
@@ -63,18 +64,19 @@ static cl_program tw_build(struct tw_device device, const char *text, const char
 }
 #endif
 """
+"""What a host file in C for OpenCL starts with: opening a device, building a text."""
 
 
 def cuda_prelude(program: DeviceProgram) -> str:
     """Return what the top of a CUDA file needs: includes and kernels."""
-    return _CUDA_HEAD + kernels_text(program, CUDA)
+    return CUDA_HEAD + kernels_text(program, CUDA)
 
 
 def opencl_prelude(program: DeviceProgram) -> str:
     """Return what the top of a file for OpenCL needs: includes, helpers and the kernels as a string."""
     name = text_name(program)
     text = "\n".join(f'  "{quoted(line)}\\n"' for line in kernels_text(program, OPENCL).splitlines())
-    return f"{_OPENCL_HEAD}static const char *{name} =\n{text};\nstatic cl_program {name}_program = NULL;\n"
+    return f"{OPENCL_HEAD}static const char *{name} =\n{text};\nstatic cl_program {name}_program = NULL;\n"
 
 
 class _Cuda(HostWriter):

@@ -101,6 +101,52 @@ def program_of(device: Device, source: KernelSource[DeviceLayout], schedule: Gpu
     return load(device, compile_source(device, source, schedule), schedule)
 
 
+def slot_elements(whole: Problem) -> int:
+    """Return the elements from one version of a field to the next one."""
+    return round_up(whole.cells, _ALIGN)
+
+
+def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int], steps: int) -> int:
+    """Steps whose launches are repeated as they are, if a run of so many has some; else all of them.
+
+    Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
+    of theirs. Where tiles of one band reach into the next, cutting there would make more launches.
+
+    Args:
+        whole: The problem, with its periodic copies.
+        schedule: The tiling that the launches follow.
+        copies: Versions kept per field.
+        steps: Steps of the run.
+    """
+    least = math.lcm(*copies, max(1, schedule.tiling.time))
+
+    def shape(count: int) -> list[tuple[int, int]]:
+        return [(each.kernel, each.groups) for each in launches(whole, schedule, count)]
+
+    for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
+        one = shape(unit)
+        if shape(2 * unit) == 2 * one:
+            return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
+    return steps
+
+
+def looked_up(problem: Problem, halo: Extended | None, scalars: Mapping[str, Any], steps: int) -> Array | None:
+    """Return what kernels look up, if there is anything: numbers of places, and scalars that vary.
+
+    Args:
+        problem: The problem.
+        halo: Periodic copies around the grid, or None.
+        scalars: The scalars, by name.
+        steps: Steps from the start of the run for which the scalars are wanted.
+    """
+    program, varying = problem.program, problem.varying
+    parts = [place_table(node, problem, halo, scalars) for node in program.placed]
+    if varying:
+        columns = [program.scalars.index(name) for name in varying]
+        parts.append(scalar_table(problem, scalars, steps)[0][:, columns].ravel())
+    return np.concatenate(parts).astype(np.dtype(problem.dtype)) if parts else None
+
+
 class GpuSession:
     """A problem in a device's memory; used like :class:`tilewright.runtime.session.Session`."""
 
@@ -122,7 +168,7 @@ class GpuSession:
         self._program, self._halo = program, halo
         self._whole = problem if halo is None else halo.problem
         self._dtype = np.dtype(problem.dtype)
-        self._slot = round_up(self._whole.cells, _ALIGN)
+        self._slot = slot_elements(self._whole)
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         self._buffers: list[Any] = []
@@ -183,7 +229,9 @@ class GpuSession:
             self._begun = self._first + self.steps
             if self.problem.varying and self._begun + now > self._known:
                 self._take_tables(2 * (self._begun + now))
-            portion = self._portion(now)
+            portion = now
+            if not dated(self.problem):  # else kernels are told where a run is, so that no launch is repeated
+                portion = repeated_steps(self._whole, self._program.schedule, self._program.source.layout.copies, now)
             for _ in range(now // portion):
                 self._band(portion, repeated=portion < now)
             if now % portion:
@@ -206,27 +254,6 @@ class GpuSession:
             graph()
         else:
             self._graphs.setdefault(steps, None)
-
-    def _portion(self, steps: int) -> int:
-        """Steps whose launches are repeated as they are, if a run of so many has some; else all of them.
-
-        Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
-        of theirs. Where tiles of one band reach into the next, cutting there would make more launches. Kernels that
-        look up what is a step's are told where a run is, so that no launch of theirs is repeated.
-        """
-        if dated(self.problem):
-            return steps
-        layout, schedule = self._program.source.layout, self._program.schedule
-        least = math.lcm(*layout.copies, max(1, schedule.tiling.time))
-
-        def shape(count: int) -> list[tuple[int, int]]:
-            return [(each.kernel, each.groups) for each in launches(self._whole, schedule, count)]
-
-        for unit in range(least, min(_BANDS * least, steps // _TURNS) + 1, least):
-            one = shape(unit)
-            if shape(2 * unit) == 2 * one:
-                return unit * max(1, min(_GRAPH // max(1, len(one)), steps // (_TURNS * unit)))
-        return steps
 
     def refill(self, inputs: Inputs) -> None:
         """Copy the first versions in again and begin from step 0.
@@ -463,13 +490,8 @@ class GpuSession:
             device.finish()
             device.release(self._tables.pop())
         self._known = steps
-        program, varying = self.problem.program, self.problem.varying
-        parts = [place_table(node, self.problem, self._halo, self._scalars) for node in program.placed]
-        if varying:
-            columns = [program.scalars.index(name) for name in varying]
-            parts.append(scalar_table(self.problem, self._scalars, steps)[0][:, columns].ravel())
-        if parts:
-            whole = np.concatenate(parts).astype(self._dtype)
+        whole = looked_up(self.problem, self._halo, self._scalars, steps)
+        if whole is not None:
             self._tables.append(device.allocate(whole.nbytes))
             device.write(self._tables[0], 0, whole)
 

@@ -25,7 +25,7 @@ _THREADS, _MOST_THREADS = 64, 512
 _WASTE = {2: 1.05, 3: 1.2}
 """By how much the places of a block's warps, which are given in fours, may exceed its threads."""
 _MOST_PARTS = {2: 300, 3: 64}
-"""Parts into which an axis is cut at most."""
+"""Parts into which an axis is cut at most, unless blocks of the most threads cut it into more than half of them."""
 _WAVES, _BLOCKS = (1, 2, 3), (1, 2, 3, 4)
 """Waves of blocks into which a band may be cut, and resident blocks of a multiprocessor for which it is."""
 _LEAST_ROWS = 16
@@ -53,6 +53,8 @@ def points(setting: Setting) -> TileSizes:
         if int(reads) > foot.most_reads:
             continue
         axes = [list(_axis(setting, foot, time, axis, count)) for axis, count in enumerate(cells, start=1)]
+        if not all(axes):
+            continue
         most = math.prod(max(count for _, count in axis) for axis in axes)
         for choice in itertools.product(*axes):
             own, threads = [size for size, _ in choice], [count for _, count in choice]
@@ -82,11 +84,16 @@ def _axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int)
     grown = foot.halo_base[axis] + foot.halo_rate[axis] * time
     low = round_up(ceil_div(grown, 2), unit)
     found: dict[int, int] = {}
-    for parts in range(1, _MOST_PARTS[rank] + 1):
+    most_parts = 0
+    for held in range(_MOST_THREADS, 0, -1):
+        room = held * cells - low - grown // 2
+        widest = extent if room >= extent else room - room % unit
+        parts = ceil_div(extent, widest) if widest > 0 else 0
+        most_parts = most_parts or max(_MOST_PARTS[rank], 2 * parts)
+        if not 0 < parts <= most_parts:
+            break
         own = min(round_up(ceil_div(extent, parts), unit), extent)
-        threads = ceil_div(low + own + grown // 2, cells)
-        if threads <= _MOST_THREADS:
-            found.setdefault(threads, own)
+        found.setdefault(ceil_div(low + own + grown // 2, cells), own)
     return ((own, threads) for threads, own in found.items())
 
 

@@ -2,17 +2,23 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.codegen.gpu.emit import launches
+from tilewright.codegen.gpu.host import HostRun, host_program
+from tilewright.codegen.gpu.site import DeviceLayout, dated
 from tilewright.codegen.header import banner, header
+from tilewright.codegen.source import KernelSource
 from tilewright.driver import emit, emit_tiling
 from tilewright.plan import RunPlan as Decision
+from tilewright.plan import read_target
+from tilewright.planner import plans
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
@@ -27,6 +33,10 @@ from tilewright.verbs.tuning.study import StudyCase, of_case
 if TYPE_CHECKING:
     from tilewright.programs.stencil.points import Points
     from tilewright.verbs.running.forcing import SourceList
+
+
+_EXPORTED = {".c": "c", ".cu": "cuda", ".cl": "opencl"}
+"""Dialects of exported kernels by how their file ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,10 +204,31 @@ class Plan:
 
     @property
     def source(self) -> str:
-        """The text of the kernels that :meth:`run` calls, those that refresh periodic copies among them."""
+        """The text of the kernels that :meth:`run` calls, those that refresh periodic copies among them.
+
+        Of a plan for a GPU that was made without naming a backend, the text for it: CUDA where the machine has a
+        compute capability, else OpenCL.
+        """
+        target = self.decision.target
+        if not target.on_device and self.prediction.work.machine.kind == "gpu":
+            dialect = "opencl" if self.prediction.work.machine.compute_capability is None else "cuda"
+            return self._device_source(self._on_device(dialect)).text
         source = emit(self.decision)
         text = "" if source is None else source.text
-        return text if self.decision.target.on_device else self._banner() + text
+        return text if target.on_device else self._banner() + text
+
+    def _on_device(self, dialect: str) -> Decision:
+        """Return the decision for a GPU, whatever the plan was made for."""
+        if self.decision.target.backend == dialect:
+            return self.decision
+        (found,) = plans(self.problem, read_target(dialect), self.tiling, strict=self.strict)
+        return found
+
+    @staticmethod
+    def _device_source(decision: Decision) -> "KernelSource[DeviceLayout]":
+        source = emit(decision)
+        assert source is not None  # noqa: S101  (of a GPU there is always one)
+        return source
 
     def _banner(self) -> str:
         costs = self.prediction.costs
@@ -248,30 +279,66 @@ class Plan:
         )
 
     def export(self, path: str | Path) -> tuple[Path, Path]:
-        """Write the kernel as C, with a header that says how to call it.
+        """Write the kernels and what calls them: C with a header, or CUDA or OpenCL with a host program that runs them.
 
         Args:
-            path: The C file; the header lies beside it, with the suffix ``.h``. Both are replaced if they exist.
+            path: A file that ends in ``.c``, ``.cu`` or ``.cl``. Beside ``kernel.c`` lies ``kernel.h``, beside
+                ``kernel.cu`` ``kernel_main.cu``, and beside ``kernel.cl`` ``kernel_main.c``. All are replaced.
 
         Returns:
             The paths of both.
 
         Raises:
-            UsageError: If the name does not end in ``.c``, or they cannot be written.
+            UsageError: If the name does not end in one of these, a plan for a GPU is asked for C, or a file cannot be
+                written.
+            IllegalTilingError: If the tiling has no such code: that of a GPU's threads none in C, for instance.
         """
         target = Path(path)
-        if self.decision.target.on_device:
-            raise UsageError("a plan for a GPU has no C code to export", "its text is plan.source")
-        if target.suffix != ".c":
-            raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
-        source = emit_tiling(self.problem, self.tiling, strict=self.strict)
-        beside = target.with_suffix(".h")
+        if target.suffix not in _EXPORTED:
+            raise UsageError(f"kernels are exported to a file that ends in {', '.join(_EXPORTED)}, got {target.name!r}")
+        if target.suffix == ".c":
+            if self.decision.target.on_device:
+                raise UsageError("a plan for a GPU has no C code to export", "export it to a file in .cu or .cl")
+            unit = emit_tiling(self.problem, self.tiling, strict=self.strict)
+            beside = header(unit, self.problem, self.tiling)
+            texts = {target: self._banner() + unit.text, target.with_suffix(".h"): beside}
+        else:
+            decision = self._on_device(_EXPORTED[target.suffix])
+            source = self._device_source(decision)
+            end = ".cu" if target.suffix == ".cu" else ".c"
+            source = replace(source, text=self._banner() + source.text)
+            host = host_program(source, self._host_run(decision, source.layout.copies), target.name)
+            texts = {target: source.text, target.with_name(f"{target.stem}_main{end}"): host}
         try:
-            target.write_text(self._banner() + source.text, encoding="utf-8")
-            beside.write_text(header(source, self.problem, self.tiling), encoding="utf-8")
+            for each, text in texts.items():
+                each.write_text(text, encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}") from None
-        return target, beside
+        first, second = texts
+        return first, second
+
+    def _host_run(self, decision: Decision, copies: Sequence[int]) -> HostRun:
+        """What an exported host program runs: all steps, or with periodic copies those before the copies are stale."""
+        from tilewright.runtime.devices.gpu import looked_up, repeated_steps, slot_elements
+
+        whole, schedule, halo = decision.computed, decision.schedule, decision.block
+        assert schedule is not None  # noqa: S101
+        steps = self.problem.steps if halo is None else min(self.problem.steps, halo.problem.steps)
+        scalars = dict.fromkeys(self.program.scalars, 0) | dict(self.program.defaults) | dict(self.scalars)
+        portion = steps if dated(whole) or not steps else repeated_steps(whole, schedule, copies, steps)
+        turns, rest = divmod(steps, portion) if portion else (0, 0)
+        return HostRun(
+            problem=whole,
+            shape=self.problem.shape,
+            below=tuple(low for low, _ in halo.around) if halo else (0,) * len(self.problem.shape),
+            slot=slot_elements(whole),
+            steps=steps,
+            turns=turns,
+            repeated=list(launches(whole, schedule, portion)) if portion else [],
+            rest=list(launches(whole, schedule, rest)) if rest else [],
+            scalars=[scalars[name] for name in self.program.scalars if name not in self.problem.varying],
+            table=looked_up(self.problem, halo, scalars, steps),
+        )
 
     def explain(self) -> str:
         """Say in some lines what won, by how much, and how the model saw it."""

@@ -1,0 +1,281 @@
+"""A host program around exported GPU kernels: memory, arguments and launches in CUDA's or OpenCL's run-time calls.
+
+It computes a run of the problem that the kernels were exported for, on numbers that it makes itself, so that a program
+of one's own begins from one that is known to work.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.units import format_shape
+from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
+from tilewright.codegen.loops.host_calls import CUDA_HEAD, OPENCL_HEAD
+from tilewright.codegen.print.base import in_comment
+from tilewright.codegen.print.elements import C_ELEMENTS
+from tilewright.codegen.source import KernelSource
+from tilewright.programs.stencil.problem import Problem
+
+_MAIN = """
+/* The cell of the grid that a place in memory holds: of periodic copies the one that is copied. */
+static int64_t cell_at(int64_t place, int *proper) {
+  int64_t at[RANK], cell = 0;
+  for (int axis = RANK - 1; axis >= 0; --axis) { at[axis] = place % WHOLE[axis] - BELOW[axis]; place /= WHOLE[axis]; }
+  *proper = 1;
+  for (int axis = 0; axis < RANK; ++axis) {
+    if (at[axis] < 0 || at[axis] >= SHAPE[axis]) *proper = 0;
+    cell = cell * SHAPE[axis] + (at[axis] % SHAPE[axis] + SHAPE[axis]) % SHAPE[axis];
+  }
+  return cell;
+}
+
+int main(int argc, char **argv) {
+  int proper;
+  real *values = (real *)malloc(CELLS * sizeof *values);
+  FILE *file = argc > 1 ? fopen(argv[1], "wb") : NULL;
+  if (!values || (argc > 1 && !file)) { fprintf(stderr, "no memory, or no file to write\\n"); return 1; }
+  set_up();
+  for (int field = 0; field < FIELDS; ++field) {
+    for (int64_t i = 0; i < CELLS; ++i) values[i] = (real)((cell_at(i, &proper) * 7 + field) % 11) / SCALE;
+    for (int slot = 0; slot < COPIES[field]; ++slot) upload(field, slot * SLOT, values);
+  }
+  for (int turn = 0; turn < TURNS; ++turn)
+    for (int i = 0; i < REPEATED; ++i) launch(LAUNCHES[i]);
+  for (int i = REPEATED; i < REPEATED + REST; ++i) launch(LAUNCHES[i]);
+  for (int field = 0; field < FIELDS; ++field) {
+    double sum = 0;
+    if (!UPDATED[field]) continue;
+    download(field, STEPS % COPIES[field] * SLOT, values);
+    for (int64_t i = 0; i < CELLS; ++i) {
+      cell_at(i, &proper);
+      if (proper) sum += (double)values[i];
+      if (proper && file) fwrite(&values[i], sizeof values[i], 1, file);
+    }
+    printf("%s after %d steps: mean %.9g\\n", NAMES[field], STEPS, sum / GRID);
+  }
+  if (file) fclose(file);
+  free(values);
+  return 0;
+}
+"""
+_CUDA = """
+static real *fields[FIELDS]{table};
+
+static void set_up(void) {{
+  for (int i = 0; i < FIELDS; ++i) TW_CUDA(cudaMalloc((void **)&fields[i], COPIES[i] * SLOT * sizeof(real)));
+{more}}}
+static void upload(int field, int64_t at, const real *values) {{
+  TW_CUDA(cudaMemcpy(fields[field] + at, values, CELLS * sizeof *values, cudaMemcpyHostToDevice));
+}}
+static void download(int field, int64_t at, real *values) {{
+  TW_CUDA(cudaMemcpy(values, fields[field] + at, CELLS * sizeof *values, cudaMemcpyDeviceToHost));
+}}
+static void launch(const int *each) {{
+  switch (each[0]) {{
+{cases}
+  }}
+  TW_CUDA(cudaGetLastError());
+}}
+"""
+_OPENCL = """
+static cl_mem fields[FIELDS]{table};
+static cl_kernel kernels[KERNELS];
+static cl_command_queue queue;
+
+static cl_mem room_for(struct tw_device device, int64_t count) {{
+  cl_int error;
+  cl_mem memory = clCreateBuffer(device.context, CL_MEM_READ_WRITE, count * sizeof(real), NULL, &error);
+  TW_OPENCL(error);
+  return memory;
+}}
+static void set_up(void) {{
+  static char text[TEXT + 1];
+  struct tw_device device = tw_open(0, 0);
+  FILE *file = fopen({file}, "rb");
+  cl_int error;
+  if (!file || fread(text, 1, TEXT, file) != TEXT) {{ fprintf(stderr, "cannot read %s\\n", {file}); exit(1); }}
+  fclose(file);
+  cl_program program = tw_build(device, text, {options});
+  for (int i = 0; i < KERNELS; ++i) {{ kernels[i] = clCreateKernel(program, ENTRIES[i], &error); TW_OPENCL(error); }}
+  queue = clCreateCommandQueue(device.context, device.id, 0, &error);
+  TW_OPENCL(error);
+  for (int i = 0; i < FIELDS; ++i) fields[i] = room_for(device, COPIES[i] * SLOT);
+{more}}}
+static void upload(int field, int64_t at, const real *values) {{
+  TW_OPENCL(clEnqueueWriteBuffer(
+    queue, fields[field], CL_TRUE, at * sizeof(real), CELLS * sizeof *values, (void *)values, 0, NULL, NULL));
+}}
+static void download(int field, int64_t at, real *values) {{
+  TW_OPENCL(clEnqueueReadBuffer(
+    queue, fields[field], CL_TRUE, at * sizeof(real), CELLS * sizeof *values, values, 0, NULL, NULL));
+}}
+static void argument(cl_kernel kernel, cl_uint *place, size_t size, const void *value) {{
+  TW_OPENCL(clSetKernelArg(kernel, (*place)++, size, value));
+}}
+static void launch(const int *each) {{
+  cl_kernel kernel = kernels[each[0]];
+  cl_uint place = 0;
+  const size_t threads = THREADS[each[0]], all = each[1] * threads;
+{arguments}
+  if (ROOM[each[0]]) argument(kernel, &place, ROOM[each[0]], NULL);
+  TW_OPENCL(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &all, &threads, 0, NULL, NULL));
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRun:
+    """What a host program runs.
+
+    Attributes:
+        problem: What the kernels compute: the problem on the grid with its periodic copies, if it has some.
+        shape: Extents of the grid proper.
+        below: Periodic copies below it, per axis.
+        slot: Elements from one version of a field to the next one.
+        steps: Steps of the run.
+        turns: How often the repeated launches are made.
+        repeated: Launches that are made so often.
+        rest: Launches after those.
+        scalars: Values of the scalars that do not vary.
+        table: What kernels look up, or None.
+    """
+
+    problem: Problem
+    shape: tuple[int, ...]
+    below: tuple[int, ...]
+    slot: int
+    steps: int
+    turns: int
+    repeated: Sequence[Launch]
+    rest: Sequence[Launch]
+    scalars: Sequence[Any]
+    table: np.ndarray[Any, np.dtype[Any]] | None
+
+
+def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
+    """Write the host program.
+
+    Args:
+        source: The kernels.
+        run: What it runs.
+        file: Name of the file that holds the kernels' text, which lies beside the program.
+
+    Returns:
+        CUDA C++ that includes the file, or C that has OpenCL compile it.
+    """
+    cuda, program = source.dialect == "cuda", run.problem.program
+    build = f"nvcc -O3 -std=c++17 -arch=native{' -fmad=false' * source.strict}" if cuda else "cc -O2"
+    own = f"{file.rpartition('.')[0]}_main.{'cu' if cuda else 'c'}"
+    about = [
+        f"Runs the kernels of {file} on {format_shape(run.shape)} cells for {run.steps} steps, from made-up values.",
+        f"Build: {build} {own} -o {file.rpartition('.')[0]}{'' if cuda else ' -lOpenCL'}",
+        "An argument names a file for the results, the fields one after the other.",
+    ]
+    kind = C_ELEMENTS[run.problem.dtype]
+    launches = [*run.repeated, *run.rest]
+    width = 2 + max((len(each.numbers) for each in launches), default=0)
+    rows = [(each.kernel, each.groups, *each.numbers) for each in launches]
+    listed = [f"  {{{', '.join(map(str, row))}}}," for row in rows or [(0,)]]
+    constants = {
+        "RANK": len(run.shape), "FIELDS": len(program.fields), "KERNELS": len(source.kernels), "STEPS": run.steps,
+        "TURNS": run.turns, "REPEATED": len(run.repeated), "REST": len(run.rest), "TEXT": len(source.text.encode()),
+    }  # fmt: skip
+    text = [
+        f"/* {in_comment(chr(10).join(about))} */",
+        (CUDA_HEAD if cuda else OPENCL_HEAD).rstrip("\n"),
+        "#include <stdint.h>",
+        *([f'#include "{file}"'] if cuda else []),
+        "",
+        f"typedef {kind} real;",
+        f"enum {{ {', '.join(f'{name} = {value}' for name, value in constants.items())} }};",
+        f"static const real SCALE = {11 if run.problem.dtype.startswith('float') else 1};",
+        f"static const int64_t SLOT = {run.slot}, CELLS = {run.problem.cells}, GRID = {math.prod(run.shape)};",
+        _array("int64_t", "WHOLE", run.problem.shape),
+        _array("int64_t", "SHAPE", run.shape),
+        _array("int64_t", "BELOW", run.below),
+        _array("int", "COPIES", source.layout.copies),
+        _array("int", "UPDATED", [int(name in program.updated) for name in program.fields]),
+        _array("char *const", "NAMES", [f'"{name}"' for name in program.fields]),
+        *([] if run.table is None else [_array("real", "TABLE", [_literal(each) for each in run.table.tolist()])]),
+        *([] if cuda else _opencl_kernels(source)),
+        f"/* Kernel, groups and numbers of every launch; the first {len(run.repeated)} are made {run.turns} times. */",
+        f"static const int LAUNCHES[][{width}] = {{",
+        *listed,
+        "};",
+    ]
+    return "\n".join(text) + (_cuda(source, run) if cuda else _opencl(source, run, file)) + _MAIN
+
+
+def _array(kind: str, name: str, values: Sequence[object]) -> str:
+    return f"static const {kind} {name}[] = {{{', '.join(map(str, values))}}};"
+
+
+def _literal(value: float) -> str:
+    return str(value).replace("inf", "INFINITY").replace("nan", "NAN")
+
+
+def _opencl_kernels(source: KernelSource[DeviceLayout]) -> list[str]:
+    return [
+        _array("char *const", "ENTRIES", [f'"{each.entry}"' for each in source.kernels]),
+        _array("int", "THREADS", [each.threads for each in source.kernels]),
+        _array("int", "NUMBERS", [len(each.numbers) for each in source.kernels]),
+        _array("size_t", "ROOM", [each.room_bytes for each in source.kernels]),
+    ]
+
+
+def _fixed(run: HostRun) -> tuple[list[str], list[str]]:
+    """Whole numbers that every launch takes: of 32 bits, then of 64."""
+    shape = run.problem.shape
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
+    return [str(extent) for extent in shape], [*map(str, strides), str(run.slot)]
+
+
+def _cuda(source: KernelSource[DeviceLayout], run: HostRun) -> str:
+    narrow, wide = _fixed(run)
+    fields = [f"fields[{i}]" for i in range(len(run.problem.program.fields))]
+    looked_up = [*(["table"] if run.table is not None else []), *(["0"] if dated(run.problem) else [])]
+    cases, more = [], []
+    for number, kernel in enumerate(source.kernels):
+        numbers = [f"each[{2 + i}]" for i in range(len(kernel.numbers))]
+        given = ", ".join(
+            [*fields, *narrow, *wide, *numbers, *looked_up, *(f"(real){_literal(each)}" for each in run.scalars)]
+        )
+        start = f"{kernel.entry}<<<each[1], {kernel.threads}, {kernel.room_bytes}>>>"
+        cases.append(f"    case {number}: {start}({given}); break;")
+        if kernel.room_bytes:
+            most = "cudaFuncAttributeMaxDynamicSharedMemorySize"
+            more.append(f"  TW_CUDA(cudaFuncSetAttribute({kernel.entry}, {most}, {kernel.room_bytes}));\n")
+    if run.table is not None:
+        more.append("  TW_CUDA(cudaMalloc((void **)&table, sizeof TABLE));\n")
+        more.append("  TW_CUDA(cudaMemcpy(table, TABLE, sizeof TABLE, cudaMemcpyHostToDevice));\n")
+    table = "" if run.table is None else ", *table"
+    return _CUDA.format(cases="\n".join(cases), more="".join(more), table=table)
+
+
+def _opencl(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
+    narrow, wide = _fixed(run)
+    given = ["  for (int i = 0; i < FIELDS; ++i) argument(kernel, &place, sizeof fields[i], &fields[i]);"]
+    for kind, values in (("cl_int", narrow), ("int64_t", wide)):
+        given.append(f"  static const {kind} {kind}_given[] = {{{', '.join(values)}}};")
+        one = f"argument(kernel, &place, sizeof({kind}), &{kind}_given[i]);"
+        given.append(f"  for (int i = 0; i < {len(values)}; ++i) {one}")
+    given.append("  for (int i = 0; i < NUMBERS[each[0]]; ++i) argument(kernel, &place, sizeof(cl_int), &each[2 + i]);")
+    if run.table is not None:
+        given.append("  argument(kernel, &place, sizeof table, &table);")
+    if dated(run.problem):
+        given += ["  static const cl_int first_step = 0;", "  argument(kernel, &place, sizeof(cl_int), &first_step);"]
+    if run.scalars:
+        given.append(f"  static const real scalars[] = {{{', '.join(map(_literal, run.scalars))}}};")
+        one = "argument(kernel, &place, sizeof(real), &scalars[i]);"
+        given.append(f"  for (int i = 0; i < {len(run.scalars)}; ++i) {one}")
+    more = ""
+    if run.table is not None:
+        whole = "CL_TRUE, 0, sizeof TABLE, (void *)TABLE, 0, NULL, NULL"
+        more = "  table = room_for(device, sizeof TABLE / sizeof(real));\n"
+        more += f"  TW_OPENCL(clEnqueueWriteBuffer(queue, table, {whole}));\n"
+    options = '"-cl-fp32-correctly-rounded-divide-sqrt"' if source.strict else '""'
+    table = "" if run.table is None else ", table"
+    return _OPENCL.format(table=table, file=f'"{file}"', options=options, more=more, arguments="\n".join(given))
