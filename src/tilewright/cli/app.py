@@ -69,7 +69,7 @@ class _Group(TyperGroup):
             raise typer.Exit(_report(error)) from None
 
 
-def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two packages)
+def _report(error: Any) -> int:  # noqa: ANN401  (also typer's)
     """Print an error to standard error and return the exit status."""
     status: int
     if _of_typer(error):
@@ -90,7 +90,7 @@ def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two
 
 
 def _of_typer(error: Exception) -> bool:
-    """Whether it is typer's own, of an argument or an option; its classes come from one of two packages."""
+    """Whether it is typer's own, of an argument or an option, whose classes have no public name."""
     return hasattr(error, "exit_code") and hasattr(error, "format_message")
 
 

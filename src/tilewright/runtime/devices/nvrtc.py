@@ -140,7 +140,8 @@ def oldest_architecture() -> int:
     _check(library.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "")
     known = (ctypes.c_int * count.value)()
     _check(library.nvrtcGetSupportedArchs(known), "")
-    return min(known)
+    oldest: int = min(known)
+    return oldest
 
 
 @functools.cache
