@@ -24,8 +24,6 @@ from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Private, Ra
 from tilewright.schedules.tree.precedence import Distance, TreeSizes, breaks
 from tilewright.schedules.tree.search import solution
 
-pytestmark = pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
-
 _SHAPES = {1: (44,), 2: (26, 14), 3: (8, 24, 9)}
 
 
