@@ -3,28 +3,46 @@
 import difflib
 import functools
 import gc
+import importlib.util
 import os
 import signal
+import sys
 import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--update-golden``."""
+    """Add ``--update-golden`` and ``--host``."""
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+    parser.addoption("--host", choices=sorted(_hosts().HOSTS), help="describe this machine's processor as another one")
 
 
-def pytest_configure() -> None:
-    """Let OpenMP's threads sleep where they wait: as many test processes as processors run beside them.
+@functools.cache
+def _hosts() -> ModuleType:
+    path = Path(__file__).with_name("hosts") / "sitecustomize.py"
+    spec = importlib.util.spec_from_file_location("described_hosts", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Describe the processor as asked, and let OpenMP's threads sleep where they wait.
+
+    As many test processes as processors run beside those.
 
     For the same reason no example of Hypothesis's is too slow.
     """
+    if host := config.getoption("--host"):
+        _hosts().install(host)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     settings.register_profile("untimed", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]))
@@ -44,7 +62,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(8, len(os.sched_getaffinity(0)))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter) -> None:
     """Print what tests counted, a section per folder of theirs."""
     sections: dict[str, list[str]] = {}
     for report in terminalreporter.getreports("passed"):
@@ -139,10 +157,12 @@ def interruptible():
 
 @pytest.fixture(autouse=True)
 def nothing_prepared():
-    """Nothing that an earlier test prepared is used again."""
+    """Nothing that an earlier test prepared is used again, and what it was warned of is said again."""
+    from tilewright.runtime import warn
     from tilewright.verbs import memo
 
     memo.forget()
+    warn.forget_warnings()
 
 
 @pytest.fixture

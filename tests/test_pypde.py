@@ -1,12 +1,14 @@
 """The backend of py-pde computes what py-pde's own NumPy backend computes."""
 
 import logging
+import warnings
 
 import numpy as np
 import pytest
 
 pde = pytest.importorskip("pde")
-pytest.importorskip("tilewright.pypde")
+with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # it leaves the package
+    pytest.importorskip("tilewright.pypde")
 
 GRID = pde.CartesianGrid([[0, 4], [0, 6]], [24, 32], periodic=[False, True])
 PERIODIC = pde.UnitGrid([24, 24], periodic=True)

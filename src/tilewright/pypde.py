@@ -18,9 +18,11 @@ from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.differences import diff, laplacian
 from tilewright.programs.stencil.expression import Const, Scalar, Value, apply, as_value
 from tilewright.programs.stencil.program import STEP, FieldBuilder, stencil
+from tilewright.runtime.warn import warn_of
 from tilewright.verbs import operators
 from tilewright.verbs.running.run import run
 
+warn_of("tilewright.pypde")
 with needed("pde", "tilewright.pypde", extra="pypde"):
     from pde import PDE, CartesianGrid, DiffusionPDE, EulerSolver, FieldCollection, ScalarField, UnitGrid
     from pde.backends import backend_registry

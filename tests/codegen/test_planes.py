@@ -12,7 +12,11 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning"),
+]
 
 TILINGS = (
     "hybrid:t=4,s=5x8x64",

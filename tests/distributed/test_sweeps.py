@@ -33,7 +33,10 @@ from tilewright.schedules.tree.nodes import Let
 from tilewright.schedules.tree.order import order
 from tilewright.verbs import memo
 
-pytestmark = pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses")
+pytestmark = [
+    pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses"),
+    pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning"),
+]
 NEAREST = Boundary(kind="nearest")
 
 

@@ -12,6 +12,8 @@ from tilewright.cli.app import app
 from tilewright.costs.arrays import TileSizes
 from tilewright.tuning.supertune import feasible_sets, union
 
+pytestmark = pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
+
 CASE = {"shape": (1024, 1024), "steps": 64, "machine": "k20c"}
 
 

@@ -17,7 +17,10 @@ from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.tables.table import recurrence
 from tilewright.runtime.warn import forget_warnings
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 U = np.random.default_rng(0).random((12, 14))
 U2 = FieldBuilder("u")

@@ -9,7 +9,10 @@ from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import FAMILIES
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 DRAW = np.random.default_rng(5)
 U = DRAW.random((40, 50))

@@ -1,5 +1,6 @@
 """GPU backends as a user meets them, under Oclgrind and without any GPU."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,13 @@ import tilewright as tw
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.driver import prepare
+from tilewright.machines.files import load, names
 from tilewright.plan import read_target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import found as devices
 from tilewright.runtime.devices import nvrtc, opencl
+from tilewright.runtime.warn import forget_warnings
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.gpu_default import gpu_defaults
 from tilewright.tuning.spaces.periodic import plan_blocks
@@ -99,6 +102,54 @@ def test_candidates_are_screened_without_a_gpu():
         plan.export("kernel.c")
 
 
+@pytest.mark.parametrize("name", [name for name in names() if name != "host" and load(name).kind == "gpu"])
+def test_every_gpu_of_the_catalogue_is_tuned_for_without_one(name):
+    """By what is installed: compiled where NVRTC knows the card, bound where the disassembler does, else it is said."""
+    forget_warnings()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plan = tw.tune(
+            "j2d5pt", shape=(1024, 1024), steps=32, machine=name, backend="cuda", effort="none", candidates=2
+        )
+    said = " ".join(str(each.message) for each in caught)
+    capability = load(name).compute_capability.value
+    compiled = round(10 * capability) >= nvrtc.oldest_architecture()
+    assert plan.winner.outcome is None
+    assert (plan.winner.registers is not None) == compiled
+    assert (f"{name} are not screened by a compiler: NVRTC {nvrtc.version()} makes code for sm_" in said) != compiled
+    bound = plan.winner.bound_seconds is not None
+    assert bound or capability < 7.0 or f"{name} are ranked without the bound by machine code: nvdisasm" in said
+    assert len(caught) == int(not compiled or (capability >= 7.0 and not bound))
+    assert "__global__" in plan.source
+
+
+def test_without_the_compiler_for_cuda_the_model_alone_chooses(monkeypatch):
+    def missing():
+        raise ToolchainError("the compiler for CUDA is missing", nvrtc.INSTALL)
+
+    monkeypatch.setattr(nvrtc, "oldest_architecture", missing)
+    forget_warnings()
+    ask = {"shape": (64, 64), "steps": 8, "machine": "h200", "backend": "cuda", "effort": "none", "candidates": 2}
+    with pytest.warns(tw.TilewrightWarning, match="h200 are not screened by a compiler: the compiler .* missing"):
+        plan = tw.tune("j2d5pt", **ask)
+    assert plan.winner.registers is None
+
+
+@pytest.mark.parametrize("said", ["nvdisasm fatal   : SM70 is deprecated", ""])
+def test_code_that_nobody_lists_is_judged_without_its_bound(monkeypatch, said):
+    def refused(_):
+        raise ToolchainError(said or "NVIDIA's disassembler nvdisasm is missing")
+
+    problem = make_problem(program("j2d5pt"), (64, 64), 2)
+    tiling = parse("streaming:t=2,s=32x58,threads=1x64")
+    monkeypatch.setattr(screening.nvdisasm, "disassemble", refused)
+    built = screening.compile_candidate(problem, tiling, as_machine("h200"), strict=False)
+    assert built.resources.registers > 0
+    assert built.steady is None
+    assert built.unlisted == (said or "NVIDIA's disassembler nvdisasm is missing")
+    assert screening._judged(problem, as_machine("h200"), tiling, built, Outcome.OK, "").outcome is None
+
+
 def test_what_spills_or_does_not_fit_is_dropped(monkeypatch):
     problem = make_problem(program("j2d5pt"), (2048, 2048), 64)
     machine = as_machine("v100")
@@ -169,7 +220,7 @@ def test_families_compete_on_gpus():
     assert {"none", "streaming"} < families
     assert chosen[0].tiling.family == tw.predict("star3d1r", shape=(512,) * 3, steps=1000, machine="v100").tiling.family
     plan = tw.tune(
-        "star3d1r", shape=(64, 64, 64), steps=16, machine="v100", backend="cuda", effort="none", candidates=16
+        "star3d1r", shape=(64, 64, 64), steps=16, machine="p100", backend="cuda", effort="none", candidates=16
     )
     tried = {each.tiling.family for each in plan.candidates}
     assert {"none", "hybrid", "streaming"} <= tried

@@ -6,7 +6,10 @@ from tests.sampling import covering
 
 import tilewright as tw
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 STEPS = 7
 

@@ -9,7 +9,10 @@ from tilewright.base.errors import UsageError
 from tilewright.waves.layers import memory_along
 from tilewright.waves.programs import absorption_profiles
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 SPEED, CELL = 2000.0, 5.0
 FLUIDS = {"acoustic": {}, "pressure": {"density": 1000.0}}

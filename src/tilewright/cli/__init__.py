@@ -6,8 +6,11 @@ import warnings
 
 def main() -> None:
     """Run the command line; the entry point of the ``tilewright`` command."""
+    from tilewright.base.deprecations import TilewrightDeprecationWarning
     from tilewright.cli.ending import at_signals
 
+    if not sys.warnoptions:  # Python shows these to developers alone
+        warnings.simplefilter("default", TilewrightDeprecationWarning)
     warnings.showwarning = _show_warning
     try:
         with at_signals():

@@ -77,7 +77,7 @@ class _Group(TyperGroup):
             raise typer.Exit(_report(error)) from None
 
 
-def _without_frames(command: Any) -> None:  # noqa: ANN401  (typer's, of either of two packages)
+def _without_frames(command: Any) -> None:  # noqa: ANN401  (typer's)
     """Have the help of every command as plain text; a group's frame folds what plain text would cut."""
     if not hasattr(command, "commands"):
         command.rich_markup_mode = None
@@ -86,7 +86,7 @@ def _without_frames(command: Any) -> None:  # noqa: ANN401  (typer's, of either 
         _without_frames(each)
 
 
-def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two packages)
+def _report(error: Any) -> int:  # noqa: ANN401  (also typer's)
     """Print an error to standard error and return the exit status."""
     status: int
     if _of_typer(error):
@@ -107,7 +107,7 @@ def _report(error: Any) -> int:  # noqa: ANN401  (also typer's, of either of two
 
 
 def _of_typer(error: Exception) -> bool:
-    """Whether it is typer's own, of an argument or an option; its classes come from one of two packages."""
+    """Whether it is typer's own, of an argument or an option, whose classes have no public name."""
     return hasattr(error, "exit_code") and hasattr(error, "format_message")
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import output
+from tilewright.runtime.warn import warn_of
 
 
 def whole(text: str | int) -> int:
@@ -35,9 +35,7 @@ def boundary_option(boundary: str | None, border: str | None) -> str | None:
         return boundary
     if boundary is not None:
         raise typer.BadParameter("--border is the old name of --boundary: give one of them")
-    output.note(
-        "warning: --border is now called --boundary, as in `tilewright run`; the old name goes in the next version"
-    )
+    warn_of("border=")
     return border
 
 

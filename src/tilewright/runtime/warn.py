@@ -6,6 +6,7 @@ import threading
 import warnings
 from pathlib import Path
 
+from tilewright.base.deprecations import DEPRECATIONS, TilewrightDeprecationWarning
 from tilewright.base.errors import TilewrightWarning
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
@@ -13,21 +14,26 @@ _seen: set[str] = set()
 _lock = threading.Lock()
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[TilewrightWarning] = TilewrightWarning) -> None:
     """Warn, at the innermost line outside this package."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, TilewrightWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
-def warn_once(message: str) -> None:
+def warn_once(message: str, category: type[TilewrightWarning] = TilewrightWarning) -> None:
     """Warn, once per process and message."""
     with _lock:
         if message in _seen:
             return
         _seen.add(message)
-    warn(message)
+    warn(message, category)
+
+
+def warn_of(name: str) -> None:
+    """Warn, once per process, that something goes: a name of :data:`tilewright.base.deprecations.DEPRECATIONS`."""
+    warn_once(str(DEPRECATIONS[name]), TilewrightDeprecationWarning)
 
 
 def forget_warnings() -> None:

@@ -11,9 +11,10 @@ from tilewright.machines.networks import Network
 from tilewright.machines.networks import network as network_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
+from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.prediction import Prediction
 from tilewright.workload import Request, Workload
@@ -117,7 +118,7 @@ def predict(
         return predict_cluster(work.problem, work.machine, network_of(network, work.machine), ranks, topology)
     if network is not None or topology is not None:
         raise UsageError("network and topology are of a prediction of many ranks", "say how many: ranks=1024")
-    return predicted(work, parse(tiling) if isinstance(tiling, str) else tiling)
+    return predicted(work, asked_tiling(tiling))
 
 
 def predicted(work: Workload, tiling: Tiling | None = None) -> Prediction:

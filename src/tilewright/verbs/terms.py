@@ -5,7 +5,8 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.time import models_threads, thread_terms
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling
+from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program
 
@@ -42,7 +43,7 @@ def explain(
     ...         tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]
     'issue'
     """
-    chosen = parse(tiling) if isinstance(tiling, str) else tiling
+    chosen = asked_tiling(tiling)
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
     if not chosen.threads or not models_threads(chosen, problem.program.rank):
         raise UsageError(f"the terms are those of a hybrid tile with threads, got {str(chosen)!r}", "add threads=1x64")

@@ -16,7 +16,12 @@ from tilewright.runtime.points import Adding, updated_cells
 from tilewright.schedules.tiling import parse
 from tilewright.verbs.running import run as running
 
-pytestmark = pytest.mark.filterwarnings("ignore:the source of")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the source of"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:tile sizes as run-time parameters:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:tiles that move what they keep:DeprecationWarning"),
+]
 
 OCLGRIND = "opencl:oclgrind"
 TILINGS = {

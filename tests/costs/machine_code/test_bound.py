@@ -106,7 +106,7 @@ def test_a_listing_without_encodings_is_refused():
         read(".text.smooth:\n        /*0000*/                   EXIT ;\n")
 
 
-@pytest.mark.skipif(not (nvrtc.available() and nvdisasm.available()), reason="needs NVRTC and nvdisasm")
+@pytest.mark.skipif(not (nvrtc.available() and nvdisasm._programs()), reason="needs NVRTC and nvdisasm")
 @pytest.mark.parametrize("tile", ["none", "streaming:t=2,s=32x58,threads=1x64"])
 def test_generated_kernels_are_bounded(tile, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))

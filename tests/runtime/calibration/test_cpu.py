@@ -9,15 +9,15 @@ from tilewright.base.errors import TilewrightWarning
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
-from tilewright.machines.host import host_machine
+from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.calibration import cpu as calibrate
 from tilewright.runtime.calibration import fits as calibrate_fits
 from tilewright.runtime.cpu import stencil_kernels
-from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.store import hosts
+from tilewright.runtime.toolchains import cpu as compiler
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules.tiling import NONE
 from tilewright.verbs.calibrate import Calibration
@@ -31,8 +31,11 @@ def store(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def described():
-    return host_machine(describe_cpu())
+def described(monkeypatch):
+    """A made-up computer, which the package takes this one for; what is measured is measured on this one."""
+    cpu = CpuDescription(cores=2, simd_bits=128, l1_bytes=2**15, l2_bytes=2**19, l3_bytes=2**26, clock_hz=2.5e9)
+    monkeypatch.setattr(compiler, "describe_cpu", lambda: cpu)
+    return host_machine(cpu)
 
 
 def some(machine, value=1e11):

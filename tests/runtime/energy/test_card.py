@@ -26,6 +26,8 @@ from tilewright.runtime.energy import gpu as energy_gpu
 from tilewright.runtime.energy import micro as runtime
 from tilewright.verbs.energy import micro as api
 
+pytestmark = pytest.mark.filterwarnings("ignore:the micro-benchmarks of:DeprecationWarning")
+
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 RATE = {"awake": 1e7, "barrier": 2e7, "load": 1e6, "store": 1e6}
 """Turns per second, 1e7 where nothing else is said."""

@@ -11,6 +11,10 @@ from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_stencilben
 from tilewright.runtime.formats.tuner_files import configuration, read_t1, read_tuner_file, t1_path, tiling_of, write_t4
 from tilewright.schedules.tiling import Tiling, parse
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:tilewright.runtime.formats.tuner_files.write_t4 goes:DeprecationWarning"
+)
+
 LINES = "8_6_256_1_256 2814.0697 GFLOPS\n10_1_256_1_256 2676.4233 GFLOPS\n"
 
 

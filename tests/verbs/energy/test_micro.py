@@ -17,6 +17,8 @@ from tilewright.runtime.energy import micro as runtime
 from tilewright.runtime.energy import power
 from tilewright.verbs.energy import micro as api
 
+pytestmark = pytest.mark.filterwarnings("ignore:the micro-benchmarks of:DeprecationWarning")
+
 BENCHMARKS = benchmarks("cpu")
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 WATTS = {"idle": 15.0, "awake": 40.0, "add": 50.0, "multiply": 52.0, "int_add": 46.0, "int_max": 48.0, "divide": 45.0,

@@ -21,7 +21,10 @@ from tilewright.verbs.gradients.run import DifferentiatedRun, _StepsBack
 from tilewright.verbs.gradients.vjp import _asked, gradients
 from tilewright.verbs.stencil import as_program
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
 PROGRAMS = ("jacobi1d", "j2d5pt", "heat2d", "j2d9pt", "wave2d", "heat2d_var", "fdtd2d", "laplacian3d", "gradient2d")

@@ -214,11 +214,13 @@ def test_the_old_name_of_boundaries_warns_and_computes_the_same(photo):
         (lambda: tw.image.sobel(grey, border="mirror"), tw.image.sobel(grey, boundary="mirror")),
         (lambda: tw.image.canny(grey, border="nearest"), tw.image.canny(grey, boundary="nearest")),
     ):
-        with pytest.warns(tw.TilewrightWarning, match="is now called boundary=") as caught:
+        forget_warnings()
+        with pytest.warns(DeprecationWarning, match="write boundary") as caught:
             found = old()
         assert [str(each.filename) for each in caught] == [__file__]
         np.testing.assert_array_equal(found, new)
-    with pytest.warns(tw.TilewrightWarning, match="boundary="):
+    forget_warnings()
+    with pytest.warns(DeprecationWarning, match="write boundary"):
         assert (
             tw.fuse("blur", shape=(64, 64), border="wrap").problem
             == tw.fuse("blur", shape=(64, 64), boundary="wrap").problem

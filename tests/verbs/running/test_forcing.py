@@ -7,7 +7,11 @@ from tests.sampling import covering
 import tilewright as tw
 from tilewright.runtime import point_sums
 
-pytestmark = [pytest.mark.filterwarnings("ignore:the source of"), pytest.mark.usefixtures("mostly_unoptimised")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the source of"),
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 TILINGS = {
     "none": ("none", "none", "none"),

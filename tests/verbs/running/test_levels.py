@@ -14,7 +14,10 @@ from tilewright.programs.stencil.reference import run as reference
 from tilewright.runtime import session
 from tilewright.runtime.devices import opencl
 
-pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
+pytestmark = [
+    pytest.mark.usefixtures("mostly_unoptimised"),
+    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
+]
 
 OCLGRIND = "opencl:oclgrind"
 

@@ -7,15 +7,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tilewright.base.errors import ToolchainError
+from tilewright.base.errors import ToolchainError, sentence
 from tilewright.runtime.devices.nvrtc import INSTALL
 
 _SECONDS = 60.0
-
-
-def available() -> bool:
-    """Whether there is a disassembler."""
-    return _program() is not None
+_OTHER = "put the nvdisasm of an older CUDA toolkit on the path"
 
 
 def disassemble(cubin: bytes) -> str:
@@ -25,28 +21,31 @@ def disassemble(cubin: bytes) -> str:
         cubin: Machine code, see :func:`tilewright.runtime.devices.nvrtc.compile_cuda`.
 
     Raises:
-        ToolchainError: If there is no disassembler, or it refuses the code.
+        ToolchainError: If there is no disassembler, or each that there is refuses the code: those of CUDA 13.1 and
+            later list no code below sm_75, which NVRTC 12 makes.
     """
-    program = _program()
-    if program is None:
-        raise ToolchainError("NVIDIA's disassembler nvdisasm is missing", INSTALL)
+    refusal = ToolchainError("NVIDIA's disassembler nvdisasm is missing", INSTALL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        command = [program, "-c", "-hex", str(path)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ToolchainError(f"nvdisasm did not end: {error}") from error
-    if done.returncode:
-        raise ToolchainError(f"nvdisasm refuses the machine code: {done.stderr.strip()[:200]}")
-    return done.stdout
+        for program in _programs():
+            command = [program, "-c", "-hex", str(path)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                refusal = ToolchainError(f"nvdisasm did not end: {error}")
+                continue
+            if not done.returncode:
+                return done.stdout
+            reason = sentence(done.stderr).removeprefix("nvdisasm fatal").lstrip(" :")
+            refusal = ToolchainError(f"nvdisasm refuses the machine code: {reason:.200}", _OTHER)
+    raise refusal
 
 
 @functools.cache
-def _program() -> str | None:
-    """The disassembler of the package nvidia-cuda-nvdisasm, or of an installed toolkit."""
+def _programs() -> tuple[str, ...]:
+    """The disassemblers of the package nvidia-cuda-nvdisasm and of an installed toolkit."""
     package = importlib.util.find_spec("nvidia")
     roots = [] if package is None or package.submodule_search_locations is None else package.submodule_search_locations
-    found = sorted(str(path) for root in roots for path in Path(root).glob("**/bin/nvdisasm"))
-    return found[-1] if found else shutil.which("nvdisasm")
+    found = sorted((str(path) for root in roots for path in Path(root).glob("**/bin/nvdisasm")), reverse=True)
+    return (*found, *filter(None, [shutil.which("nvdisasm")]))

@@ -130,6 +130,21 @@ def available() -> bool:
 
 
 @functools.cache
+def oldest_architecture() -> int:
+    """Return the oldest architecture that the compiler makes code for, such as 50 for ``sm_50``.
+
+    Raises:
+        ToolchainError: If there is no compiler.
+    """
+    library, count = _library(), ctypes.c_int()
+    _check(library.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "")
+    known = (ctypes.c_int * count.value)()
+    _check(library.nvrtcGetSupportedArchs(known), "")
+    oldest: int = min(known)
+    return oldest
+
+
+@functools.cache
 def _library() -> ctypes.CDLL:
     for path in _candidates():
         try:

@@ -14,6 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import parse_shape
 from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_text
+from tilewright.runtime.warn import warn_of
 from tilewright.schedules.tiling import Tiling
 
 SCHEMA_VERSION = "1.0.0"
@@ -129,6 +130,7 @@ def write_t4(path: Path, log: TuningLog) -> None:
     Raises:
         UsageError: If a file cannot be written.
     """
+    warn_of("write_t4")
     results = [_t4_result(point) for point in log.points]
     _write(path, {"schema_version": SCHEMA_VERSION, "results": results})
     write_t1(t1_path(path), log)

@@ -17,6 +17,7 @@ from tilewright.runtime.energy import micro as runtime
 from tilewright.runtime.energy import power
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.runtime.warn import warn_of
 from tilewright.verbs.energy.meter import card
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -111,6 +112,7 @@ def micro_energy(
         UsageError: If the meter is not there, a window is too short, or a trace does not cover the windows.
         ToolchainError: If there is no compiler that works, or no GPU.
     """
+    warn_of("energy --micro")
     target = _target(backend)
     meter = meter or ("nvml" if target.on_device else "rapl")
     kind, _, number = meter.partition(":")
@@ -152,6 +154,7 @@ def log_windows(
         UsageError: If a window is too short or the file cannot be written.
         ToolchainError: If there is no compiler that works, or no GPU.
     """
+    warn_of("energy --micro")
     how.check()
     target = _target(backend)
     windows = _run(_machine(machine, target), target, None, how)

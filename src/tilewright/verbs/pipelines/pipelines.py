@@ -16,7 +16,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid, usable
 from tilewright.runtime.store.hosts import host
-from tilewright.runtime.warn import warn, warn_once
+from tilewright.runtime.warn import warn_of, warn_once
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, search
 from tilewright.verbs.arrays import as_array, like
@@ -162,7 +162,7 @@ def chosen_boundary(boundary: BoundarySpec | None, border: BoundarySpec | None) 
         return boundary
     if boundary is not None:
         raise UsageError("boundary= and border= are the same, got both", "border= is the old name: leave it out")
-    warn("border= is now called boundary=, as in tw.run; the old name goes in the next version")
+    warn_of("border=")
     return border
 
 

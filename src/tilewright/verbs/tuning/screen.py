@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.codegen.gpu.emit import SCHEDULES, emit_device
 from tilewright.costs import time as time_model
@@ -20,8 +20,9 @@ from tilewright.costs.machine_code.listing import OLDEST, read
 from tilewright.costs.machine_code.tiles import round_updates, work
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.devices import nvdisasm
+from tilewright.runtime.devices import nvdisasm, nvrtc
 from tilewright.runtime.host import available_cpus
+from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.streaming import block as stream_block
@@ -76,12 +77,14 @@ class Built:
 
     Attributes:
         resources: What the compiler says.
-        steady: What its machine code says, or None without a disassembler, and for families whose steady loop nobody
+        steady: What its machine code says, or None where it cannot be listed, and for families whose steady loop nobody
             knows.
+        unlisted: Why it cannot be listed, one sentence with a hint.
     """
 
     resources: Resources
     steady: Steady | None = None
+    unlisted: str = ""
 
 
 def architecture(machine: Machine) -> str:
@@ -96,6 +99,22 @@ def architecture(machine: Machine) -> str:
             "add it to the machine file, such as 9.0",
         )
     return f"sm_{round(10 * machine.compute_capability.value)}"
+
+
+def unscreened(machine: Machine) -> str:
+    """Return why no compiler here makes code for a machine, one sentence with a hint; nothing where one does.
+
+    Raises:
+        UsageError: If the machine file does not give its compute capability.
+    """
+    try:
+        oldest = nvrtc.oldest_architecture()
+    except ToolchainError as error:
+        return str(error)
+    asked = architecture(machine)
+    if int(asked.removeprefix("sm_")) < oldest:
+        return f"NVRTC {nvrtc.version()} makes code for sm_{oldest} and later, the machine is {asked}"
+    return ""
 
 
 def with_threads(problem: Problem, tiling: Tiling, machine: Machine) -> Tiling:
@@ -149,6 +168,9 @@ def screen(
     with pool(min(available_cpus(), _MOST_WORKERS)) as processes:
         calls = [(like, tiling, machine, strict) for tiling in compilable]
         replies = processes.map(compile_candidate, calls, LIMIT_SECONDS)
+    unlisted = next((reply.value.unlisted for reply in replies if reply.value and reply.value.unlisted), "")
+    if unlisted:
+        warn_once(f"candidates for {machine.name} are ranked without the bound by machine code: {unlisted}")
     found = [
         _judged(problem, machine, tiling, reply.value, reply.outcome, reply.detail)
         for tiling, reply in zip(compilable, replies, strict=True)
@@ -163,19 +185,21 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
         ToolchainError: If it does not compile.
         UsageError: If there is no kernel for it.
     """
-    from tilewright.runtime.devices.nvrtc import compile_cuda
-
     schedule = gpu_schedule(problem, tiling)
     source = emit_device(problem, schedule, "cuda", strict=strict)
-    code = compile_cuda(source.text, architecture(machine), strict=strict)
+    code = nvrtc.compile_cuda(source.text, architecture(machine), strict=strict)
     needs = replace(code.resources, shared_bytes=source.shared_bytes)
     updates = round_updates(problem, schedule)
     capability = 0.0 if machine.compute_capability is None else machine.compute_capability.value
-    if updates is None or needs.registers is None or capability < OLDEST or not nvdisasm.available():
+    if updates is None or needs.registers is None or capability < OLDEST:
         return Built(resources=needs)
+    try:
+        listing = nvdisasm.disassemble(code.cubin)
+    except ToolchainError as error:
+        return Built(resources=needs, unlisted=str(error))
     kernel = source.kernels[0]
     block = Needs(threads=kernel.threads, registers=needs.registers, shared_bytes=source.shared_bytes)
-    listed, loops = read(nvdisasm.disassemble(code.cubin)), not traits(tiling.family).untiled
+    listed, loops = read(listing), not traits(tiling.family).untiled
     return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
 
 

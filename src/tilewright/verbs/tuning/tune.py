@@ -19,7 +19,6 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.report.progress import bar
 from tilewright.runtime.devices.found import circumstances as device_circumstances
 from tilewright.runtime.devices.found import device_machine, open_device
-from tilewright.runtime.devices.nvrtc import available as nvrtc_available
 from tilewright.runtime.host import available_cpus, thread_count
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.store import folder as store
@@ -38,7 +37,7 @@ from tilewright.verbs.tuning.family_spaces import family_spaces
 from tilewright.verbs.tuning.farm import AT_ONCE, LOGGER, Errand, FarmMeter, Node, first_node
 from tilewright.verbs.tuning.meter import History, Limits, WorkerMeter, interruptible, read_history
 from tilewright.verbs.tuning.plan import Plan, Tried, needed_bytes
-from tilewright.verbs.tuning.screen import said, screen
+from tilewright.verbs.tuning.screen import said, screen, unscreened
 from tilewright.verbs.tuning.task import Tuning, log_path, prediction_of, remember, sample_steps, seconds_of
 from tilewright.verbs.tuning.trial import Scalars
 from tilewright.verbs.unstable import warn_if_unstable
@@ -179,8 +178,11 @@ def _check(backend: str, metric: str, effort: str) -> Target:
 
 def _planned(tuning: Tuning) -> Plan:
     """Return the model's choice; nothing is run, and nothing but CUDA candidates is compiled."""
-    if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu" and nvrtc_available():
-        return _screened(tuning)
+    if tuning.target.backend == "cuda" and tuning.machine.kind == "gpu":
+        reason = unscreened(tuning.machine)
+        if not reason:
+            return _screened(tuning)
+        warn_once(f"candidates for {tuning.machine.name} are not screened by a compiler: {reason}")
     best = ranked(tuning.family_spaces, tuning.effort.candidates)
     if not best:
         raise UsageError(f"no tiling of {tuning.problem.program.name!r} fits the machine {tuning.machine.name!r}")

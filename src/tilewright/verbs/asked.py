@@ -1,0 +1,25 @@
+"""The tiling that a call asks for by name."""
+
+from typing import overload
+
+from tilewright.base.deprecations import DEPRECATIONS
+from tilewright.runtime.warn import warn_of
+from tilewright.schedules.tiling import Tiling, parse
+
+
+@overload
+def asked_tiling(tiling: Tiling | str) -> Tiling: ...
+@overload
+def asked_tiling(tiling: Tiling | str | None) -> Tiling | None: ...
+def asked_tiling(tiling: Tiling | str | None) -> Tiling | None:
+    """Read a tiling that a caller gives, as a value or as text; a family or a key that goes warns.
+
+    Raises:
+        UsageError: If a key or a value is not understood.
+    """
+    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    if asked is not None:
+        for name in (asked.family, f"variant={asked.variant}", f"reuse={asked.reuse}"):
+            if name in DEPRECATIONS:
+                warn_of(name)
+    return asked

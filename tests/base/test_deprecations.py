@@ -1,0 +1,126 @@
+"""What goes in the next minor version warns, once, at the caller's line; the page says the same."""
+
+import contextlib
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, TilewrightDeprecationWarning
+from tilewright.base.errors import UsageError
+from tilewright.base.extras import MissingLibraryError
+from tilewright.runtime.formats.logs import TuningLog
+from tilewright.runtime.formats.tuner_files import write_t4
+from tilewright.runtime.warn import forget_warnings
+from tilewright.tuning.codesign.design import DesignOptions
+from tilewright.verbs.codesign.workload import load_workload
+from tilewright.verbs.energy import micro
+
+U = np.zeros((40, 40), np.float32)
+ON = {"shape": (64, 64), "steps": 8, "machine": "h200"}
+
+
+def run(tile):
+    return lambda _: tw.run("heat2d", U, steps=4, tiling=tile)
+
+
+def predicted(tile):
+    return lambda _: tw.predict("heat2d", **ON, tiling=tile)
+
+
+def imported(_):
+    sys.modules.pop("tilewright.pypde", None)
+    with contextlib.suppress(MissingLibraryError):
+        import tilewright.pypde  # noqa: F401
+
+
+def metered(folder):
+    with contextlib.suppress(UsageError):  # one round is too few
+        micro.log_windows(log=folder / "w.csv", how=micro.MeterProtocol(rounds=1))
+
+
+def written(folder):
+    write_t4(folder / "x.json", TuningLog(program="heat2d", shape=(8, 8), steps=1, points=()))
+
+
+def workload(folder):
+    path = folder / "w.toml"
+    path.write_text('[[stencil]]\nprogram = "heat2d"\nstrategy = "overlapped"\n')
+    return load_workload(str(path))
+
+
+CALLS = {
+    "overlapped": [
+        run("overlapped:t=2,s=8x16"),
+        predicted("overlapped:t=2,s=8x16"),
+        lambda _: tw.energy("heat2d", **{**ON, "machine": "k20c"}, tiling="overlapped:t=2,s=8x16"),
+        lambda _: tw.codesign("heat2d", area=(400, 410), options=DesignOptions(strategies=("tiled", "overlapped"))),
+        workload,
+    ],
+    "wavefront-diamond": [
+        lambda _: tw.predict("heat3d", shape=(64,) * 3, steps=8, tiling="wavefront-diamond:t=4,s=4x8x64,team=2"),
+        lambda _: tw.run("heat3d", np.zeros((9, 9, 9)), steps=2, tiling="wavefront-diamond:t=4,s=4x8x64"),
+    ],
+    "variant=param": [run("hybrid:t=4,s=4x16,variant=param"), predicted(tw.Tiling(family="none", variant="param"))],
+    "reuse=move": [predicted("hybrid:t=4,s=4x16,threads=1x16,reuse=move")],
+    "energy --micro": [metered],
+    "tilewright.pypde": [imported],
+    "border=": [
+        lambda _: tw.fuse("blur", shape=(64, 64), border="wrap"),
+        lambda _: tw.image.sobel(np.zeros((9, 9), np.float32), border="wrap"),
+    ],
+    "write_t4": [written],
+}
+
+
+@pytest.fixture(autouse=True)
+def _anew():
+    forget_warnings()
+
+
+def test_every_name_has_a_call():
+    assert CALLS.keys() == DEPRECATIONS.keys()
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in calls])
+def test_what_goes_warns_once_at_the_callers_line(name, call, tmp_path):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            call(tmp_path)
+    (found,) = [each for each in caught if issubclass(each.category, TilewrightDeprecationWarning)]
+    assert str(found.message) == str(DEPRECATIONS[name])
+    assert issubclass(found.category, tw.TilewrightWarning)
+    assert issubclass(found.category, DeprecationWarning)
+    assert found.filename == __file__
+
+
+def test_what_nobody_asks_for_by_name_does_not_warn():
+    """Families that go are still among the candidates, and listed."""
+    from tilewright.verbs import explain
+
+    families = {each.tiling.family for each in tw.select("star3d1r", **{**ON, "shape": (64,) * 3}, within=20.0)}
+    assert "overlapped" in families
+    assert {"overlapped", "wavefront-diamond"} < {each.name for each in explain.families()}
+    tw.tune("heat2d", **ON, effort="none", candidates=4).run(U, steps=2)
+
+
+def test_a_command_says_it_in_one_line():
+    tile = "overlapped:t=2,s=8x16"
+    command = ["predict", "heat2d", "--machine", "h200", "--shape", "64x64", "--steps", "8", "--tile", tile, "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", *command], capture_output=True, text=True, check=True, timeout=120
+    )
+    said = done.stderr.splitlines()
+    assert [line for line in said if "warning" in line.lower()] == [f"warning: {DEPRECATIONS['overlapped']}"]
+
+
+def test_the_page_has_the_table():
+    page = Path(__file__).parents[2].joinpath("docs", "stability.md").read_text(encoding="utf-8")
+    rows = [f"| `{each.name}` | {each.sentence} | {each.instead} |" for each in DEPRECATIONS.values()]
+    assert "\n".join(["| today | what becomes of it | write, or look |", "| --- | --- | --- |", *rows, ""]) in page
+    assert f"## What goes in {GOES_IN}" in page
