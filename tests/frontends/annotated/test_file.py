@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated import macros
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
-from tilewright.frontends.annotated.file import LoopRegion, read_behind, read_file, read_input_files
+from tilewright.frontends.annotated.file import LoopRegion, read_file, read_input_files
 from tilewright.frontends.annotated.language import regions
 from tilewright.frontends.annotated.scope import visible
 from tilewright.frontends.annotated.spec import arguments, read_spec
@@ -264,20 +264,6 @@ def test_annotations_inside_a_module_are_carried_out_and_stand_for_their_own_cod
         "for (int i = 0; i < n; i++) { x[i] = 1; for (int j = 0; j < n; j++) A[i][j] = 0; }", "x"
     )
     assert "A[i][j] = 0" in region.text
-
-
-@pytest.mark.parametrize(
-    ("rest", "reads"),
-    [
-        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; }", False),
-        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; } y[0] = k;", True),
-        ("for (i = 0; i < n; i++) { for (k = k + 1; k < n; ++k) s += x[k]; }", True),
-        ("if (c) for (k = 0; k < n; ++k) { s += x[k]; } else y[0] = 1;", True),
-        ("while (c) { s += x[k]; for (k = 0; k < n; ++k) s += x[k]; }", True),
-    ],
-)
-def test_loops_that_set_their_counter_read_no_value_from_before(rest, reads):
-    assert read_behind([rest], "k") == reads
 
 
 @pytest.mark.parametrize("words", ["unsigned long", "long unsigned int", "long long", "long int", "short", "float"])

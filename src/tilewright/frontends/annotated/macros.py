@@ -3,6 +3,7 @@
 Expansion is bounded: macros that grow without end are refused, not followed.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[st
 def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]) -> bool:
     """Follow a directive; return whether its line stays."""
     if word in {"ifdef", "ifndef", "if"}:
-        active.append(_condition(word, rest.strip(), known))
+        active.append(condition(word, rest.strip(), known))
     elif word in {"else", "endif"}:
         if not active:
             raise UsageError(f"#{word} has no #if before it")
@@ -110,7 +111,17 @@ def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]
     return word == "pragma" and all(active)
 
 
-def _condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
+def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
+    """Whether a conditional holds, by the macros that are known.
+
+    Args:
+        word: ``if``, ``ifdef`` or ``ifndef``.
+        rest: What follows it.
+        known: The macros.
+
+    Raises:
+        UsageError: If it is on more than one name.
+    """
     if word != "if":
         return (rest in known) is (word == "ifdef")
     match = re.fullmatch(r"(!?)\s*defined\s*\(?\s*([A-Za-z_]\w*)\s*\)?", rest)
@@ -180,6 +191,10 @@ def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str
 
 def _replaced(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
     parameters = macro.parameters or ()
+    if parameters[-1:] == ("...",):
+        fixed = len(parameters) - 1
+        more = [part for each in args[fixed:] for part in (",", *each)][1:]
+        parameters, args = (*parameters[:-1], "__VA_ARGS__"), [*args[:fixed], more]
     if len(args) != len(parameters) and not (not parameters and args == [[]]):
         raise UsageError(f"the macro {name!r} takes {len(parameters)} arguments, got {len(args)}")
     values = dict(zip(parameters, args, strict=False))
@@ -217,7 +232,8 @@ def defined(lines: Iterable[str]) -> dict[str, Macro]:
     found = {}
     for line in lines:
         match = re.match(r"\s*#\s*define\s+(.*)", line, re.DOTALL)
-        if match:
-            name, macro = definition(match[1])
-            found[name] = macro
+        with contextlib.suppress(UsageError):
+            if match:
+                name, macro = definition(match[1])
+                found[name] = macro
     return found

@@ -27,9 +27,7 @@ from tilewright.programs.loops.nest import (
     Transform,
     Unary,
     arrays,
-    expressions,
     names,
-    parts,
     rebuild,
     statements,
     substitute,
@@ -75,15 +73,6 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
     return new, tuple(finals)
 
 
-def read_outside(stmt: Stmt, name: str) -> bool:
-    """Whether a statement reads a scalar somewhere else than in loops that count with it."""
-    if any(name in names(expr) for expr in expressions(stmt)):
-        return True
-    if isinstance(stmt, Loop) and stmt.index == name:
-        return False
-    return any(read_outside(part, name) for part in parts(stmt))
-
-
 @dataclass(slots=True, kw_only=True)
 class _Walker:
     """A walk in the order of the text.
@@ -103,7 +92,9 @@ class _Walker:
     def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
         match stmt:
             case Block(body):
-                return Block(tuple(self.visit(each) for each in body))
+                new = Block(tuple(self.visit(each) for each in body))
+                self._changed({each.name for each in body if isinstance(each, Declare)})
+                return new
             case Transform(name, arguments, body):
                 return Transform(name, arguments, self.visit(body))
             case Assign(target, op, value):

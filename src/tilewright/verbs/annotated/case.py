@@ -29,9 +29,7 @@ from tilewright.programs.loops.nest import (
     Name,
     Stmt,
     counters,
-    expressions,
     statements,
-    walk,
     written,
 )
 from tilewright.programs.loops.scalars import exposed, inline_temporaries, localise, subscripts
@@ -297,7 +295,7 @@ def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Map
     """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
     found: dict[str, None] = {}
     for loop in site.loops:
-        plain = localise(inline_temporaries(loop.old, types, site.behind), types, site.behind)
+        plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
         inner = {node.name for node in statements(plain) if isinstance(node, Declare)}
         for node in (*statements(plain), *loop.finals):
             if isinstance(node, Assign) and isinstance(node.target, Name):
@@ -343,24 +341,13 @@ def _check_memory(inputs: Sequence[RegionInput]) -> None:
 
 def prepared(loop: LoopRegion, case: Case, *, plain: bool = False) -> Stmt:
     """Return a region's code, or without its transforms the original body, with its temporaries inside the loops."""
-    kept = case.site.behind | {each.name for each in case.inputs if not each.extents} | _outside(case, loop)
+    kept = loop.live | {each.name for each in case.inputs if not each.extents}
     return localise(inline_temporaries(loop.old if plain else loop.code, case.types, kept), case.types, kept)
-
-
-def _outside(case: Case, loop: LoopRegion) -> set[str]:
-    """Scalars that other code of the specification reads."""
-    others = [each.old for each in case.site.loops if each is not loop]
-    found: set[str] = set()
-    for stmt in [*others, *([case.site.around] if case.site.inside_loop else [])]:
-        for node in statements(stmt):
-            for expr in expressions(node):
-                found |= {part.name for part in walk(expr) if isinstance(part, Name)}
-    return found - counters(loop.code)
 
 
 def setting_of(case: Case) -> NestContext:
     """Return what is known of the place where a site's regions stand."""
-    return NestContext(known=case.known, types=case.types, kept=case.site.behind)
+    return NestContext(known=case.known, types=case.types)
 
 
 def threaded(

@@ -112,7 +112,7 @@ def _program(
         applied = transformed(loop, case, wanted, values, strict=options.strict, openmp=False, setting=setting)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
         where = f"tw_line{loop.region.line}"
-        return lower(applied.stmt, args, replace(setting, kept=frozenset()), _shapes(case, code), where), applied.notes
+        return lower(applied.stmt, args, setting, _shapes(case, code), where), applied.notes
 
     try:
         return made(code)

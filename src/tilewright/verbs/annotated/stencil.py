@@ -139,7 +139,7 @@ def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Til
 
 
 def _found(case: Case, loop: LoopRegion) -> Recognised | None:
-    old = recognise(inline_temporaries(loop.old, case.types, case.site.behind), case.known, case.types)
+    old = recognise(inline_temporaries(loop.old, case.types, loop.live), case.known, case.types)
     if not loop.stencil:
         return old
     spec = case.site.spec
