@@ -74,6 +74,8 @@ class RegionGroup:
         text: The text of the code around, the old bodies' own texts in it.
         parameters: Scalars and arrays that the file declares where the region stands.
         values: Numbers that the file gives to scalars and never changes, as texts.
+        arrays: Names of those that are objects of their own, not pointers or parameters.
+        restricted: Names of pointers that the file declares with ``restrict``.
     """
 
     region: Region
@@ -83,6 +85,8 @@ class RegionGroup:
     text: str = ""
     parameters: Mapping[str, Declare] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    arrays: frozenset[str] = frozenset()
+    restricted: frozenset[str] = frozenset()
 
     def filled(self, bodies: Sequence[Stmt]) -> Stmt:
         """Return the code with a body in the place of every region."""
@@ -176,6 +180,8 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
         parameters=scope.declared,
         values={**_plain_macros(known), **scope.values},
+        arrays=scope.arrays,
+        restricted=scope.restricted,
     )
 
 
@@ -301,7 +307,14 @@ def _loop_region(
     inner = ", ".join(str(each.line) for each in region.inner)
     notes = [f"the annotation of line {inner} is inside the region's old body, so it has no effect"] if inner else []
     filled = _filled(text, region, with_code=False)
-    body = macros.preprocess(macros.without_comments(_no_annotations(filled)), known)[0]
+    plain = macros.without_comments(_no_annotations(filled))
+    decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
+    if name := macros.undecided(plain, decided):
+        raise UsageError(
+            f"{where} depends on whether {name!r} is defined, which the file does not say",
+            f"write #define {name} or #undef {name} before it, or put the conditional around the whole region",
+        )
+    body = macros.preprocess(plain, known)[0]
     old: Stmt | None = None
     if body.strip():
         try:

@@ -5,7 +5,7 @@ Expansion is bounded: macros that grow without end are refused, not followed.
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
@@ -130,6 +130,29 @@ def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
     if rest in {"0", "1"}:
         return rest == "1"
     raise UsageError(f"a conditional is on one name, got #if {rest[:60]!r}", "use #ifdef NAME")
+
+
+def undecided(text: str, decided: Collection[str]) -> str:
+    r"""Return a name on whose definition some code depends and that nothing decides, or an empty text.
+
+    >>> undecided("#ifdef _OPENMP\n#pragma omp simd\n#endif", ()), undecided("#ifdef FAST\ny = 1;\n#endif", ())
+    ('', 'FAST')
+
+    Args:
+        text: Code without comments.
+        decided: Names that are defined, or undefined, before it.
+    """
+    waiting: list[str] = []
+    for line in text.split("\n"):
+        match = re.match(r"\s*#\s*(if|ifdef|ifndef|endif)\b(.*)", line)
+        if match and match[1] == "endif":
+            waiting = waiting[:-1]
+        elif match:
+            words = set(re.findall(r"[A-Za-z_]\w*", match[2])) - {"defined", *decided}
+            waiting.append(min(words, default=""))
+        elif line.strip() and not line.lstrip().startswith("#") and any(waiting):
+            return next(filter(None, waiting))
+    return ""
 
 
 def definition(text: str) -> tuple[str, Macro]:

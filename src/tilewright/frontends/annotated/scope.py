@@ -25,7 +25,7 @@ _NO_TYPES = frozenset(
 )
 _LOOPS = re.compile(r"\s*(?:else\b\s*)*(?P<word>for|while|do)\b\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
 _LINKAGE = re.compile(r"\s*(?:extern\s*\"|namespace\b)")
-_FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>[^()]*)\)\s*", re.DOTALL)
+_FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>(?:[^()]|\([^()]*\))*)\)\s*", re.DOTALL)
 _DECLARATOR = re.compile(
     r"\s*(?P<stars>(?:\*\s*(?:const\s+|volatile\s+|restrict\s+|__restrict(?:__)?\s+)*)*)"
     r"(?:\(\s*\*\s*(?P<inner>[A-Za-z_]\w*)\s*\)|(?P<name>[A-Za-z_]\w*))\s*"
@@ -43,12 +43,16 @@ class VisibleNames:
         values: Texts of the initial values of scalars that nothing assigns before the region.
         lasting: Names whose values outlive the function.
         repeated: Whether a loop around the region runs it again.
+        arrays: Names of arrays that are objects of their own, not pointers or parameters.
+        restricted: Names of pointers that are declared with ``restrict``.
     """
 
     declared: Mapping[str, Declare] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     lasting: frozenset[str] = frozenset()
     repeated: bool = False
+    arrays: frozenset[str] = frozenset()
+    restricted: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ def visible(text: str) -> VisibleNames:
     """
     declared: dict[str, Declare] = {}
     values: dict[str, str] = {}
-    lasting: set[str] = set()
+    lasting, arrays, restricted = set[str](), set[str](), set[str]()
     repeated = False
     typedefs = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
     for depth, level in enumerate(_levels(text)):
@@ -77,21 +81,32 @@ def visible(text: str) -> VisibleNames:
             # A counter that its loop declares has no one value.
             items = [((loop["inside"] or "").partition(";")[0].partition("=")[0], level.start)]
         elif depth and (function := _FUNCTION.fullmatch(level.head)) is not None:
-            items = [(part, level.start) for part in function["inside"].split(",")]
+            items = [(part, level.start) for part in _split(function["inside"])]
         else:
             items = []
-        for item, place in [*items, *level.items]:
+        for number, (item, place) in enumerate([*items, *level.items]):
             static = depth == 0 or re.match(r"\s*(?:\w+\s+)*?(?:static|extern)\b", item) is not None
             for one, value in declarations(item, typedefs):
                 values.pop(one.name, None)
                 declared[one.name] = one
-                lasting.discard(one.name)
-                if static:
-                    lasting.add(one.name)
+                own = number >= len(items) and bool(one.dims) and Num("0") not in one.dims
+                for names, holds in (
+                    (lasting, static),
+                    (arrays, own),
+                    (restricted, "restrict" in item),
+                ):
+                    (names.add if holds else names.discard)(one.name)
                 fixed = re.search(r"\bconst\b", item) or not assigned(one.name, text[place:])
                 if value and not one.dims and fixed:
                     values[one.name] = value
-    return VisibleNames(declared=declared, values=values, lasting=frozenset(lasting), repeated=repeated)
+    return VisibleNames(
+        declared=declared,
+        values=values,
+        lasting=frozenset(lasting),
+        repeated=repeated,
+        arrays=frozenset(arrays),
+        restricted=frozenset(restricted),
+    )
 
 
 def function_around(text: str, place: int) -> tuple[int, int]:

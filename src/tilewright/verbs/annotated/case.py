@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ INTERIOR = "interior"
 """The parameter that a search for CPUs adds where conditions tell a loop's ends: whether the interior is split off."""
 MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
+_MOST_HELD = 2**29
+"""Largest array that is an object of a unit: those of one have to lie within 2 GiB."""
 _SHARE = 0.15
 """Share of the free memory that the inputs may take; they are held five times."""
 
@@ -64,6 +66,7 @@ class Case:
         types: Types of scalars and of arrays' elements.
         init: Code that gives the inputs their first values, or an empty block.
         shapes: Extents of arrays, where known.
+        varying: Types of parameters of the input that are variables of the file, which its compiler does not know.
     """
 
     site: RegionGroup
@@ -75,6 +78,7 @@ class Case:
     types: Mapping[str, str]
     init: Stmt = field(default_factory=lambda: Block(()))
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    varying: Mapping[str, str] = field(default_factory=dict)
 
     def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
         """Return the translation unit in which the regions are replaced by bodies."""
@@ -83,7 +87,9 @@ class Case:
             for body, loop in zip(bodies, self.site.loops, strict=True)
         ]
         body = self.site.filled(closed)
-        return emit_unit(body, self.bound, numbers=self.numbers, loose=self.loose, prelude=prelude)
+        return emit_unit(
+            body, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying, prelude=prelude
+        )
 
     def original(self) -> str:
         """Return the unit with the original bodies."""
@@ -91,7 +97,7 @@ class Case:
 
     def reference(self) -> str:
         """Return the unit that runs the regions as the file has them."""
-        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose)
+        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying)
 
     def initial(self) -> str:
         """Return the unit that only initialises the inputs, or an empty text."""
@@ -166,8 +172,15 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         for each in (*variables.values(), *live.values())
     ]
     _check_memory(inputs)
+    alone = {each.name for each in spec.variables if each.static}
     bound = tuple(
-        BoundVariable(ctype=types[each.name], name=each.name, extents=each.extents, inside=each.name in declared)
+        BoundVariable(
+            ctype=types[each.name],
+            name=each.name,
+            extents=each.extents,
+            inside=each.name in declared,
+            held=_held(each, site, alone),
+        )
         for each in inputs
     )
     loose = {name: types[name] for name in sorted((scalars(old) | counters(old)) - taken - set(live))}
@@ -186,7 +199,16 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         types=types,
         init=files.init,
         shapes=shapes,
+        varying={name: types[name] for name in numbers if name in site.parameters and name not in site.values},
     )
+
+
+def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
+    """Return where the file has an array; one that it does not declare is where the specification says."""
+    own = each.name in (site.arrays if each.name in site.parameters else alone)
+    if own and each.nbytes <= _MOST_HELD:
+        return "array"
+    return "restrict" if each.name in site.restricted else "argument"
 
 
 def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
