@@ -273,6 +273,28 @@ def test_a_specification_and_a_file_read_the_same_type(words):
     assert [each.ctype for each in statements(code) if isinstance(each, Declare)] == [spec.variables[0].ctype]
 
 
+def test_types_of_numbers_have_the_names_that_the_file_gives():
+    body = "for (i = 0; i < n; i++) { real t = (real)x[i]; x[i] = t; }"
+    text = f"void f(int n, real *x) {{ int i;\n/*@ Loop() @*/ {body} /*@ end @*/ }}"
+    (site,) = read_file(f"typedef float single;\ntypedef single real;\n{text}")
+    assert [each.ctype for each in statements(site.loops[0].old) if isinstance(each, Declare)] == ["float"]
+    for typedef in ("", "typedef struct { float a; } real;\n", "typedef long double real;\n"):
+        with pytest.raises(UsageError, match="'real' is no type of numbers that the file names with typedef"):
+            read_file(typedef + text)
+
+
+@pytest.mark.parametrize("decided", ["", "#define FAST\n", "#undef FAST\n", "#define FAST 0\n"])
+def test_a_conditional_that_the_file_does_not_decide_is_refused(decided):
+    body = "for (i = 0; i < n; i++) {\n#ifdef FAST\nx[i] = 1;\n#endif\nx[i] += 2; }"
+    text = f"{decided}void f(int n, double *x) {{ int i;\n/*@ Loop() @*/ {body} /*@ end @*/ }}"
+    if decided:
+        (site,) = read_file(text)
+        assert sum(isinstance(node, Assign) for node in statements(site.loops[0].old)) == 1 + ("define" in decided)
+        return
+    with pytest.raises(UsageError, match="the region of line 2 depends on whether 'FAST' is defined, which the file"):
+        read_file(text)
+
+
 def test_a_type_that_we_have_not_is_refused():
     with pytest.raises(UsageError, match="got 'long double'"):
         parse_code("{ long double s; s = 1; }", "a test")

@@ -11,7 +11,8 @@ LOOP = f"/*@ begin Loop(transform Unroll(ufactor=2) {BODY}) @*/ {BODY} /*@ end @
 
 def live(before, behind, *, head="", top=""):
     """The scalars of a region that live on behind it."""
-    text = f"{top}\nvoid f(int n, double *a, double *y) {{\n int k, i; double t;\n{before}{head}\n{LOOP}\n{behind}\n}}\n"
+    inside = f"int k, i; double t;\n{before}{head}\n{LOOP}\n{behind}"
+    text = f"{top}\nvoid f(int n, double *a, double *y) {{\n{inside}\n}}\n"
     (site,) = read_file(text)
     return sorted(site.loops[0].live & {"k", "t"})
 

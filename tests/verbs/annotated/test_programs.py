@@ -222,7 +222,7 @@ FOUND = {
         + spec(
             region(
                 "Unroll(ufactor=U)",
-                "for (i = 0; i < 24; i++) for (j = 0; j <= i; j++) for (k = 0; k < 24; k++) C[i][j] += A[i][k]*x[k];",
+                "for (i = 0; i < 24; i++) for (j = 0; j < 24; j++) for (k = 0; k < 24; k++) C[i][j] += A[i][k]*x[k];",
             ),
             "decl static double A[24][24] = random; decl static double C[24][24] = 0; decl double x[24] = random;",
         )

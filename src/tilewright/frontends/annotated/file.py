@@ -110,7 +110,7 @@ def _number(node: Stmt) -> int | None:
 
 
 def read_text(path: Path) -> str:
-    """Read an annotated file.
+    """Read an annotated file; its lines end in a line feed alone.
 
     Raises:
         UsageError: If it cannot be read, is too large, or is no text.
@@ -123,9 +123,10 @@ def read_text(path: Path) -> str:
     if len(data) > MAX_FILE:
         raise UsageError(f"an annotated file has at most {MAX_FILE} bytes, {str(path)!r} has more")
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n")
 
 
 def _no_files(name: str) -> str:
@@ -164,10 +165,16 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
     if spec is not None and not inner:
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
     around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    scope = _scope(before, text[region.end :])
+    # Names of types are expanded as macros are.
+    known |= {
+        name: macros.Macro(parameters=None, body=tuple(macros.tokens(ctype)))
+        for name, ctype in scope.typedefs.items()
+        if name not in known
+    }
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
-    scope = _scope(before, text[region.end :])
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
@@ -307,21 +314,23 @@ def _loop_region(
     inner = ", ".join(str(each.line) for each in region.inner)
     notes = [f"the annotation of line {inner} is inside the region's old body, so it has no effect"] if inner else []
     filled = _filled(text, region, with_code=False)
-    plain = macros.without_comments(_no_annotations(filled))
+    own = macros.without_comments(_no_annotations(filled))
     decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
-    if name := macros.undecided(plain, decided):
+    if name := macros.undecided(own, decided):
         raise UsageError(
             f"{where} depends on whether {name!r} is defined, which the file does not say",
             f"write #define {name} or #undef {name} before it, or put the conditional around the whole region",
         )
-    body = macros.preprocess(plain, known)[0]
+    body = macros.preprocess(own, known)[0]
     old: Stmt | None = None
+    unread: UsageError | None = None
     if body.strip():
         try:
             old = parse_code(body, f"the old body of line {region.line}")
         except UsageError as error:
             if region.module in MODULES:
                 raise
+            unread = error
             notes.append(f"{error.message}; the annotation's own code stands for it")
     if region.module in STENCILS:
         if old is None:
@@ -335,7 +344,7 @@ def _loop_region(
         code = _with_body(code, old)
     plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is None and plain == Block(()):
-        raise UsageError(f"{where} is empty")
+        raise unread or UsageError(f"{where} is empty")
     return LoopRegion(
         region=region,
         code=code,

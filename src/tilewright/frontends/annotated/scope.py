@@ -45,6 +45,7 @@ class VisibleNames:
         repeated: Whether a loop around the region runs it again.
         arrays: Names of arrays that are objects of their own, not pointers or parameters.
         restricted: Names of pointers that are declared with ``restrict``.
+        typedefs: Types of numbers that the file gives names to, by those names.
     """
 
     declared: Mapping[str, Declare] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class VisibleNames:
     repeated: bool = False
     arrays: frozenset[str] = frozenset()
     restricted: frozenset[str] = frozenset()
+    typedefs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -74,7 +76,8 @@ def visible(text: str) -> VisibleNames:
     values: dict[str, str] = {}
     lasting, arrays, restricted = set[str](), set[str](), set[str]()
     repeated = False
-    typedefs = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    given = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    typedefs = dict(given)
     for depth, level in enumerate(_levels(text)):
         if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
             repeated = True
@@ -106,6 +109,7 @@ def visible(text: str) -> VisibleNames:
         repeated=repeated,
         arrays=frozenset(arrays),
         restricted=frozenset(restricted),
+        typedefs={name: ctype for name, ctype in typedefs.items() if given.get(name) != ctype},
     )
 
 

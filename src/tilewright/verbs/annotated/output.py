@@ -59,7 +59,10 @@ def _old(text: str, loop: LoopRegion) -> str:
 def _body(number: int, old: str, result: SiteResult) -> str:
     """Return what replaces one region's old body, which runs wherever the new one was not made for the call."""
     out: list[str] = []
-    for size in result.sizes:
+    made = [size for size in result.sizes if size.made]
+    if not made:
+        return old
+    for size in made:
         tests = (
             [f"{name} == {_literal(value)}" for name, value in size.numbers.items()] if len(result.sizes) > 1 else []
         )
