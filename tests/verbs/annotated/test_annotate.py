@@ -260,6 +260,8 @@ def test_a_file_that_does_not_compile_is_named(file):
     bare = text.replace("\n{0}", "").replace("=2)", "=2) for (i = 0; i < n; i++) x[i] = {0};")
     assert annotate(file(bare.replace("{0}", "1"))).notes == ()
     assert "offsets" in annotate(file(bare.replace("{0}", "offsets[i]"))).notes[0]
+    text = "double w[CELLS];\n" + (EXAMPLES / "vec_axpy.c").read_text().replace("gcc -O3 @CFLAGS", "gcc -DCELLS=9")
+    assert annotate(file(text), runs=1, seconds=300, repeats=1).notes == ()
 
 
 def test_a_new_file_that_does_not_compile_is_not_written(file, tmp_path, monkeypatch):

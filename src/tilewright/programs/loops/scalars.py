@@ -252,7 +252,10 @@ def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[
     counts = Counter(name for part in parts(stmt) for name in _free(part))
     own = {name for expr in expressions(stmt) for name in names(expr) | arrays(expr)}
     inner = [
-        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds) for part in parts(stmt)
+        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds)
+        if any(isinstance(node, Declare) for node in statements(part))
+        else part
+        for part in parts(stmt)
     ]
     for place, node in enumerate(inner):
         if not isinstance(stmt, Block) or not isinstance(node, Declare):

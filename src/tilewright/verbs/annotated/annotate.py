@@ -8,11 +8,13 @@ from typing import Any
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
+from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.plan import read_target
 from tilewright.programs.loops.limit import TimeUpError, limited
+from tilewright.runtime.toolchains.build_command import parse_build_command
 from tilewright.runtime.toolchains.cpu import find_command, first_error
 from tilewright.tuning.loops.search import Deadline
-from tilewright.verbs.annotated.case import Case, input_sizes, make_case
+from tilewright.verbs.annotated.case import Case, input_sizes, make_case, neutral_command
 from tilewright.verbs.annotated.options import MAX_RUNS, AnnotatedOptions
 from tilewright.verbs.annotated.output import replaced
 from tilewright.verbs.annotated.result import SiteResult, untuned
@@ -127,7 +129,7 @@ def annotate(
         cases = _cases(sites, options, source.parent)
         results = _results(sites, cases, options, deadline)
     new = replaced(text, list(zip(sites, results, strict=True)))
-    notes = _checked(source, _program(text, sites), new, backend)
+    notes = _checked(source, _program(text, sites), new, options, [site.spec for site in sites])
     if target is not None:
         _write(target, new, "\r\n" if b"\r\n" in source.read_bytes() else "\n")
     return Annotated(
@@ -172,20 +174,25 @@ def _program(text: str, sites: Sequence[RegionGroup]) -> str:
     return replaced(text, [(site, SiteResult(line=site.region.line, sizes=(), tuned=False)) for site in sites])
 
 
-def _checked(source: Path, text: str, new: str, backend: str) -> tuple[str, ...]:
-    """Say whether a file compiles as it stands.
+def _checked(
+    source: Path, text: str, new: str, options: AnnotatedOptions, specs: Sequence[TuningSpec | None]
+) -> tuple[str, ...]:
+    """Say whether a file compiles as it stands, with what its build commands define.
 
     Raises:
         ToolchainError: If it does, and the new one does not.
     """
     try:
-        command = find_command()
-    except ToolchainError:
+        command = list(find_command())
+        for spec in specs:
+            defines = parse_build_command(neutral_command(spec), options.allowed).defines
+            command += [f"-D{name}={value}" for name, value in defines]
+    except (ToolchainError, UsageError):
         return ()
     error = first_error(command, text, source)
     if error:
         return (f"{source} does not compile as it stands: {error}",)
-    if backend == "c" and (error := first_error(command, new, source)):
+    if options.backend == "c" and (error := first_error(command, new, source)):
         raise ToolchainError(f"{source} compiles, what became of it does not: {error}", "nothing is written; report it")
     return ()
 
