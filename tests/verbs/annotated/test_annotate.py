@@ -288,14 +288,17 @@ def test_line_ends_stay_what_they_are(file, tmp_path):
         assert b"x[i + 1] = 1;" in new
 
 
-def test_the_same_loops_are_no_gain(file):
+def test_the_same_loops_are_no_gain(file, measured):
     """A winner whose code is the original's own, or not surely faster, claims nothing."""
     text = (EXAMPLES / "vec_axpy.c").read_text()
     text = re.sub(r"param UF\[\] = .*;", "param UF[] = [1];", re.sub(r"param CFLAGS\[\] = .*;", "", text))
-    (size,) = annotate(file(text.replace("@CFLAGS", "")), runs=1, seconds=300).to_dict()["regions"][0]["results"]
+    path = file(text.replace("@CFLAGS", ""))
+    result = annotate(path, runs=1, seconds=300)
+    (size,) = result.to_dict()["regions"][0]["results"]
     if not size.get("automatic"):
         assert size["kept_original"] is True
         assert size["speedup"] == 1.0
+        assert result.text.partition("@*/")[2] == path.read_text().partition("@*/")[2]
     assert not Beside(rounds=((1.0, 2.0), (1.9, 3.0)), command=(), same=True).gained
     assert not Beside(rounds=((1.0, 2.0), (2.0, 3.0)), command=()).gained
     assert not Beside(rounds=((1.0, 2.0),), command=()).gained

@@ -199,7 +199,9 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         types=types,
         init=files.init,
         shapes=shapes,
-        varying={name: types[name] for name in numbers if name in site.parameters and name not in site.values},
+        varying={
+            name: site.parameters[name].ctype for name in numbers if name in site.parameters and name not in site.values
+        },
     )
 
 
