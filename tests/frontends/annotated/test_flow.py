@@ -85,6 +85,7 @@ def test_the_whole_function_says_what_lives_on(before, head, behind, names):
         ("#define N 1\n#undef N\n#define N k", "y[0] = N;", ["k"]),
         ("#define JOIN(a) a##t", "y[0] = JOIN(n);", ["t"]),
         ("static double t;", "", []),
+        ("#define max(k, t) ((k) > (t) ? (k) : (t))", "y[0] = max(i, 3);", []),
     ],
 )
 def test_macros_say_it_too(top, behind, names):
@@ -109,6 +110,8 @@ s = t; for (k = 0; k < N; k++) y[k] += s;
 def test_a_variable_of_the_region_that_is_read_behind_it_is_refused():
     text = "void f(int n, double *y) {{ int i; /*@ begin Loop(transform Unroll(ufactor=2)) @*/ {0} /*@ end @*/ {1} }}"
     body = "double s = 0; for (i = 0; i < n; i++) s += y[i];"
+    with pytest.raises(UsageError, match="'s', which the region of line 2 declares, is read behind it"):
+        read_file("double s;\n" + text.format(body, "y[0] = s;"))
     with pytest.raises(UsageError, match="'s', which the region of line 1 declares, is read behind it"):
         read_file(text.format(body, "y[0] = s;"))
     assert read_file(text.format(body, "{ double s = 1; y[0] = s; }"))

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -178,7 +178,7 @@ def _site(text: str, region: Region, load: Callable[[str], str], functions: Func
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
-    loops = tuple(_settled(_apart(each, types, scope), types, scope.lasting, functions) for each in loops)
+    loops = tuple(_settled(each, types, scope, functions) for each in loops)
     return RegionGroup(
         region=region,
         spec=spec,
@@ -197,31 +197,28 @@ def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
     return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
-def _apart(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames) -> LoopRegion:
-    """Return a region whose own variables have names that nothing else has where the region stands."""
-    outer = types.keys() | scope.declared.keys()
-    return replace(loop, old=distinct_names(loop.old, outer), code=distinct_names(loop.code, outer))
-
-
-def _settled(loop: LoopRegion, types: Mapping[str, str], lasting: Collection[str], functions: Functions) -> LoopRegion:
-    """Return a region with what lives on behind it, its counters with types.
+def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, functions: Functions) -> LoopRegion:
+    """Return a region with what lives on behind it, its counters with types, its own variables with names of their own.
 
     Raises:
         UsageError: If a variable that the region declares is read behind it, or a scalar also through a pointer.
     """
     where, start = f"the region of line {loop.region.line}", loop.region.start
-    function, mentioned = functions.around(start), used(loop.old)
-    live = {name for name in mentioned if name in lasting or function.reads(start, name)}
-    own = {node.name for node in (loop.old, *parts(loop.old)) if isinstance(node, Declare)}
-    if own & live:
-        raise UsageError(
-            f"{min(own & live)!r}, which {where} declares, is read behind it", "declare it before the region"
-        )
+    function = functions.around(start)
+    for node in (loop.old, *parts(loop.old)):
+        if isinstance(node, Declare) and node.ctype != "void" and function.reads(start, node.name):
+            raise UsageError(
+                f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
+            )
+    outer = types.keys() | scope.declared.keys()
+    old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
+    mentioned = used(old)
     for pointer, name in function.pointers:
         if {pointer, name} <= mentioned:
             raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
-    old, finals = settle(loop.old, live & counters(loop.old) & types.keys(), types, where)
-    return replace(loop, old=old, code=settle(loop.code, (), types, where)[0], finals=finals, live=frozenset(live))
+    live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
+    old, finals = settle(old, live & counters(old) & types.keys(), types, where)
+    return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
 
 
 def _scope(before: str, behind: str) -> VisibleNames:

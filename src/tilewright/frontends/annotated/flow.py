@@ -134,7 +134,10 @@ def _meant(words: set[str], known: Mapping[str, Sequence[macros.Macro]]) -> set[
         word = waiting.pop()
         if word not in found:
             found.add(word)
-            waiting += [each for macro in known.get(word, ()) for each in macro.body if _WORD.fullmatch(each)]
+            for macro in known.get(word, ()):
+                waiting += [
+                    each for each in macro.body if _WORD.fullmatch(each) and each not in (macro.parameters or ())
+                ]
     return found
 
 

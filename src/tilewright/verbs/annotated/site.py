@@ -15,7 +15,7 @@ from tilewright.runtime.workers.pool import pool
 from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
 from tilewright.verbs.annotated.case import INTERIOR, PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.verbs.annotated.gpu import plain_device, tune_device
-from tilewright.verbs.annotated.guard import conditions_of, cpu_guards
+from tilewright.verbs.annotated.guard import RegionGuard, conditions_of, cpu_guards
 from tilewright.verbs.annotated.meter import NARROW, Beside, CpuMeter, shown_command
 from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
 from tilewright.verbs.annotated.result import (
@@ -143,7 +143,8 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: 
         found = handed.result
         told = (*apart, *variant.notes, *found.notes)
         return replace(found, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
-    notes, bodies, guards, kept = [*apart, *variant.notes], variant.bodies, (), ""
+    notes, bodies, kept = [*apart, *variant.notes], variant.bodies, ""
+    guards: tuple[RegionGuard, ...] = ()
     notes += [] if handed is None else [handed.note]
     notes += [] if meter.wide else [NARROW]
     if not both.gained:
