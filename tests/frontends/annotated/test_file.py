@@ -279,7 +279,7 @@ def test_types_of_numbers_have_the_names_that_the_file_gives():
     (site,) = read_file(f"typedef float single;\ntypedef single real;\n{text}")
     assert [each.ctype for each in statements(site.loops[0].old) if isinstance(each, Declare)] == ["float"]
     for typedef in ("", "typedef struct { float a; } real;\n", "typedef long double real;\n"):
-        with pytest.raises(UsageError, match="'real' is no type of numbers that the file names with typedef"):
+        with pytest.raises(UsageError, match="the type 'real' is none of numbers that are known here in the o"):
             read_file(typedef + text)
 
 

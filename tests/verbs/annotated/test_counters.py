@@ -85,6 +85,12 @@ COUNTS = {
         "y[0] = t;",
         TILES.replace("'j'", "'t'"),
     ),
+    "rounded quotients": (
+        "long i;",
+        "for (i = floor(-n/3.0); i < ceil((double)(n - m)/7); i++) y[i+20] += i;",
+        "y[0] = i;",
+        UNROLL,
+    ),
     "real start": ("int i;", "for (i = n*0.7; i < n; i++) y[i] = 2*a[i];", "y[0] = i;", UNROLL),
     "one's own and an outer one": (
         "int i = 3, j;",

@@ -11,6 +11,7 @@ from tilewright.base.extras import needed
 from tilewright.frontends.annotated.convert import LABEL, Converter
 from tilewright.frontends.annotated.spec import arguments
 from tilewright.programs.loops.nest import Assign, Declare, Expr, Name, Stmt
+from tilewright.programs.loops.types import ELEMENTS
 
 MAX_CODE = 2**17
 """Longest code of a region, characters."""
@@ -96,7 +97,8 @@ def _parsed(text: str, converter: Converter) -> Any:  # noqa: ANN401
     except Exception as error:  # noqa: BLE001  (pycparser has several, some without a common base)
         reason = re.sub(r"^:?\d*:?\d*:?\s*", "", str(error))[:80]
         if unknown := _unknown_type(text):
-            converter.fail(f"{unknown!r} is no type of numbers that the file names with typedef, but stands for one")
+            hint = f"types are {', '.join(sorted(ELEMENTS))}, and the names that typedef gives them before the region"
+            converter.fail(f"the type {unknown!r} is none of numbers that are known here", hint=hint)
         converter.fail(f"the code cannot be read as C: {reason}", hint="a region is for, if, assignments, declarations")
 
 

@@ -249,9 +249,10 @@ class _Walker:
                 case Call("floor" | "ceil" as function, (Binary("/", above, below),)) if self._real(node.args[0]):
                     a, b = (each.operand if isinstance(each, Convert) else each for each in (above, below))
                     count = evaluate(b, {})
-                    if type_of(a, self.types) not in INTEGER_TYPES or not isinstance(count, int) or count < 1:
+                    known = count is not None and count >= 1 and float(count).is_integer()
+                    if type_of(a, self.types) not in INTEGER_TYPES or count is None or not known:
                         return node
-                    by, rest = Num(str(count)), Num(str(count - 1))
+                    by, rest = Num(str(int(count))), Num(str(int(count) - 1))
                     if function == "ceil":
                         up = Binary("/", Binary("+", a, rest), by)
                         return Choose(Binary(">", a, Num("0")), up, Binary("/", a, by))
