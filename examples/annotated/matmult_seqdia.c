@@ -1,5 +1,5 @@
 void MatMult_SeqDia(double* A, double* x, double* y,
-                    int m, int n, int nos, int dof) {
+                    int m, int n, int nos, int dof, const int* offsets) {
   int i, j, col;
   /* @ begin PerfTuning (
     def performance_params {

@@ -111,7 +111,7 @@ def planned(text: str, *, device: bool) -> tuple[Stmt, ParallelLoops]:
     stmt = parse_code(text, "a law")
     stmt = localise(inline_temporaries(stmt, TYPES, {"s", "q"}), TYPES, {"s", "q"})
     known = {} if "W" in text else NUMBERS
-    plan = plan_parallel(stmt, NestContext(known=known, types=TYPES, kept=frozenset({"s", "q"})), device=device)
+    plan = plan_parallel(stmt, NestContext(known=known, types=TYPES), device=device)
     new = plan.stmt
     for loop, _ in plan.loops:
         new = swap(new, loop, reversed_loop(loop))

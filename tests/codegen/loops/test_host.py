@@ -127,7 +127,7 @@ def program_of(nest: Nest, prefix: str, args: dict[str, object]) -> DeviceProgra
     nine = Num("9")
     shapes = {name: (nine, nine) if name == "B" else extent(name) for name in nest.arrays}
     shapes |= {name: (parse_expression(count, "x"),) for name, count in nest.counts.items()}
-    return lower(stmt, args, NestContext(types=types, kept=frozenset(nest.scalars)), shapes, prefix)
+    return lower(stmt, args, NestContext(types=types), shapes, prefix)
 
 
 def drawn(draw: random.Random, kind: str) -> dict[str, object]:
@@ -270,7 +270,7 @@ def test_transformed_loops_touch_only_what_the_loops_touch(tmp_path):
             stmt = parse_code(f"{transform} {nest.text}", "x")
             types = scalar_types(stmt, {**nest.scalars, **nest.arrays})
             stmt = localise(inline_temporaries(stmt, types, kept=nest.scalars), types, kept=nest.scalars)
-            setting = NestContext(types=types, kept=frozenset(nest.scalars))
+            setting = NestContext(types=types)
             read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
             cases.append((f"{name}: {transform}", nest, apply_transforms(stmt, setting, read, parse).stmt))
     assert run(tmp_path, "CUDA", cases) == ""
@@ -289,7 +289,7 @@ def test_kernels_with_launches_of_their_own_compute_what_the_loops_say(kind, tmp
         {"s": "double", "w": "double"},
     )
     stmt = parse_code(nest.text, "x")
-    setting = NestContext(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}), kept=frozenset(nest.scalars))
+    setting = NestContext(types=scalar_types(stmt, {**nest.scalars, **nest.arrays}))
     read, parse = lambda each: formula(each).value({}), lambda each: parse_code(f"v = {each};", "x").value
     result = apply_transforms(stmt, setting, read, parse)
     program = lower(result.stmt, result.device, setting, dict.fromkeys("xy", (Name("n"),)), "tw_two")

@@ -9,7 +9,7 @@ from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated import macros
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.frontends.annotated.evaluate import formula
-from tilewright.frontends.annotated.file import LoopRegion, read_behind, read_file, read_input_files
+from tilewright.frontends.annotated.file import LoopRegion, read_file, read_input_files
 from tilewright.frontends.annotated.language import regions
 from tilewright.frontends.annotated.scope import visible
 from tilewright.frontends.annotated.spec import arguments, read_spec
@@ -266,25 +266,33 @@ def test_annotations_inside_a_module_are_carried_out_and_stand_for_their_own_cod
     assert "A[i][j] = 0" in region.text
 
 
-@pytest.mark.parametrize(
-    ("rest", "reads"),
-    [
-        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; }", False),
-        ("for (i = 0; i < n; i++) { for (k = 0; k < n; ++k) s += x[k]; } y[0] = k;", True),
-        ("for (i = 0; i < n; i++) { for (k = k + 1; k < n; ++k) s += x[k]; }", True),
-        ("if (c) for (k = 0; k < n; ++k) { s += x[k]; } else y[0] = 1;", True),
-        ("while (c) { s += x[k]; for (k = 0; k < n; ++k) s += x[k]; }", True),
-    ],
-)
-def test_loops_that_set_their_counter_read_no_value_from_before(rest, reads):
-    assert read_behind([rest], "k") == reads
-
-
 @pytest.mark.parametrize("words", ["unsigned long", "long unsigned int", "long long", "long int", "short", "float"])
 def test_a_specification_and_a_file_read_the_same_type(words):
     spec = read_spec(f"def input_vars {{ decl {words} x[4] = random; }}")
     code = parse_code(f"{{ {words} x; x = 1; }}", "a test")
     assert [each.ctype for each in statements(code) if isinstance(each, Declare)] == [spec.variables[0].ctype]
+
+
+def test_types_of_numbers_have_the_names_that_the_file_gives():
+    body = "for (i = 0; i < n; i++) { real t = (real)x[i]; x[i] = t; }"
+    text = f"void f(int n, real *x) {{ int i;\n/*@ Loop() @*/ {body} /*@ end @*/ }}"
+    (site,) = read_file(f"typedef float single;\ntypedef single real;\n{text}")
+    assert [each.ctype for each in statements(site.loops[0].old) if isinstance(each, Declare)] == ["float"]
+    for typedef in ("", "typedef struct { float a; } real;\n", "typedef long double real;\n"):
+        with pytest.raises(UsageError, match="the type 'real' is none of numbers that are known here in the o"):
+            read_file(typedef + text)
+
+
+@pytest.mark.parametrize("decided", ["", "#define FAST\n", "#undef FAST\n", "#define FAST 0\n"])
+def test_a_conditional_that_the_file_does_not_decide_is_refused(decided):
+    body = "for (i = 0; i < n; i++) {\n#ifdef FAST\nx[i] = 1;\n#endif\nx[i] += 2; }"
+    text = f"{decided}void f(int n, double *x) {{ int i;\n/*@ Loop() @*/ {body} /*@ end @*/ }}"
+    if decided:
+        (site,) = read_file(text)
+        assert sum(isinstance(node, Assign) for node in statements(site.loops[0].old)) == 1 + ("define" in decided)
+        return
+    with pytest.raises(UsageError, match="the region of line 2 depends on whether 'FAST' is defined, which the file"):
+        read_file(text)
 
 
 def test_a_type_that_we_have_not_is_refused():

@@ -15,6 +15,9 @@ from typer.testing import CliRunner
 from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome
 from tilewright.cli.app import app
+from tilewright.frontends.annotated.c import parse_code
+from tilewright.programs.loops.dependences import analyse
+from tilewright.programs.loops.limit import TimeUpError, limited
 from tilewright.runtime import loops as runtime
 from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.devices import oclgrind as oclgrind_runtime
@@ -23,6 +26,7 @@ from tilewright.tuning.loops.algorithms import ALGORITHMS
 from tilewright.tuning.loops.search import Budget, ParameterSpace, search_loops
 from tilewright.verbs.annotated import gpu as annotate_gpu
 from tilewright.verbs.annotated.annotate import annotate
+from tilewright.verbs.annotated.meter import Beside, CpuMeter
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "annotated"
 FIGURE_3 = EXAMPLES / "matmult_seqdia.c"
@@ -89,9 +93,9 @@ def test_examples_are_tuned_and_every_variant_agrees_with_the_original(name, tmp
         for size in site["results"]:
             assert not set(size["outcomes"]) - {"ok"}, size["failures"]
             assert size["validated"] is site["tuned"]
-    if name != "matmult_seqdia":  # the paper's file leaves offsets undeclared
-        for path in (EXAMPLES / f"{name}.c", out):
-            subprocess.run(["cc", "-fopenmp", "-w", "-c", str(path), "-o", str(tmp_path / "x.o")], check=True)
+    assert result.notes == ()
+    for path in (EXAMPLES / f"{name}.c", out):
+        subprocess.run(["cc", "-fopenmp", "-w", "-c", str(path), "-o", str(tmp_path / "x.o")], check=True)
 
 
 def test_the_new_file_computes_what_the_old_one_does(tmp_path):
@@ -242,6 +246,96 @@ def test_out_of_bounds_loops_are_refused(file):
     text = (EXAMPLES / "vec_axpy.c").read_text().replace("i <= n-1", "i <= n")
     with pytest.raises(UsageError, match="leaves its array where i = 100000"):
         annotate(file(text))
+
+
+def test_a_file_that_does_not_compile_is_named(file):
+    text = "void f(int n, double *x) {\n int i;\n/*@ Loop(transform Unroll(ufactor=2)) @*/\n{0}\n/*@ end @*/\n}\n"
+    path = file(text.replace("{0}", "for (i = 0; i < n; i++) x[i] = offsets[i];"))
+    (note,) = annotate(path).notes
+    assert note.startswith(f"{path} does not compile as it stands: a.c:4:")
+    assert "offsets" in note
+    assert note in str(annotate(path))
+    assert annotate(path).to_dict()["notes"] == [note]
+    assert annotate(file(text.replace("{0}", "for (i = 0; i < n; i++) x[i] = 1;"))).notes == ()
+    bare = text.replace("\n{0}", "").replace("=2)", "=2) for (i = 0; i < n; i++) x[i] = {0};")
+    assert annotate(file(bare.replace("{0}", "1"))).notes == ()
+    assert "offsets" in annotate(file(bare.replace("{0}", "offsets[i]"))).notes[0]
+    text = "double w[CELLS];\n" + (EXAMPLES / "vec_axpy.c").read_text().replace("gcc -O3 @CFLAGS", "gcc -DCELLS=9")
+    assert annotate(file(text), runs=1, seconds=300, repeats=1).notes == ()
+
+
+def test_a_new_file_that_does_not_compile_is_not_written(file, tmp_path, monkeypatch):
+    from tilewright.verbs.annotated import annotate as module
+
+    path = file(
+        "void f(int n, double *x) {\n int i;\n/*@ Loop() @*/\nfor (i = 0; i < n; i++) x[i] = 1;\n/*@ end @*/\n}\n"
+    )
+    monkeypatch.setattr(module, "replaced", lambda text, _: text.replace("x[i] = 1", "x[i] = last"))
+    with pytest.raises(ToolchainError, match=r"a.c compiles, what became of it does not: a.c:4:\d+: error: .last."):
+        annotate(path, out=tmp_path / "b.c")
+    assert not (tmp_path / "b.c").exists()
+
+
+def test_line_ends_stay_what_they_are(file, tmp_path):
+    path, out = tmp_path / "a.c", tmp_path / "b.c"
+    text = "void f(int n, double *x) {\n int i;\n/*@ Loop(\ntransform Unroll(ufactor=2)\n"
+    text += "for (i = 0; i < n; i++) x[i] = 1;\n) @*/\nfor (i = 0; i < n; i++)\n  x[i] = 1;\n/*@ end @*/\n}\n"
+    for end in ("\n", "\r\n"):
+        path.write_bytes(text.replace("\n", end).encode())
+        annotate(path, out=out)
+        new = out.read_bytes()
+        assert new.count(b"\r\n") == (new.count(b"\n") if end == "\r\n" else 0)
+        assert b"x[i + 1] = 1;" in new
+
+
+def test_the_same_loops_are_no_gain(file, measured):
+    """A winner whose code is the original's own, or not surely faster, claims nothing."""
+    text = (EXAMPLES / "vec_axpy.c").read_text()
+    text = re.sub(r"param UF\[\] = .*;", "param UF[] = [1];", re.sub(r"param CFLAGS\[\] = .*;", "", text))
+    path = file(text.replace("@CFLAGS", ""))
+    result = annotate(path, runs=1, seconds=300)
+    (size,) = result.to_dict()["regions"][0]["results"]
+    if not size.get("automatic"):
+        assert size["kept_original"] is True
+        assert size["speedup"] == 1.0
+        assert result.text.partition("@*/")[2] == path.read_text().partition("@*/")[2]
+    assert not Beside(rounds=((1.0, 2.0), (1.9, 3.0)), command=(), same=True).gained
+    assert not Beside(rounds=((1.0, 2.0), (2.0, 3.0)), command=()).gained
+    assert not Beside(rounds=((1.0, 2.0),), command=()).gained
+    assert Beside(rounds=((1.0, 2.0), (1.9, 3.0)), command=()).gained
+
+
+def test_a_size_without_time_keeps_the_original(file, monkeypatch):
+    """What was found for other sizes is written; only where nothing was found is the file refused."""
+    text = (EXAMPLES / "vec_axpy.c").read_text().replace("param N[] = [100000]", "param N[] = [100, 200, 300]")
+    start, late = CpuMeter.start, {200}
+
+    def started(meter):
+        if meter.case.numbers["N"] in late:
+            raise TimeUpError("the time was over before the original body was built and run", "give more --seconds")
+        start(meter)
+
+    monkeypatch.setattr(CpuMeter, "start", started)
+    result = annotate(file(text), runs=1, seconds=300, repeats=1)
+    assert [f"N == {size}" in result.text for size in (100, 200, 300)] == [True, False, True]
+    sizes = result.to_dict()["regions"][0]["results"]
+    assert [size["validated"] for size in sizes] == [True, False, True]
+    assert sizes[1]["notes"] == [
+        "the time was over before the original body was built and run: the original body stays"
+    ]
+    assert sizes[1]["kept_original"] is True
+    assert "N=200: not tuned" in str(result)
+    late |= {100, 300}
+    with pytest.raises(TimeUpError, match="the time was over before the original body was built and run"):
+        annotate(file(text), runs=1, seconds=300, repeats=1)
+
+
+def test_analysis_ends_with_the_time():
+    nest = parse_code("for (i = 1; i < n; i++) { x[i] = x[i-1]; y[i] = x[i]; z[i] = y[i-1] + z[i-1]; }", "a test")
+    left = iter([5.0, 4.0, 3.0, 0.0])
+    with limited(lambda: next(left)), pytest.raises(TimeUpError, match="the time was over before the loops were an"):
+        analyse(nest)
+    assert analyse(nest).complete
 
 
 def test_a_wrong_variant_never_wins(file):

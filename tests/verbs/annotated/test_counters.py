@@ -22,6 +22,8 @@ FILE = """void f(int n, int m, double *a, double *y) {{
 }}
 """
 HEADERS = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+HEADERS += "#include <math.h>\n#define floord(n, d) floor(((double)(n))/((double)(d)))\n"
+HEADERS += "#define ceild(n, d) ceil(((double)(n))/((double)(d)))\n"
 MAIN = r"""
 int main(void) {
   static const int sizes[] = {0, 1, 2, 3, 4, 5, 8, 13, 40};
@@ -75,6 +77,18 @@ COUNTS = {
         "int j; unsigned i, q = n;",
         "for (j = 0; j < m; j++) { for (i = 0; i < q; i++) y[i] += a[q-1-i]; y[j] += (i-50)/2; }",
         "",
+        UNROLL,
+    ),
+    "Pluto's bounds": (
+        "int i, t, lag = n - 13;",
+        "for (t = ceild(lag, 4); t <= floord(n-1, 4); t++) for (i = 4*t; i <= 4*t+3; i++) if (i >= 0) y[i] += a[i]*t;",
+        "y[0] = t;",
+        TILES.replace("'j'", "'t'"),
+    ),
+    "rounded quotients": (
+        "long i;",
+        "for (i = floor(-n/3.0); i < ceil((double)(n - m)/7); i++) y[i+20] += i;",
+        "y[0] = i;",
         UNROLL,
     ),
     "real start": ("int i;", "for (i = n*0.7; i < n; i++) y[i] = 2*a[i];", "y[0] = i;", UNROLL),
@@ -143,9 +157,10 @@ def test_a_loop_without_braces_reads_what_its_region_leaves(tmp_path):
         (
             "int i; double q = n*0.5;",
             DOUBLED,
-            "the loop over 'i' in the region of line 9 ends at a floating-point num",
+            "the loop over 'i' in the region of line 12 ends at a floating-point num",
         ),
         ("int i;", "for (i = 0; i < n*0.5; i++) y[i] = 1;", "ends at a floating-point number"),
+        ("int i;", "for (i = 0; i < floord(n, m); i++) y[i] = 1;", "ends at a floating-point number"),
         ("double x;", "for (x = 0; x < n; x += 1) y[0] += x;", "the loop over 'x' in .* counts with a double"),
         ("int i, q = n;", "for (i = 0; i < q; i++) { y[i] = 1; if (i == 2) q = 3; }", "changes its own bound"),
         ("int i, j = n;", "for (i = 0; i < j; i++) for (j = 0; j < 3; j++) y[i] += j;", "changes its own bound"),

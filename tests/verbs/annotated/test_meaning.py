@@ -247,6 +247,36 @@ def test_roots_are_compared_on_positive_numbers():
         assert runtime.prepare(originals, inputs, seed, 1, 60.0)[1] is True
 
 
+def test_regions_are_timed_with_what_the_file_declares():
+    """Arrays of the file are objects whose extents compilers know, parameters pointers, sizes what they are there."""
+    text = """static double A[30][30];
+void f(int N, double *restrict x, double y[N], double (*B)[30]) {
+  double t[30], z = 1; int i; double *p = x;
+  /*@ begin PerfTuning ( def input_params { param N[] = [30]; param M[] = [4]; } def input_vars {
+    decl double A[N][N] = random; decl double B[N][N] = random; decl double x[N] = random; decl double y[N] = random;
+    decl double t[N] = random; decl double p[N] = random; decl static double S[N] = random;
+    decl dynamic double D[N] = 0;
+  } ) @*/
+  /*@ begin Loop(transform Unroll(ufactor=2)) @*/
+  for (i = 0; i < N; i++) y[i] += A[i][i]*x[i]*B[i][0] + t[i]*p[i]*S[i]*D[i]*M;
+  /*@ end @*/ /*@ end @*/
+}
+"""
+    (site,) = read_file(text)
+    case = make_case(site, site.spec, {"N": 30, "M": 4}, None)
+    for unit in (case.original(), case.reference()):
+        assert "static double A[30][30];" in unit
+        assert "  double (*B)[30] = (double (*)[30])tw_p[" in unit
+        assert "  double *restrict x = (double *)tw_p[" in unit
+        for name in ("y", "p", "D"):
+            assert f"  double *{name} = (double *)tw_p[" in unit
+        for name in ("t", "S"):
+            assert f"static double {name}[30];" in unit
+        assert "static volatile int tw_number_N = 30;" in unit
+        assert "  int N = tw_number_N;" in unit
+        assert "#define M (4)" in unit
+
+
 def test_everything_that_chooses_no_elements_is_compared_on_wide_numbers():
     """Arrays and scalars that begin with 0 among them: a variant that forgets what was there shows."""
     body = "for (i = 0; i < N; i++) { s += a[i]*t[i] + q; y[k[i] + m] += s; }"

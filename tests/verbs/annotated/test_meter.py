@@ -7,6 +7,7 @@ import pytest
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Outcome
 from tilewright.frontends.annotated.file import read_file
+from tilewright.programs.loops.limit import TimeUpError
 from tilewright.runtime import loops as runtime
 from tilewright.runtime.workers.pool import Reply
 from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
@@ -136,7 +137,12 @@ def test_a_search_without_time_for_one_variant_says_what_to_give(opened):
     budget = Budget(seconds=meter.deadline.left, clock=machine.clock)
     choice = search_loops(space_of(meter.case.site.spec, meter.case.numbers), "Exhaustive", budget, meter)
     assert choice.winner is None
-    assert nothing(choice) == ("the time was over before a variant was built and run", "give more --seconds")
+    error = nothing(choice)
+    assert isinstance(error, TimeUpError)
+    assert (error.message, error.hint) == (
+        "the time was over before a variant was built and run",
+        "give more --seconds",
+    )
 
 
 def test_a_search_that_is_stopped_before_its_first_variant_ends_as_stopped():

@@ -97,7 +97,7 @@ def failures(text: str, tilings: list[Tiling] | None = None) -> list[str]:
             annotate_stencil.stencil_variant(case, found, problem, tiling)
             for tiling in tilings or annotate_stencil.candidates(problem)[:1]
         ]
-        return [meter.single(each, rounds=1)[1] for each in made]
+        return [meter.single(each, rounds=1).detail for each in made]
 
 
 @pytest.mark.parametrize("name", LOOPS)

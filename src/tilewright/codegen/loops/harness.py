@@ -73,12 +73,16 @@ class BoundVariable:
         name: Its name.
         extents: Extents of an array; empty for a scalar.
         inside: Whether the region declares it itself, so that it is only stored back.
+        held: Where an array is: ``global`` behind a pointer of the unit's that overlaps no other, ``array`` an object
+            of the unit that it is copied into, ``argument`` behind a pointer like a function's parameter, or
+            ``restrict`` the same, which overlaps no other.
     """
 
     ctype: str
     name: str
     extents: tuple[int, ...] = ()
     inside: bool = False
+    held: str = "global"
 
 
 def emit_unit(
@@ -87,6 +91,7 @@ def emit_unit(
     *,
     numbers: Mapping[str, int | float] | None = None,
     loose: Mapping[str, str] | None = None,
+    varying: Mapping[str, str] | None = None,
     prelude: str = "",
 ) -> str:
     """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds.
@@ -96,6 +101,7 @@ def emit_unit(
         bound: What is bound, in the order of the pointers.
         numbers: Parameters of the input; they are constants of the unit.
         loose: Types of scalars that nobody declares.
+        varying: Types of parameters of the input that are variables instead.
         prelude: What the bodies need before them, such as kernels.
 
     Returns:
@@ -104,11 +110,16 @@ def emit_unit(
     items = body.body if isinstance(body, Block) else (body,)
     text = [line for each in items for line in lines(each, 2)]
     owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
-    return _HEAD + prelude + _unit(text, bound, numbers or {}, loose or {}, owned, aliases=False)
+    return _HEAD + prelude + _unit(text, bound, numbers or {}, loose or {}, varying or {}, owned)
 
 
 def emit_reference(
-    text: str, bound: Sequence[BoundVariable], *, numbers: Mapping[str, int | float], loose: Mapping[str, str]
+    text: str,
+    bound: Sequence[BoundVariable],
+    *,
+    numbers: Mapping[str, int | float],
+    loose: Mapping[str, str],
+    varying: Mapping[str, str],
 ) -> str:
     """Print a unit with ``double tw_run(void **)`` that runs code as the file has it.
 
@@ -117,6 +128,7 @@ def emit_reference(
         bound: What is bound, in the order of the pointers.
         numbers: Parameters of the input; they are constants of the unit.
         loose: Types of scalars that nobody declares.
+        varying: Types of parameters of the input that are variables instead.
 
     Returns:
         C text.
@@ -125,7 +137,7 @@ def emit_reference(
     for name, compare in (("min", "<"), ("max", ">")):
         if name not in {each.name for each in bound}:
             head += f"#define {name}(a, b) ((a) {compare} (b) ? (a) : (b))\n"
-    return head + _unit(text.splitlines(), bound, numbers, loose, (), aliases=True)
+    return head + _unit(text.splitlines(), bound, numbers, loose, varying, ())
 
 
 def _unit(
@@ -133,17 +145,22 @@ def _unit(
     bound: Sequence[BoundVariable],
     numbers: Mapping[str, int | float],
     loose: Mapping[str, str],
+    varying: Mapping[str, str],
     owned: Sequence[str],
-    *,
-    aliases: bool,
 ) -> str:
     """Print what both kinds of units have: the bindings, the clock, and the results behind the code."""
+    outside = [(each, place) for place, each in enumerate(bound) if not each.inside]
+    copied = [(each, place) for each, place in outside if each.held == "array" and each.extents]
     parts = [_CLOCK]
-    parts += [f"#define {name} ({value!r})\n" for name, value in numbers.items()]
+    for name, value in numbers.items():
+        # What is read from such a variable, no compiler knows.
+        variable = f"static volatile {varying[name]} tw_number_{name} = {value!r};\n" if name in varying else ""
+        parts.append(variable or f"#define {name} ({value!r})\n")
     parts += [f"#define {each.name} tw_own_{each.name}\n" for each in bound if each.extents and each.name in _TAKEN]
-    parts += [_global(each, aliases=aliases) for each in bound if each.extents and not each.inside]
+    parts += [_global(each) for each, _ in outside if each.extents and each.held in {"global", "array"}]
     out = [f"double {ENTRY}(void **tw_p) {{", "  double tw_begin, tw_end;"]
-    out += [f"  {_bind(each, place)}" for place, each in enumerate(bound) if not each.inside]
+    out += [f"  {ctype} {name} = tw_number_{name};" for name, ctype in varying.items()]
+    out += [f"  {_bind(each, place)}" for each, place in outside]
     out += [f"  {ctype} {name} = 0;" for name, ctype in loose.items()]
     out += [f"  (void){name};" for name in loose]
     out += ["  tw_begin = tw_now();", "  {", *text]
@@ -152,7 +169,9 @@ def _unit(
         if not each.extents:
             out.append(f"    *({each.ctype} *)tw_p[{place}] = {each.name};")
     out += [f"    free({name});" for name in owned]
-    out += ["  }", "  return tw_end - tw_begin;", "}", ""]
+    out.append("  }")
+    out += [f"  __builtin_memcpy(tw_p[{place}], {each.name}, sizeof({each.name}));" for each, place in copied]
+    out += ["  return tw_end - tw_begin;", "}", ""]
     return "".join(parts) + "\n".join(out)
 
 
@@ -160,21 +179,23 @@ def _allocated(node: Declare) -> bool:
     return node.heap and bool(node.dims) and getattr(node.dims[0], "text", "") != "0"
 
 
-def _global(each: BoundVariable, *, aliases: bool) -> str:
-    word = "" if aliases else "restrict "
+def _global(each: BoundVariable) -> str:
+    if each.held == "array":
+        return f"static {each.ctype} {each.name}{''.join(f'[{extent}]' for extent in each.extents)};\n"
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])
-    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *{word}{each.name};\n"
+    return f"static {each.ctype} (*{each.name}){inner};\n" if inner else f"static {each.ctype} *restrict {each.name};\n"
 
 
 def _bind(each: BoundVariable, place: int) -> str:
     if not each.extents:
         return f"{each.ctype} {each.name} = *({each.ctype} *)tw_p[{place}];"
+    if each.held == "array":
+        return f"__builtin_memcpy({each.name}, tw_p[{place}], sizeof({each.name}));"
     inner = "".join(f"[{extent}]" for extent in each.extents[1:])
-    return (
-        f"{each.name} = ({each.ctype} (*){inner})tw_p[{place}];"
-        if inner
-        else f"{each.name} = ({each.ctype} *)tw_p[{place}];"
-    )
+    word = "restrict " if each.held == "restrict" else ""
+    kind, declared = (f"(*){inner}", f"(*{word}{each.name}){inner}") if inner else ("*", f"*{word}{each.name}")
+    head = each.name if each.held == "global" else f"{each.ctype} {declared}"
+    return f"{head} = ({each.ctype} {kind})tw_p[{place}];"
 
 
 def region_text(stmt: Stmt, indent: int = 1) -> str:

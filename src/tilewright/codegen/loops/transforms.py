@@ -26,13 +26,11 @@ class NestContext:
     Attributes:
         known: Values of names, the same wherever it runs.
         types: Types of its scalars and elements of its arrays.
-        kept: Names that are needed after it.
         overlap: Types of arrays that may overlap others of the same type; all others are distinct.
     """
 
     known: Mapping[str, int] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
     overlap: Mapping[str, str] = field(default_factory=dict)
 
     def shared(self, array: str, others: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ from tilewright.base.extras import needed
 from tilewright.frontends.annotated.convert import LABEL, Converter
 from tilewright.frontends.annotated.spec import arguments
 from tilewright.programs.loops.nest import Assign, Declare, Expr, Name, Stmt
+from tilewright.programs.loops.types import ELEMENTS
 
 MAX_CODE = 2**17
 """Longest code of a region, characters."""
@@ -95,7 +96,23 @@ def _parsed(text: str, converter: Converter) -> Any:  # noqa: ANN401
         converter.fail("the code is nested too deeply")
     except Exception as error:  # noqa: BLE001  (pycparser has several, some without a common base)
         reason = re.sub(r"^:?\d*:?\d*:?\s*", "", str(error))[:80]
+        if unknown := _unknown_type(text):
+            hint = f"types are {', '.join(sorted(ELEMENTS))}, and the names that typedef gives them before the region"
+            converter.fail(f"the type {unknown!r} is none of numbers that are known here", hint=hint)
         converter.fail(f"the code cannot be read as C: {reason}", hint="a region is for, if, assignments, declarations")
+
+
+def _unknown_type(text: str) -> str:
+    """Return a word that stands before a name or a cast's operand, so that it has to be a type, or an empty text.
+
+    >>> _unknown_type("for (i = 0; i < n; i++) { quad t = x[i]; }"), _unknown_type("y = (quad)x[i];")
+    ('quad', 'quad')
+    """
+    known = {"else", "return", "goto", "case", "sizeof", "do", "int", "long", "short", "char", "float", "double"}
+    known |= {"unsigned", "signed", "const", "static", "register", "volatile", "struct", "union", "enum", "typedef"}
+    known |= set(re.findall(r"(\w+);", _TYPEDEFS)) | {"void", "bool", "extern", "restrict", "inline", "auto"}
+    words = re.finditer(r"\b([A-Za-z_]\w*)\s+(?=\*?\s*[A-Za-z_]\w*\s*[=;,\[])|\(\s*([A-Za-z_]\w*)\s*\)\s*(?=\w)", text)
+    return next((word for each in words if (word := each[1] or each[2]) not in known), "")
 
 
 def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:

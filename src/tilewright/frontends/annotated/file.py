@@ -1,5 +1,6 @@
 """An annotated file as a whole: its regions with their code read, the code around them, the files they name."""
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,11 +9,12 @@ from pathlib import Path
 from tilewright.base.errors import UsageError
 from tilewright.frontends.annotated import macros
 from tilewright.frontends.annotated.c import parse_code, parse_unit, without_transforms
+from tilewright.frontends.annotated.flow import BEGIN, END, Functions
 from tilewright.frontends.annotated.language import MAX_FILE, Region, regions
 from tilewright.frontends.annotated.modules import MODULES, module_of
-from tilewright.frontends.annotated.scope import VisibleNames, assigned, open_braces, rest_of_function, visible
+from tilewright.frontends.annotated.scope import VisibleNames, assigned, visible
 from tilewright.frontends.annotated.spec import TuningSpec, read_spec
-from tilewright.programs.loops.counters import read_outside, settle
+from tilewright.programs.loops.counters import settle
 from tilewright.programs.loops.nest import (
     Assign,
     Block,
@@ -22,8 +24,11 @@ from tilewright.programs.loops.nest import (
     Transform,
     counters,
     map_statements,
+    parts,
     statements,
+    used,
 )
+from tilewright.programs.loops.scalars import distinct_names
 
 LOOPS = frozenset({"Loop", "Loops"})
 PASSED = frozenset({"Align"})
@@ -42,6 +47,7 @@ class LoopRegion:
         old: The old body, or the annotation's code without transforms where the old body is empty.
         text: The old body's own text, without comments and with its macros expanded.
         finals: What the old body's counters are left with, where they are read behind it.
+        live: Names of the old body whose values may be read behind it.
         stencil: Text of a stencil expression, for the module ``Stencil``.
         notes: What was noticed.
     """
@@ -51,6 +57,7 @@ class LoopRegion:
     old: Stmt
     text: str = ""
     finals: tuple[Assign, ...] = ()
+    live: frozenset[str] = frozenset()
     stencil: str = ""
     notes: tuple[str, ...] = ()
 
@@ -67,7 +74,8 @@ class RegionGroup:
         text: The text of the code around, the old bodies' own texts in it.
         parameters: Scalars and arrays that the file declares where the region stands.
         values: Numbers that the file gives to scalars and never changes, as texts.
-        behind: Names in the rest of the function, and those whose values outlive it.
+        arrays: Names of those that are objects of their own, not pointers or parameters.
+        restricted: Names of pointers that the file declares with ``restrict``.
     """
 
     region: Region
@@ -77,7 +85,8 @@ class RegionGroup:
     text: str = ""
     parameters: Mapping[str, Declare] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
-    behind: frozenset[str] = frozenset()
+    arrays: frozenset[str] = frozenset()
+    restricted: frozenset[str] = frozenset()
 
     def filled(self, bodies: Sequence[Stmt]) -> Stmt:
         """Return the code with a body in the place of every region."""
@@ -101,7 +110,7 @@ def _number(node: Stmt) -> int | None:
 
 
 def read_text(path: Path) -> str:
-    """Read an annotated file.
+    """Read an annotated file; its lines end in a line feed alone.
 
     Raises:
         UsageError: If it cannot be read, is too large, or is no text.
@@ -114,9 +123,10 @@ def read_text(path: Path) -> str:
     if len(data) > MAX_FILE:
         raise UsageError(f"an annotated file has at most {MAX_FILE} bytes, {str(path)!r} has more")
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n")
 
 
 def _no_files(name: str) -> str:
@@ -139,10 +149,11 @@ def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[Region
     found = regions(text)
     if not found:
         raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
-    return tuple(_site(text, region, load) for region in found)
+    functions = Functions(macros.without_comments(_no_annotations(_marked(text, found, 0, len(text)))))
+    return tuple(_site(text, region, load, functions) for region in found)
 
 
-def _site(text: str, region: Region, load: Callable[[str], str]) -> RegionGroup:
+def _site(text: str, region: Region, load: Callable[[str], str], functions: Functions) -> RegionGroup:
     before = macros.without_comments(text[: region.start])
     known = _macros_before(before)
     spec = None
@@ -154,17 +165,20 @@ def _site(text: str, region: Region, load: Callable[[str], str]) -> RegionGroup:
     if spec is not None and not inner:
         raise UsageError(f"the tuning specification of line {region.line} has no region of loops inside")
     around = _around(text, region, inner) if spec is not None else "".join(_mark(n) for n in range(len(inner)))
+    scope = _scope(before, text[region.end :])
+    # Names of types are expanded as macros are.
+    known |= {
+        name: macros.Macro(parameters=None, body=tuple(macros.tokens(ctype)))
+        for name, ctype in scope.typedefs.items()
+        if name not in known
+    }
     plain, known = macros.preprocess(around, known)
     code = parse_code(plain, f"the code around line {region.line}")
     loops = tuple(_loop_region(text, each, known, load) for each in inner)
-    scope = _scope(before, text[region.end :])
     types = {name: each.ctype for name, each in scope.declared.items()}
     types |= {each.name: each.ctype for each in spec.variables} if spec is not None else {}
     types |= {node.name: node.ctype for node in statements(code) if isinstance(node, Declare)}
-    loops = tuple(
-        _settled(each, [code, *(other.old for other in loops if other is not each)], types, text, scope)
-        for each in loops
-    )
+    loops = tuple(_settled(each, types, scope, functions) for each in loops)
     return RegionGroup(
         region=region,
         spec=spec,
@@ -173,7 +187,8 @@ def _site(text: str, region: Region, load: Callable[[str], str]) -> RegionGroup:
         text=re.sub(rf"\b{_MARK}(\d+) = 0;", lambda mark: loops[int(mark[1])].text, plain),
         parameters=scope.declared,
         values={**_plain_macros(known), **scope.values},
-        behind=frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(_rest(text, region)))) | scope.lasting,
+        arrays=scope.arrays,
+        restricted=scope.restricted,
     )
 
 
@@ -182,21 +197,28 @@ def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
     return {name: each.body[0] for name, each in known.items() if each.parameters is None and len(each.body) == 1}
 
 
-def _settled(
-    loop: LoopRegion, others: Sequence[Stmt], types: Mapping[str, str], text: str, scope: VisibleNames
-) -> LoopRegion:
-    """Return a region whose counters have types, with the values of those that are read behind their loops."""
-    behind = _rest(text, loop.region)
-    live = {
-        name
-        for name in counters(loop.old)
-        if name in types
-        and (name in scope.lasting or read_behind(behind, name) or any(read_outside(each, name) for each in others))
-    }
+def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, functions: Functions) -> LoopRegion:
+    """Return a region with what lives on behind it, its counters with types, its own variables with names of their own.
 
-    where = f"the region of line {loop.region.line}"
-    old, finals = settle(loop.old, live, types, where)
-    return replace(loop, old=old, code=settle(loop.code, (), types, where)[0], finals=finals)
+    Raises:
+        UsageError: If a variable that the region declares is read behind it, or a scalar also through a pointer.
+    """
+    where, start = f"the region of line {loop.region.line}", loop.region.start
+    function = functions.around(start)
+    for node in (loop.old, *parts(loop.old)):
+        if isinstance(node, Declare) and node.ctype != "void" and function.reads(start, node.name):
+            raise UsageError(
+                f"{node.name!r}, which {where} declares, is read behind it", "declare it before the region"
+            )
+    outer = types.keys() | scope.declared.keys()
+    old, code = (distinct_names(each, outer) for each in (loop.old, loop.code))
+    mentioned = used(old)
+    for pointer, name in function.pointers:
+        if {pointer, name} <= mentioned:
+            raise UsageError(f"{where} uses {name!r} also through the pointer {pointer!r}", "use one of the two")
+    live = frozenset(name for name in mentioned if name in scope.lasting or function.reads(start, name))
+    old, finals = settle(old, live & counters(old) & types.keys(), types, where)
+    return replace(loop, old=old, code=settle(code, (), types, where)[0], finals=finals, live=live)
 
 
 def _scope(before: str, behind: str) -> VisibleNames:
@@ -207,13 +229,13 @@ def _scope(before: str, behind: str) -> VisibleNames:
         # A directive that is not followed here stays without effect, as it has always been for the text around.
         plain = re.sub(r"^[ \t]*#.*$", "", before.replace("\\\n", "  "), flags=re.MULTILINE)
     scope = visible(plain)
-    later = behind if scope.lasting else ""
+    again = scope.repeated or re.search(r"\bgoto\b", behind) is not None
     values = {
         name: value
         for name, value in scope.values.items()
-        if name not in scope.lasting or not (assigned(name, later) or assigned(name, _tail(plain, name)))
+        if not (again or name in scope.lasting) or not (assigned(name, behind) or assigned(name, _tail(plain, name)))
     }
-    return VisibleNames(declared=scope.declared, values=values, lasting=scope.lasting)
+    return replace(scope, values=values)
 
 
 def _tail(text: str, name: str) -> str:
@@ -248,6 +270,20 @@ def _flat(items: Sequence[Region]) -> list[Region]:
     return out
 
 
+def _marked(text: str, items: Sequence[Region], start: int, end: int) -> str:
+    """Return a part of a file with words around every region; where an old body is empty, its code stands for it."""
+    out: list[str] = []
+    place = start
+    for each in items:
+        body = _marked(text, each.inner, each.body_start, each.body_end)
+        if each.module in LOOPS and not macros.without_comments(body).strip():
+            with contextlib.suppress(UsageError):  # it is refused where it is read
+                body = without_transforms(macros.without_comments(each.code))
+        out += [text[place : each.start], f" {BEGIN}{each.start}\n{body}\n{END}{each.start} "]
+        place = each.end
+    return "".join([*out, text[place:end]])
+
+
 def _mark(number: int) -> str:
     return f"\n{_MARK}{number} = 0;\n"
 
@@ -275,14 +311,23 @@ def _loop_region(
     inner = ", ".join(str(each.line) for each in region.inner)
     notes = [f"the annotation of line {inner} is inside the region's old body, so it has no effect"] if inner else []
     filled = _filled(text, region, with_code=False)
-    body = macros.preprocess(macros.without_comments(_no_annotations(filled)), known)[0]
+    own = macros.without_comments(_no_annotations(filled))
+    decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
+    if name := macros.undecided(own, decided):
+        raise UsageError(
+            f"{where} depends on whether {name!r} is defined, which the file does not say",
+            f"write #define {name} or #undef {name} before it, or put the conditional around the whole region",
+        )
+    body = macros.preprocess(own, known)[0]
     old: Stmt | None = None
+    unread: UsageError | None = None
     if body.strip():
         try:
             old = parse_code(body, f"the old body of line {region.line}")
         except UsageError as error:
             if region.module in MODULES:
                 raise
+            unread = error
             notes.append(f"{error.message}; the annotation's own code stands for it")
     if region.module in STENCILS:
         if old is None:
@@ -296,7 +341,7 @@ def _loop_region(
         code = _with_body(code, old)
     plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is None and plain == Block(()):
-        raise UsageError(f"{where} is empty")
+        raise unread or UsageError(f"{where} is empty")
     return LoopRegion(
         region=region,
         code=code,
@@ -365,75 +410,6 @@ def _with_body(code: Stmt, body: Stmt) -> Stmt:
     if isinstance(code, Transform):
         return Transform(code.name, code.arguments, _with_body(code.body, body))
     return body
-
-
-def _rest(text: str, region: Region) -> tuple[str, ...]:
-    """Return what follows a region in its function, without comments, cut where blocks around the region end."""
-    try:
-        before, plain = (macros.without_comments(part) for part in (text[: region.start], text[region.end :]))
-    except UsageError:
-        before, plain = text[: region.start], text[region.end :]
-    return rest_of_function(plain, open_braces(before))
-
-
-def read_behind(rest: Sequence[str], name: str) -> bool:
-    """Whether a variable may be read before it is assigned.
-
-    >>> read_behind(["for (i = 0; i < n; i++) y[i] = 0;"], "i"), read_behind(["if (c) i = 0; y[0] = i;"], "i")
-    (False, True)
-
-    Args:
-        rest: What is behind a place, cut where blocks around it end.
-        name: The variable.
-    """
-    for whole in rest:
-        part = _without_own_loops(whole, name)
-        first = re.search(rf"\b{re.escape(name)}\b", part)
-        if first is None:
-            continue
-        before = part[: first.start()]
-        plain = before.count("{") == before.count("}") and re.search(r"(?:^|[;{}])\s*(?:for\s*\(\s*)?$", before)
-        # What stands behind else is passed over.
-        return not plain or re.match(r"\s*else\b", part) is not None or not re.match(r"\s*=(?!=)", part[first.end() :])
-    return False
-
-
-def _without_own_loops(text: str, name: str) -> str:
-    """Return a text without the loops that count with a variable from a first value: they read what they set.
-
-    >>> _without_own_loops("for (i = 0; i < n; i++) { y[i] = 0; } z = i;", "i").strip()
-    '; z = i;'
-    """
-    head = re.compile(rf"\bfor\s*\(\s*{re.escape(name)}\s*=(?!=)(?P<first>[^;{{}}]*);")
-    place = 0
-    while (match := head.search(text, place)) is not None:
-        end = _statement_end(text, match.start())
-        if end < 0 or re.search(rf"\b{re.escape(name)}\b", match["first"]):
-            place = match.end()
-            continue
-        text = f"{text[: match.start()]};{text[end:]}"
-        place = match.start() + 1
-    return text
-
-
-def _statement_end(text: str, start: int) -> int:
-    """Return where a ``for`` statement ends, its body included; -1 where that is not in the text."""
-    depth, place, headed = 0, start, False
-    while place < len(text):
-        character = text[place]
-        depth += (character in "([{") - (character in ")]}")
-        if depth < 0:
-            return -1
-        if character == ")" and depth == 0 and not headed:
-            # A body that is a statement of its own kind begins with a head again.
-            headed = re.match(r"\s*(?:for|if|while|switch)\b", text[place + 1 :]) is None
-        elif headed and depth == 0 and character in ";}":
-            rest = re.match(r"\s*else\b", text[place + 1 :])
-            if rest is None:
-                return place + 1
-            return -1
-        place += 1
-    return -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

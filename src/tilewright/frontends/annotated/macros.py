@@ -3,8 +3,9 @@
 Expansion is bounded: macros that grow without end are refused, not followed.
 """
 
+import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
@@ -93,7 +94,7 @@ def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[st
 def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]) -> bool:
     """Follow a directive; return whether its line stays."""
     if word in {"ifdef", "ifndef", "if"}:
-        active.append(_condition(word, rest.strip(), known))
+        active.append(condition(word, rest.strip(), known))
     elif word in {"else", "endif"}:
         if not active:
             raise UsageError(f"#{word} has no #if before it")
@@ -110,7 +111,17 @@ def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]
     return word == "pragma" and all(active)
 
 
-def _condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
+def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
+    """Whether a conditional holds, by the macros that are known.
+
+    Args:
+        word: ``if``, ``ifdef`` or ``ifndef``.
+        rest: What follows it.
+        known: The macros.
+
+    Raises:
+        UsageError: If it is on more than one name.
+    """
     if word != "if":
         return (rest in known) is (word == "ifdef")
     match = re.fullmatch(r"(!?)\s*defined\s*\(?\s*([A-Za-z_]\w*)\s*\)?", rest)
@@ -119,6 +130,29 @@ def _condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
     if rest in {"0", "1"}:
         return rest == "1"
     raise UsageError(f"a conditional is on one name, got #if {rest[:60]!r}", "use #ifdef NAME")
+
+
+def undecided(text: str, decided: Collection[str]) -> str:
+    r"""Return a name on whose definition some code depends and that nothing decides, or an empty text.
+
+    >>> undecided("#ifdef _OPENMP\n#pragma omp simd\n#endif", ()), undecided("#ifdef FAST\ny = 1;\n#endif", ())
+    ('', 'FAST')
+
+    Args:
+        text: Code without comments.
+        decided: Names that are defined, or undefined, before it.
+    """
+    waiting: list[str] = []
+    for line in text.split("\n"):
+        match = re.match(r"\s*#\s*(if|ifdef|ifndef|endif)\b(.*)", line)
+        if match and match[1] == "endif":
+            waiting = waiting[:-1]
+        elif match:
+            words = set(re.findall(r"[A-Za-z_]\w*", match[2])) - {"defined", *decided}
+            waiting.append(min(words, default=""))
+        elif line.strip() and not line.lstrip().startswith("#") and any(waiting):
+            return next(filter(None, waiting))
+    return ""
 
 
 def definition(text: str) -> tuple[str, Macro]:
@@ -180,6 +214,10 @@ def _expand(items: list[str], macros: Mapping[str, Macro], hidden: frozenset[str
 
 def _replaced(name: str, macro: Macro, args: list[list[str]]) -> list[str]:
     parameters = macro.parameters or ()
+    if parameters[-1:] == ("...",):
+        fixed = len(parameters) - 1
+        more = [part for each in args[fixed:] for part in (",", *each)][1:]
+        parameters, args = (*parameters[:-1], "__VA_ARGS__"), [*args[:fixed], more]
     if len(args) != len(parameters) and not (not parameters and args == [[]]):
         raise UsageError(f"the macro {name!r} takes {len(parameters)} arguments, got {len(args)}")
     values = dict(zip(parameters, args, strict=False))
@@ -217,7 +255,8 @@ def defined(lines: Iterable[str]) -> dict[str, Macro]:
     found = {}
     for line in lines:
         match = re.match(r"\s*#\s*define\s+(.*)", line, re.DOTALL)
-        if match:
-            name, macro = definition(match[1])
-            found[name] = macro
+        with contextlib.suppress(UsageError):
+            if match:
+                name, macro = definition(match[1])
+                found[name] = macro
     return found

@@ -24,7 +24,8 @@ _NO_TYPES = frozenset(
     {"return", "goto", "else", "case", "break", "continue", "do", "if", "for", "while", "switch", "default", "sizeof"}
 )
 _LOOPS = re.compile(r"\s*(?:else\b\s*)*(?P<word>for|while|do)\b\s*(?:\((?P<inside>.*)\))?\s*", re.DOTALL)
-_FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>[^()]*)\)\s*", re.DOTALL)
+_LINKAGE = re.compile(r"\s*(?:extern\s*\"|namespace\b)")
+_FUNCTION = re.compile(r".*?\b[A-Za-z_]\w*\s*\((?P<inside>(?:[^()]|\([^()]*\))*)\)\s*", re.DOTALL)
 _DECLARATOR = re.compile(
     r"\s*(?P<stars>(?:\*\s*(?:const\s+|volatile\s+|restrict\s+|__restrict(?:__)?\s+)*)*)"
     r"(?:\(\s*\*\s*(?P<inner>[A-Za-z_]\w*)\s*\)|(?P<name>[A-Za-z_]\w*))\s*"
@@ -40,12 +41,20 @@ class VisibleNames:
     Attributes:
         declared: Scalars and arrays by name; an extent is 0 where the declaration does not say it.
         values: Texts of the initial values of scalars that nothing assigns before the region.
-        lasting: Names whose values outlive the function, or that a loop around the region reads again.
+        lasting: Names whose values outlive the function.
+        repeated: Whether a loop around the region runs it again.
+        arrays: Names of arrays that are objects of their own, not pointers or parameters.
+        restricted: Names of pointers that are declared with ``restrict``.
+        typedefs: Types of numbers that the file gives names to, by those names.
     """
 
     declared: Mapping[str, Declare] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     lasting: frozenset[str] = frozenset()
+    repeated: bool = False
+    arrays: frozenset[str] = frozenset()
+    restricted: frozenset[str] = frozenset()
+    typedefs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -65,56 +74,66 @@ def visible(text: str) -> VisibleNames:
     """
     declared: dict[str, Declare] = {}
     values: dict[str, str] = {}
-    lasting: set[str] = set()
-    typedefs = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    lasting, arrays, restricted = set[str](), set[str](), set[str]()
+    repeated = False
+    given = dict(ALIASES) | {name: name for name in INTEGER_TYPES if name.endswith("_t")}
+    typedefs = dict(given)
     for depth, level in enumerate(_levels(text)):
         if depth and (loop := _LOOPS.fullmatch(level.head)) is not None:
-            lasting |= set(re.findall(r"[A-Za-z_]\w*", text[level.start :] + level.head))
+            repeated = True
             # A counter that its loop declares has no one value.
             items = [((loop["inside"] or "").partition(";")[0].partition("=")[0], level.start)]
         elif depth and (function := _FUNCTION.fullmatch(level.head)) is not None:
-            items = [(part, level.start) for part in function["inside"].split(",")]
+            items = [(part, level.start) for part in _split(function["inside"])]
         else:
             items = []
-        for item, place in [*items, *level.items]:
-            static = depth == 0 or bool(re.match(r"\s*static\b", item))
+        for number, (item, place) in enumerate([*items, *level.items]):
+            static = depth == 0 or re.match(r"\s*(?:\w+\s+)*?(?:static|extern)\b", item) is not None
             for one, value in declarations(item, typedefs):
                 values.pop(one.name, None)
                 declared[one.name] = one
-                lasting.discard(one.name)
-                if static:
-                    lasting.add(one.name)
+                own = number >= len(items) and bool(one.dims) and Num("0") not in one.dims
+                for names, holds in (
+                    (lasting, static),
+                    (arrays, own),
+                    (restricted, "restrict" in item),
+                ):
+                    (names.add if holds else names.discard)(one.name)
                 fixed = re.search(r"\bconst\b", item) or not assigned(one.name, text[place:])
                 if value and not one.dims and fixed:
                     values[one.name] = value
-    return VisibleNames(declared=declared, values=values, lasting=frozenset(lasting))
+    return VisibleNames(
+        declared=declared,
+        values=values,
+        lasting=frozenset(lasting),
+        repeated=repeated,
+        arrays=frozenset(arrays),
+        restricted=frozenset(restricted),
+        typedefs={name: ctype for name, ctype in typedefs.items() if given.get(name) != ctype},
+    )
 
 
-def open_braces(text: str) -> int:
-    """Return how many braces are open at the end of a text."""
-    pieces = _PIECE.findall(text)
-    return max(0, pieces.count("{") - pieces.count("}"))
+def function_around(text: str, place: int) -> tuple[int, int]:
+    """Return where the body of the function around a place begins and ends; the whole text where there is none.
 
-
-def rest_of_function(text: str, levels: int) -> tuple[str, ...]:
-    """Return what follows a place in its function, cut where a brace around that place closes.
+    >>> text = 'extern "C" { void f(int n) { n = 0; } }'
+    >>> start, end = function_around(text, text.index("n = 0"))
+    >>> text[start:end]
+    ' n = 0; '
 
     Args:
-        text: The file behind the place, without comments.
-        levels: How many braces are open there.
+        text: A file, without comments and directives.
+        place: The place.
     """
-    out: list[list[str]] = [[]]
-    depth = 0
-    for piece in _PIECE.findall(text):
-        depth += (piece == "{") - (piece == "}")
-        if depth >= 0:
-            out[-1].append(piece)
-            continue
-        levels, depth = levels - 1, 0
-        if levels <= 0:
-            break
-        out.append([])
-    return tuple(map("".join, out))
+    inside = [level for level in _levels(text[:place])[1:-1] if not _LINKAGE.match(level.head)]
+    if not inside:
+        return 0, len(text)
+    start, depth = inside[0].start, 0
+    for match in _PIECE.finditer(text, start):
+        depth += (match[0] == "{") - (match[0] == "}")
+        if depth < 0:
+            return start, match.start()
+    return start, len(text)
 
 
 def _levels(text: str) -> list[_Level]:

@@ -66,12 +66,14 @@ class Variable:
         name: Its name.
         dims: Extents, in terms of the input parameters; empty for a scalar.
         init: ``random``, one expression, or one per element.
+        static: Whether it is declared as an array of the file's own.
     """
 
     ctype: str
     name: str
     dims: tuple[Formula, ...] = ()
     init: "str | tuple[Formula, ...] | Formula" = "random"
+    static: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +191,8 @@ class _Reader:
             init = tuple(formula(part, where) for part in items)
         elif given != "random":
             init = formula(given, where)
-        self.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init))
+        static = bool(dims) and "static" in match["storage"].split()
+        self.variables.append(Variable(ctype=ctype, name=match["name"], dims=dims, init=init, static=static))
 
 
 def _no_files(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from tilewright.base.errors import UsageError
 from tilewright.programs.loops.accesses import Access, AssignmentSite, collect, show
 from tilewright.programs.loops.affine import affine, domain
+from tilewright.programs.loops.limit import check_time
 from tilewright.programs.loops.nest import Declare, Stmt, counters, statements, written
 from tilewright.programs.loops.scalars import inline_temporaries
 
@@ -25,6 +26,7 @@ def check_bounds(
 
     Raises:
         UsageError: If an access surely leaves its array; the element is named.
+        TimeUpError: If the time is over.
     """
     import islpy  # noqa: PLC0415  (an optional dependency; the dependence analysis has said so where it is missing)
 
@@ -32,6 +34,7 @@ def check_bounds(
     changed = written(stmt) | counters(stmt) | {node.name for node in statements(stmt) if isinstance(node, Declare)}
     fixed = {name: value for name, value in known.items() if name not in counters(stmt)}
     for site in collect(stmt):
+        check_time()
         where, exact = domain(site, "v", fixed, changed)
         if not exact:
             continue

@@ -27,9 +27,7 @@ from tilewright.programs.loops.nest import (
     Transform,
     Unary,
     arrays,
-    expressions,
     names,
-    parts,
     rebuild,
     statements,
     substitute,
@@ -37,7 +35,7 @@ from tilewright.programs.loops.nest import (
     written,
 )
 from tilewright.programs.loops.scalars import converted
-from tilewright.programs.loops.types import REAL_TYPES, is_unsigned
+from tilewright.programs.loops.types import INTEGER_TYPES, REAL_TYPES, is_unsigned
 from tilewright.programs.loops.values import evaluate, type_of
 
 _COUNTS = {"long": "long", "int64_t": "long", "long long": "long", "unsigned": "long", "size_t": "long"}
@@ -75,15 +73,6 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
     return new, tuple(finals)
 
 
-def read_outside(stmt: Stmt, name: str) -> bool:
-    """Whether a statement reads a scalar somewhere else than in loops that count with it."""
-    if any(name in names(expr) for expr in expressions(stmt)):
-        return True
-    if isinstance(stmt, Loop) and stmt.index == name:
-        return False
-    return any(read_outside(part, name) for part in parts(stmt))
-
-
 @dataclass(slots=True, kw_only=True)
 class _Walker:
     """A walk in the order of the text.
@@ -103,7 +92,9 @@ class _Walker:
     def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
         match stmt:
             case Block(body):
-                return Block(tuple(self.visit(each) for each in body))
+                new = Block(tuple(self.visit(each) for each in body))
+                self._changed({each.name for each in body if isinstance(each, Declare)})
+                return new
             case Transform(name, arguments, body):
                 return Transform(name, arguments, self.visit(body))
             case Assign(target, op, value):
@@ -199,7 +190,7 @@ class _Walker:
     def _loop(self, loop: Loop) -> Loop:
         own, index = bool(loop.ctype), loop.index
         declared = loop.ctype or self.types.get(index, "int")
-        first, last = self._signed(self._read(loop.first)), self._signed(self._read(loop.last))
+        first, last = (self._signed(self._whole(self._read(each))) for each in (loop.first, loop.last))
         ctype = _COUNTS.get(declared, "int")
         inner = _outer_counters(loop.body)
         self._check(loop, declared, last, inner)
@@ -245,6 +236,31 @@ class _Walker:
             raise UsageError(f"{what} has another one inside that counts with the same variable", "use another one")
         if (names(last) | arrays(last)) & (written(loop.body) | set(inner)):
             raise UsageError(f"{what} changes its own bound", hint)
+
+    def _whole(self, bound: Expr) -> Expr:
+        """Return a bound with quotients of whole numbers that are rounded down or up as whole numbers.
+
+        Before, as in Pluto's ``floord(n, 4)``: ``floor((double)n / (double)4)``.
+        After: ``n < 0 ? -((3 - n) / 4) : n / 4``
+        """
+
+        def change(node: Expr) -> Expr:
+            match node:
+                case Call("floor" | "ceil" as function, (Binary("/", above, below),)) if self._real(node.args[0]):
+                    a, b = (each.operand if isinstance(each, Convert) else each for each in (above, below))
+                    count = evaluate(b, {})
+                    known = count is not None and count >= 1 and float(count).is_integer()
+                    if type_of(a, self.types) not in INTEGER_TYPES or count is None or not known:
+                        return node
+                    by, rest = Num(str(int(count))), Num(str(int(count) - 1))
+                    if function == "ceil":
+                        up = Binary("/", Binary("+", a, rest), by)
+                        return Choose(Binary(">", a, Num("0")), up, Binary("/", a, by))
+                    down = Unary("-", Binary("/", Binary("-", rest, a), by))
+                    return Choose(Binary("<", a, Num("0")), down, Binary("/", a, by))
+            return node
+
+        return rebuild(bound, change)
 
     def _real(self, expr: Expr) -> bool:
         return type_of(expr, self.types) in REAL_TYPES

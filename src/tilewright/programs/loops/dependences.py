@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.base.extras import needed
 from tilewright.programs.loops.accesses import Access, AssignmentSite, collect, shown
 from tilewright.programs.loops.affine import affine, domain, rows
+from tilewright.programs.loops.limit import check_time
 from tilewright.programs.loops.nest import Declare, Expr, Loop, Stmt, counters, names, statements, written
 
 MAX_SITES = 96
@@ -156,6 +157,7 @@ class Nest:
             for pair in self._pairs:
                 if pair.first.array == pair.second.array and pair.first.array in ignored:
                     continue
+                check_time()
                 self._context.reset_operations()
                 moved = pair.relation.apply_domain(self._time(pair.source, times)).apply_range(
                     self._time(pair.sink, times)
@@ -192,6 +194,7 @@ class Nest:
         return self._names
 
     def _restricted(self, pair: _Pair, text: str) -> LoopDependence | None:
+        check_time()
         dims = [", ".join(f"{x}{i}" for i in range(len(s.loops))) for x, s in (("v", pair.source), ("w", pair.sink))]
         more = (
             f"{self._parameters()} -> {{ S{pair.source.number}[{dims[0]}] -> S{pair.sink.number}[{dims[1]}] : {text} }}"
@@ -313,6 +316,7 @@ def _relation(nest: Nest, a: AssignmentSite, b: AssignmentSite, conditions: Sequ
     head = f"{nest._parameters()} -> {{ S{a.number}[{dims[0]}] -> S{b.number}[{dims[1]}] : "  # noqa: SLF001
     steps = [each for each in conditions if each.startswith("exists")]
     for some in [conditions, [each for each in conditions if each not in steps]] if steps else [conditions]:
+        check_time()
         nest._context.reset_operations()  # noqa: SLF001
         try:
             relation = nest._isl.Map.read_from_str(nest._context, f"{head}{' and '.join(some)} }}")  # noqa: SLF001

@@ -279,7 +279,11 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
     """Replace one object in a tree; everything beside it stays the same object."""
     if stmt is old:
         return new
-    inner = tuple(swap(each, old, new) for each in parts(stmt))
+    return with_parts(stmt, tuple(swap(each, old, new) for each in parts(stmt)))
+
+
+def with_parts(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
+    """Return a statement with others directly inside it; the same object where they are the same objects."""
     if all(a is b for a, b in zip(inner, parts(stmt), strict=True)):
         return stmt
     match stmt:
@@ -306,30 +310,31 @@ def map_statements(stmt: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
 
 def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """Return a statement with every part of every expression changed, targets and bounds among them."""
+    return map_statements(stmt, lambda node: with_expressions(node, change))
 
-    def one(node: Stmt) -> Stmt:
-        match node:
-            case Assign(target, op, value):
-                new = rebuild(target, change)
-                if not isinstance(new, Name | Item):
-                    raise TypeError(f"{new} cannot be assigned to")
-                return Assign(new, op, rebuild(value, change))
-            case Loop(first=first, last=last):
-                return replace(node, first=rebuild(first, change), last=rebuild(last, change))
-            case If(test, then, other):
-                return If(rebuild(test, change), then, other)
-            case Declare(dims=dims, value=value):
-                fresh = (
-                    tuple(rebuild(each, change) for each in value)
-                    if isinstance(value, tuple)
-                    else None
-                    if value is None
-                    else rebuild(value, change)
-                )
-                return replace(node, dims=tuple(rebuild(each, change) for each in dims), value=fresh)
-        return node
 
-    return map_statements(stmt, one)
+def with_expressions(node: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """Return a statement with every part of its own expressions changed, those of inner statements not among them."""
+    match node:
+        case Assign(target, op, value):
+            new = rebuild(target, change)
+            if not isinstance(new, Name | Item):
+                raise TypeError(f"{new} cannot be assigned to")
+            return Assign(new, op, rebuild(value, change))
+        case Loop(first=first, last=last):
+            return replace(node, first=rebuild(first, change), last=rebuild(last, change))
+        case If(test, then, other):
+            return If(rebuild(test, change), then, other)
+        case Declare(dims=dims, value=value):
+            fresh = (
+                tuple(rebuild(each, change) for each in value)
+                if isinstance(value, tuple)
+                else None
+                if value is None
+                else rebuild(value, change)
+            )
+            return replace(node, dims=tuple(rebuild(each, change) for each in dims), value=fresh)
+    return node
 
 
 def rename(stmt: Stmt, values: Mapping[str, Expr]) -> Stmt:

@@ -1,6 +1,9 @@
 """Scalars of a loop nest: temporaries, private variables, reductions."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.programs.loops.nest import (
@@ -10,6 +13,7 @@ from tilewright.programs.loops.nest import (
     Call,
     Convert,
     Declare,
+    Directive,
     Expr,
     If,
     Item,
@@ -24,11 +28,14 @@ from tilewright.programs.loops.nest import (
     map_statements,
     names,
     outermost,
+    parts,
     rename,
     statements,
     swap,
     used,
     walk,
+    with_expressions,
+    with_parts,
     written,
 )
 from tilewright.programs.loops.types import REAL_TYPES, limits, same
@@ -226,6 +233,84 @@ def _localise(stmt: Stmt, name: str, ctype: str, total: int) -> Stmt:
         if inner is node.body:
             inner = Block((Declare(ctype=ctype, name=name), *_items(node.body)))
         stmt = swap(stmt, node, replace(node, body=inner))
+    return stmt
+
+
+def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
+    """Give the variables of a region names that mean nothing else where it stands, nor another type elsewhere in it.
+
+    Before, ``t`` declared outside: ``for (i…) { int t = i; … }``. After: ``for (i…) { int t_2 = i; … }``
+
+    Args:
+        stmt: The region.
+        outer: Names that are visible where it stands.
+    """
+    return _distinct(stmt, frozenset(outer), used(stmt) | set(outer), {})
+
+
+def _distinct(stmt: Stmt, outside: frozenset[str], taken: set[str], kinds: dict[str, tuple[str, int]]) -> Stmt:
+    counts = Counter(name for part in parts(stmt) for name in _free(part))
+    own = {name for expr in expressions(stmt) for name in names(expr) | arrays(expr)}
+    inner = [
+        _distinct(part, outside | own | (counts - Counter(_free(part))).keys(), taken, kinds)
+        if any(isinstance(node, Declare) for node in statements(part))
+        else part
+        for part in parts(stmt)
+    ]
+    for place, node in enumerate(inner):
+        if not isinstance(stmt, Block) or not isinstance(node, Declare):
+            continue
+        kind = (node.ctype, len(node.dims))
+        if node.name in outside or kinds.setdefault(node.name, kind) != kind:
+            new = next(name for number in itertools.count(2) if (name := f"{node.name}_{number}") not in taken)
+            taken.add(new)
+            kinds[new] = kind
+            inner[place:] = [_renamed(each, node.name, new) for each in inner[place:]]
+    return with_parts(stmt, tuple(inner))
+
+
+def _free(stmt: Stmt) -> set[str]:
+    """Return the names that a statement mentions and does not declare, and that of a declaration."""
+    match stmt:
+        case Declare(name=name):
+            return {name}.union(*(names(expr) | arrays(expr) for expr in expressions(stmt)))
+        case Assign(target):
+            own = {target.array if isinstance(target, Item) else target.name}
+        case Loop(index=index):
+            own = {index}
+        case _:
+            own = set()
+    for expr in expressions(stmt):
+        own |= names(expr) | arrays(expr)
+    inner: set[str] = set()
+    for part in reversed(parts(stmt)):
+        inner |= _free(part)
+        if isinstance(part, Declare) and isinstance(stmt, Block):
+            inner.discard(part.name)
+    if isinstance(stmt, Loop) and stmt.ctype:
+        return (own | inner) - {stmt.index}
+    return own | inner
+
+
+def _renamed(stmt: Stmt, old: str, new: str) -> Stmt:
+    """Return a statement with another name for a variable, but for loops that count with one of their own."""
+    if isinstance(stmt, Loop) and stmt.ctype and stmt.index == old:
+        return stmt
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Item) and node.array == old:
+            return Item(new, node.index)
+        return Name(new) if node == Name(old) else node
+
+    stmt = with_expressions(with_parts(stmt, tuple(_renamed(each, old, new) for each in parts(stmt))), change)
+    match stmt:
+        case Declare(name=name) if name == old:
+            return replace(stmt, name=new)
+        case Directive(text):
+            return Directive(re.sub(rf"\b{old}\b", new, text))
+        case Loop(index=index, pragmas=pragmas):
+            words = tuple(re.sub(rf"\b{old}\b", new, each) for each in pragmas)
+            return replace(stmt, index=new if index == old else index, pragmas=words)
     return stmt
 
 

@@ -57,6 +57,8 @@ _PROBE = """int tw_probe(int n) {
 """
 _PROCESSOR = ("-march=", "-mcpu=")
 """Options of a command that say which processor to compile for."""
+_SYNTAX_BYTES = 2**31
+"""What looking at the syntax of a file may take."""
 COMPILE_SECONDS = 120.0
 """Limit on one call of the compiler. GCC takes less than a second for every kernel of the catalogue; this leaves room
 for texts of many kernels (a calibration's; those of random programs have taken over a minute on a busy machine), large
@@ -364,6 +366,29 @@ def _compile(command: tuple[str, ...], text: str, seconds: float, hint: str, mem
         if not target.exists():
             raise ToolchainError(f"the compiler {command[0]!r} wrote no output", hint)
         return target.read_bytes()
+
+
+def first_error(command: Sequence[str], text: str, path: Path, seconds: float = 10.0) -> str:
+    """Return the compiler's first error about a file of C, without the file's folder, or an empty text.
+
+    Args:
+        command: The compiler.
+        text: What the file holds, or will hold.
+        path: Where it is: what it includes is looked for beside it.
+        seconds: What the compiler may take.
+    """
+    with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
+        source = Path(folder) / "file.c"
+        flags = ("-std=gnu17", "-fsyntax-only", "-w", "-fopenmp", f"-I{path.parent.resolve()}")
+        try:
+            source.write_text(text, encoding="utf-8")
+            result = _call((*command, *flags, str(source)), seconds, folder, _SYNTAX_BYTES)
+        except (ToolchainError, OSError):
+            return ""
+    errors = [line for line in result.stderr.splitlines() if "error" in line]
+    if not result.returncode:
+        return ""
+    return (errors or [f"exit status {result.returncode}"])[0].replace(str(source), path.name)[:300]
 
 
 def _first_errors(result: subprocess.CompletedProcess[str]) -> str:

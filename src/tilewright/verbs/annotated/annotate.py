@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
+from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.plan import read_target
+from tilewright.programs.loops.limit import TimeUpError, limited
+from tilewright.runtime.toolchains.build_command import parse_build_command
+from tilewright.runtime.toolchains.cpu import find_command, first_error
 from tilewright.tuning.loops.search import Deadline
-from tilewright.verbs.annotated.case import Case, input_sizes, make_case
+from tilewright.verbs.annotated.case import Case, input_sizes, make_case, neutral_command
 from tilewright.verbs.annotated.options import MAX_RUNS, AnnotatedOptions
 from tilewright.verbs.annotated.output import replaced
-from tilewright.verbs.annotated.result import SiteResult
+from tilewright.verbs.annotated.result import SiteResult, untuned
 from tilewright.verbs.annotated.site import plain_site, tune_site
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
+_ANALYSED = 1.1
+"""Times the user's time at which what is left of the analysis ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +35,7 @@ class Annotated:
         text: The new file.
         sites: What was found out about every region.
         written: Where it was written, or None.
+        notes: What was noticed about the file.
     """
 
     source: str
@@ -36,6 +43,7 @@ class Annotated:
     text: str
     sites: tuple[SiteResult, ...]
     written: str | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the text as plain data."""
@@ -43,13 +51,14 @@ class Annotated:
             "source": self.source,
             "backend": self.backend,
             "output": self.written,
+            "notes": list(self.notes),
             "regions": [site.to_dict() for site in self.sites],
         }
 
     def __str__(self) -> str:
         head = f"{self.source}: {len(self.sites)} region{'s' * (len(self.sites) != 1)}"
         where = f", written to {self.written}" if self.written else ""
-        return "\n".join([head + where, *(str(site) for site in self.sites)])
+        return "\n".join([head + where, *(f"note: {note}" for note in self.notes), *map(str, self.sites)])
 
 
 def annotate(
@@ -89,6 +98,7 @@ def annotate(
     Raises:
         UsageError: If the file is not as it must be.
         IllegalTransformError: If a region cannot run as asked, the dependence named.
+        TimeUpError: If the time was over before anything came out.
         ToolchainError: If the original body does not compile.
     """
     if backend not in BACKENDS:
@@ -97,6 +107,7 @@ def annotate(
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
     where = read_target(backend)
     deadline = Deadline(end=time.monotonic() + seconds)
+    analysed = Deadline(end=time.monotonic() + _ANALYSED * seconds)
     source = Path(path)
     target = _target(source, out)
     options = AnnotatedOptions(
@@ -113,26 +124,77 @@ def annotate(
         repeats=repeats,
     )
     text = read_text(source)
-    sites = read_file(text, lambda name: sibling(source.parent, name))
-    cases = _cases(sites, options, source.parent)
-    results = []
-    waiting = sum(len(each) for each in cases)
-    for site, own in zip(sites, cases, strict=True):
-        if site.spec is None:
-            results.append(plain_site(site, options))
-        else:
-            results.append(tune_site(site, own, options, deadline.part(len(own) / waiting)))
-            waiting -= len(own)
+    with limited(lambda: analysed.left):
+        sites = read_file(text, lambda name: sibling(source.parent, name))
+        cases = _cases(sites, options, source.parent)
+        results = _results(sites, cases, options, deadline)
     new = replaced(text, list(zip(sites, results, strict=True)))
+    notes = _checked(source, _program(text, sites), new, options, [site.spec for site in sites])
     if target is not None:
-        _write(target, new)
+        _write(target, new, "\r\n" if b"\r\n" in source.read_bytes() else "\n")
     return Annotated(
         source=str(source),
         backend=backend,
         text=new,
         sites=tuple(results),
         written=None if target is None else str(target),
+        notes=notes,
     )
+
+
+def _results(
+    sites: Sequence[RegionGroup], cases: Sequence[Sequence[Case]], options: AnnotatedOptions, deadline: Deadline
+) -> list[SiteResult]:
+    """Return what becomes of every site.
+
+    Raises:
+        TimeUpError: If the time was over before anything came out.
+    """
+    results: list[SiteResult] = []
+    waiting = sum(map(len, cases))
+    for site, own in zip(sites, cases, strict=True):
+        if site.spec is not None:
+            results.append(tune_site(site, own, options, deadline, deadline.part(len(own) / waiting)))
+            waiting -= len(own)
+            continue
+        try:
+            results.append(plain_site(site, options))
+        except TimeUpError as error:
+            results.append(SiteResult(line=site.region.line, sizes=(untuned({}, error),), tuned=False))
+    sizes = [size for each in results for size in each.sizes]
+    if not any(size.made for size in sizes):
+        raise TimeUpError(sizes[0].notes[0].partition(":")[0], "give more --seconds")
+    return results
+
+
+def _program(text: str, sites: Sequence[RegionGroup]) -> str:
+    """Return the file with the annotations' code in the place of old bodies that are empty."""
+    if all(loop.region.body(text).strip() for site in sites for loop in site.loops):
+        return text
+    return replaced(text, [(site, SiteResult(line=site.region.line, sizes=(), tuned=False)) for site in sites])
+
+
+def _checked(
+    source: Path, text: str, new: str, options: AnnotatedOptions, specs: Sequence[TuningSpec | None]
+) -> tuple[str, ...]:
+    """Say whether a file compiles as it stands, with what its build commands define.
+
+    Raises:
+        ToolchainError: If it does, and the new one does not.
+    """
+    try:
+        command = list(find_command())
+        for spec in specs:
+            defines = parse_build_command(neutral_command(spec), options.allowed).defines
+            command += [f"-D{name}={value}" for name, value in defines]
+    except (ToolchainError, UsageError):
+        return ()
+    error = first_error(command, text, source)
+    if error:
+        return (f"{source} does not compile as it stands: {error}",)
+    if options.backend == "c" and (error := first_error(command, new, source)):
+        raise ToolchainError(f"{source} compiles, what became of it does not: {error}", "nothing is written; report it")
+    return ()
 
 
 def _cases(sites: Sequence[RegionGroup], options: AnnotatedOptions, folder: Path) -> list[list[Case]]:
@@ -159,8 +221,8 @@ def _target(source: Path, out: str | Path | None) -> Path | None:
     return target
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str, newline: str) -> None:
     try:
-        target.write_text(text, encoding="utf-8")
+        target.write_text(text, encoding="utf-8", newline=newline)
     except OSError as error:
         raise UsageError(f"the output {str(target)!r} cannot be written: {error.strerror}") from None

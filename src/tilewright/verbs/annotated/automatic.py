@@ -67,11 +67,11 @@ def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -
         command=(*tools.command, *tools.flags(strict=False)),
         prelude=prelude,
     )
-    seconds, why = meter.single(variant)
-    theirs = original.theirs
-    if why:
-        return Handed(result=None, note=f"{what} on threads did not run: {why}")
-    if not seconds < _GAIN * min(ours, theirs):
+    timed = meter.single(variant)
+    seconds, theirs = timed.median, original.theirs
+    if timed.detail:
+        return Handed(result=None, note=f"{what} on threads did not run: {timed.detail}")
+    if not (seconds < _GAIN * min(ours, theirs) and original.slower_than(timed.seconds)):
         return Handed(result=None, note=f"{what} on threads took {format_seconds(seconds)}, the loops stay")
     guards = [_guard(loop, case, how) for loop in case.site.loops]
     note = f"without the transforms: {what}, on threads"

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,7 @@ from tilewright.programs.loops.nest import (
     Name,
     Stmt,
     counters,
-    expressions,
     statements,
-    walk,
     written,
 )
 from tilewright.programs.loops.scalars import exposed, inline_temporaries, localise, subscripts
@@ -48,6 +46,8 @@ INTERIOR = "interior"
 """The parameter that a search for CPUs adds where conditions tell a loop's ends: whether the interior is split off."""
 MOST_SIZES = 64
 """Most sizes of the input that one specification may be tuned for."""
+_MOST_HELD = 2**29
+"""Largest array that is an object of a unit: those of one have to lie within 2 GiB."""
 _SHARE = 0.15
 """Share of the free memory that the inputs may take; they are held five times."""
 
@@ -66,6 +66,7 @@ class Case:
         types: Types of scalars and of arrays' elements.
         init: Code that gives the inputs their first values, or an empty block.
         shapes: Extents of arrays, where known.
+        varying: Types of parameters of the input that are variables of the file, which its compiler does not know.
     """
 
     site: RegionGroup
@@ -77,6 +78,7 @@ class Case:
     types: Mapping[str, str]
     init: Stmt = field(default_factory=lambda: Block(()))
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    varying: Mapping[str, str] = field(default_factory=dict)
 
     def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
         """Return the translation unit in which the regions are replaced by bodies."""
@@ -85,7 +87,9 @@ class Case:
             for body, loop in zip(bodies, self.site.loops, strict=True)
         ]
         body = self.site.filled(closed)
-        return emit_unit(body, self.bound, numbers=self.numbers, loose=self.loose, prelude=prelude)
+        return emit_unit(
+            body, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying, prelude=prelude
+        )
 
     def original(self) -> str:
         """Return the unit with the original bodies."""
@@ -93,7 +97,7 @@ class Case:
 
     def reference(self) -> str:
         """Return the unit that runs the regions as the file has them."""
-        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose)
+        return emit_reference(self.site.text, self.bound, numbers=self.numbers, loose=self.loose, varying=self.varying)
 
     def initial(self) -> str:
         """Return the unit that only initialises the inputs, or an empty text."""
@@ -168,8 +172,15 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         for each in (*variables.values(), *live.values())
     ]
     _check_memory(inputs)
+    alone = {each.name for each in spec.variables if each.static}
     bound = tuple(
-        BoundVariable(ctype=types[each.name], name=each.name, extents=each.extents, inside=each.name in declared)
+        BoundVariable(
+            ctype=types[each.name],
+            name=each.name,
+            extents=each.extents,
+            inside=each.name in declared,
+            held=_held(each, site, alone),
+        )
         for each in inputs
     )
     loose = {name: types[name] for name in sorted((scalars(old) | counters(old)) - taken - set(live))}
@@ -188,7 +199,18 @@ def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], fo
         types=types,
         init=files.init,
         shapes=shapes,
+        varying={
+            name: site.parameters[name].ctype for name in numbers if name in site.parameters and name not in site.values
+        },
     )
+
+
+def _held(each: RegionInput, site: RegionGroup, alone: Collection[str]) -> str:
+    """Return where the file has an array; one that it does not declare is where the specification says."""
+    own = each.name in (site.arrays if each.name in site.parameters else alone)
+    if own and each.nbytes <= _MOST_HELD:
+        return "array"
+    return "restrict" if each.name in site.restricted else "argument"
 
 
 def _file_numbers(site: RegionGroup) -> dict[str, Plain]:
@@ -297,7 +319,7 @@ def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Map
     """Return scalars that the regions leave behind: those that are assigned and not private to an iteration."""
     found: dict[str, None] = {}
     for loop in site.loops:
-        plain = localise(inline_temporaries(loop.old, types, site.behind), types, site.behind)
+        plain = localise(inline_temporaries(loop.old, types, loop.live), types, loop.live)
         inner = {node.name for node in statements(plain) if isinstance(node, Declare)}
         for node in (*statements(plain), *loop.finals):
             if isinstance(node, Assign) and isinstance(node.target, Name):
@@ -343,24 +365,13 @@ def _check_memory(inputs: Sequence[RegionInput]) -> None:
 
 def prepared(loop: LoopRegion, case: Case, *, plain: bool = False) -> Stmt:
     """Return a region's code, or without its transforms the original body, with its temporaries inside the loops."""
-    kept = case.site.behind | {each.name for each in case.inputs if not each.extents} | _outside(case, loop)
+    kept = loop.live | {each.name for each in case.inputs if not each.extents}
     return localise(inline_temporaries(loop.old if plain else loop.code, case.types, kept), case.types, kept)
-
-
-def _outside(case: Case, loop: LoopRegion) -> set[str]:
-    """Scalars that other code of the specification reads."""
-    others = [each.old for each in case.site.loops if each is not loop]
-    found: set[str] = set()
-    for stmt in [*others, *([case.site.around] if case.site.inside_loop else [])]:
-        for node in statements(stmt):
-            for expr in expressions(node):
-                found |= {part.name for part in walk(expr) if isinstance(part, Name)}
-    return found - counters(loop.code)
 
 
 def setting_of(case: Case) -> NestContext:
     """Return what is known of the place where a site's regions stand."""
-    return NestContext(known=case.known, types=case.types, kept=case.site.behind)
+    return NestContext(known=case.known, types=case.types)
 
 
 def threaded(

@@ -112,7 +112,7 @@ def _program(
         applied = transformed(loop, case, wanted, values, strict=options.strict, openmp=False, setting=setting)
         args = applied.device or {"kind": "CUDA" if options.backend == "cuda" else "OpenCL"}
         where = f"tw_line{loop.region.line}"
-        return lower(applied.stmt, args, replace(setting, kept=frozenset()), _shapes(case, code), where), applied.notes
+        return lower(applied.stmt, args, setting, _shapes(case, code), where), applied.notes
 
     try:
         return made(code)
@@ -312,9 +312,11 @@ def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
     }
 
 
-def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
-    """Tune a case for a device."""
-    return _tune_opencl(case, options, deadline) if options.backend == "opencl" else _tune_cuda(case, options, deadline)
+def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
+    """Tune a case for a device until a share of the time is over; what it needs at least may take all of it."""
+    if options.backend == "opencl":
+        return _tune_opencl(case, options, deadline, share)
+    return _tune_cuda(case, options, share)
 
 
 def _spec(case: Case) -> TuningSpec:
@@ -323,7 +325,7 @@ def _spec(case: Case) -> TuningSpec:
     return case.site.spec
 
 
-def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
+def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     with only_oclgrind() if options.device else contextlib.nullcontext() as report, pool(1) as workers:
@@ -339,10 +341,10 @@ def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline) -> S
         )
         meter.options, meter.report = options, report
         meter.start()
-        budget = budget_of(case, options, deadline.left)
+        budget = budget_of(case, options, share.left)
         choice = search_loops(space, search_name(spec, options, space), budget, meter, seed=options.seed)
         if choice.winner is None:
-            raise UsageError(*nothing(choice))
+            raise nothing(choice)
         made = device_variant(case, [prepared(loop, case) for loop in case.site.loops], choice.winner.values, options)
     made = guarded(made, case, choice.winner.values, options)
     return SizeResult(
@@ -377,7 +379,7 @@ def _tune_cuda(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Siz
     name = search_name(spec, options, space)
     choice: LoopChoice = search_loops(space, name, budget, meter, seed=options.seed)
     if choice.winner is None:
-        raise UsageError(*nothing(choice))
+        raise nothing(choice)
     made = guarded(meter.variant(choice.winner.values), case, choice.winner.values, options)
     notes = [*made.notes, *([warning] if warning else []), "compiled and not run: times are expected ones"]
     return SizeResult(

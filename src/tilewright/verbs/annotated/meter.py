@@ -11,6 +11,7 @@ from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.base.records import Measurement, Outcome
 from tilewright.codegen.loops.openmp import has_directives
+from tilewright.programs.loops.limit import LATE, TimeUpError
 from tilewright.programs.loops.nest import Stmt
 from tilewright.runtime import loops as runtime
 from tilewright.runtime.store import folder as store
@@ -20,7 +21,6 @@ from tilewright.runtime.toolchains.cpu import compiler_identity, find_command
 from tilewright.runtime.workers.pool import WorkerPool
 from tilewright.tuning.loops.search import Deadline
 from tilewright.verbs.annotated.case import Case, command_of, neutral_command, prepared, setting_of, threaded
-from tilewright.verbs.annotated.result import LATE
 
 NARROW = "compared on inputs as specified alone: on wider ones the file's own text gives infinities"
 TRIAL_SECONDS = 60.0
@@ -64,10 +64,12 @@ class Beside:
     Attributes:
         rounds: Median seconds of both, per round; empty if one of them did not run.
         command: How the original body was built.
+        same: Whether the compiler made the same code of both.
     """
 
     rounds: tuple[tuple[float, float], ...]
     command: tuple[str, ...]
+    same: bool = False
 
     @property
     def ours(self) -> float:
@@ -78,6 +80,15 @@ class Beside:
     def theirs(self) -> float:
         """Median seconds of the original body; NaN if it did not run."""
         return Measurement(seconds=tuple(theirs for _, theirs in self.rounds)).median
+
+    def slower_than(self, seconds: Sequence[float]) -> bool:
+        """Whether the original body took longer in every round than something else ever did."""
+        return max(seconds) < min(theirs for _, theirs in self.rounds)
+
+    @property
+    def gained(self) -> bool:
+        """Whether the variant is surely faster: other code, and in no round as slow as the original in any."""
+        return not self.same and len(self.rounds) > 1 and self.slower_than([ours for ours, _ in self.rounds])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,6 +123,7 @@ class CpuMeter:
     reused: int = 0
     _codes: list[Stmt] = field(default_factory=list)
     _known: dict[str, Measurement] = field(default_factory=dict)
+    _variants: dict[str, LoopVariant] = field(default_factory=dict)
     _compiled: dict[str, Artifact[None]] = field(default_factory=dict)
     _objects: runtime.Originals | None = None
     _scope: str = ""
@@ -148,13 +160,13 @@ class CpuMeter:
             return runtime.build(command, text, min(_ORIGINAL_SECONDS, self.deadline.left))
         except ToolchainError:
             if self.deadline.left <= 0:
-                raise UsageError(*_NO_TIME) from None
+                raise TimeUpError(*_NO_TIME) from None
             raise
 
     def _prepare(self) -> None:
         left = self.deadline.left
         if left <= 0:
-            raise UsageError(*_NO_TIME)
+            raise TimeUpError(*_NO_TIME)
         reply = self.pool.call(
             runtime.prepare,
             self._objects,
@@ -165,7 +177,7 @@ class CpuMeter:
             limit=min(5 * TRIAL_SECONDS, left),
         )
         if reply.outcome is Outcome.TIMEOUT and self.deadline.left <= 0:
-            raise UsageError(*_NO_TIME)
+            raise TimeUpError(*_NO_TIME)
         if reply.outcome is Outcome.WRONG:
             line = self.case.site.region.line
             raise UsageError(
@@ -233,6 +245,18 @@ class CpuMeter:
             bodies=tuple(bodies), unit=self.case.unit(bodies), command=command, notes=tuple(dict.fromkeys(notes))
         )
 
+    def made(self, values: Mapping[str, object]) -> LoopVariant:
+        """Return a point as text; made once."""
+        key = str(sorted(values.items()))
+        if key not in self._variants:
+            self._variants[key] = self.variant(values)
+        return self._variants[key]
+
+    @property
+    def started(self) -> bool:
+        """Whether a point was measured."""
+        return bool(self._known)
+
     def measure(self, points: Sequence[Mapping[str, object]]) -> list[Measurement]:
         """Build, validate and time some points; equal variants are measured once.
 
@@ -279,20 +303,21 @@ class CpuMeter:
             if not all(each.seconds for each in both):
                 break
             taken.append((both[0].median, both[1].median))
-        return Beside(rounds=tuple(taken), command=plain.command)
+        codes = {each.content if isinstance(each, Artifact) else None for each in built}
+        return Beside(rounds=tuple(taken), command=plain.command, same=len(codes) == 1 and None not in codes)
 
-    def single(self, variant: LoopVariant, rounds: int = 3) -> tuple[float, str]:
-        """Build, validate and time one variant; return its seconds, and why it failed if it did."""
+    def single(self, variant: LoopVariant, rounds: int = 3) -> Measurement:
+        """Build, validate and time one variant; return its median seconds per round, or why it failed."""
         built = self._built(variant)
         if isinstance(built, Measurement):
-            return math.nan, built.detail
-        samples: tuple[float, ...] = ()
+            return built
+        medians: list[float] = []
         for _ in range(rounds):
             timed = self._timed(built)
             if timed.outcome is not Outcome.OK:
-                return math.nan, timed.detail
-            samples += timed.seconds
-        return Measurement(seconds=samples).median, ""
+                return timed
+            medians.append(timed.median)
+        return Measurement(seconds=tuple(medians))
 
     def _built(self, variant: LoopVariant) -> Artifact[None] | Measurement:
         """Compile a variant, once; a compiler that runs at the deadline is killed."""
@@ -311,7 +336,9 @@ class CpuMeter:
 
     def _variant(self, values: Mapping[str, object]) -> LoopVariant | Measurement:
         try:
-            return self.variant(values)
+            return self.made(values)
+        except TimeUpError:
+            return _late()
         except TilewrightError as error:
             return Measurement(outcome=Outcome.ILLEGAL, detail=error.message)
 

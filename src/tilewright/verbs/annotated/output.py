@@ -26,6 +26,8 @@ def replaced(text: str, results: Sequence[tuple[RegionGroup, SiteResult]]) -> st
     for site, result in results:
         heads += [size.extra.get("_prelude", "") for size in result.sizes]
         for number, loop in enumerate(site.loops):
+            if loop.region.body(text).strip() and not any(map(_new, result.sizes)):
+                continue
             body = _body(number, _old(text, loop), result)
             if loop.finals:
                 # One statement, as the region may be all that an if or a loop holds.
@@ -56,10 +58,15 @@ def _old(text: str, loop: LoopRegion) -> str:
     return f"    {{\n{body.rstrip()}\n    }}\n" if body.strip() else region_text(loop.old, 2)
 
 
+def _new(size: SizeResult) -> bool:
+    """Whether something else than the original body runs at a size."""
+    return size.made and not size.extra.get("kept_original")
+
+
 def _body(number: int, old: str, result: SiteResult) -> str:
     """Return what replaces one region's old body, which runs wherever the new one was not made for the call."""
     out: list[str] = []
-    for size in result.sizes:
+    for size in filter(_new, result.sizes):
         tests = (
             [f"{name} == {_literal(value)}" for name, value in size.numbers.items()] if len(result.sizes) > 1 else []
         )
@@ -69,6 +76,8 @@ def _body(number: int, old: str, result: SiteResult) -> str:
             return _comment(size, result) + _code(number, size)
         test = " &&\n      ".join(tests)
         out.append(f"  {'} else ' if out else ''}if ({test}) {{\n{_comment(size, result)}{_code(number, size)}")
+    if not out:
+        return old
     why = "another size" if len(result.sizes) > 1 else "another call than the code above is for"
     return "".join([*out, f"  }} else {{\n    /* {why}: the original body */\n{old}  }}\n"])
 

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_seconds
 from tilewright.frontends.annotated.evaluate import Plain
 from tilewright.frontends.annotated.spec import TuningSpec
+from tilewright.programs.loops.limit import LATE, TimeUpError
 from tilewright.programs.loops.nest import Stmt
 from tilewright.tuning.loops.algorithms import algorithm
 from tilewright.tuning.loops.search import LoopChoice, ParameterSpace
 from tilewright.verbs.annotated.options import AnnotatedOptions
 
-LATE = "the time was over"
-"""What is said of a variant that the end of the time cut short."""
 _REPEATS = 5
 _MOST_REPEATS = 200
 _MANY = 300
@@ -61,6 +61,11 @@ class SizeResult:
     text: tuple[str, ...] = ()
     conditions: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def made(self) -> bool:
+        """Whether there is new code for this size."""
+        return bool(self.bodies or self.text)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         choice = self.choice
@@ -88,7 +93,7 @@ class SizeResult:
             "failures": failures,
             "skipped": choice.skipped_count if choice else 0,
             "skipped_reasons": [{"values": dict(v), "reason": r} for v, r in (choice.skipped[:5] if choice else ())],
-            "finished": choice.finished if choice else True,
+            "finished": choice.finished if choice else self.made,
             "interrupted": choice.interrupted if choice else False,
             "validated": bool(choice and choice.winner and math.isfinite(self.seconds)),
             "finite": self.finite,
@@ -163,6 +168,8 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
             f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points measured, "
             f"{choice.skipped_count} excluded by constraints{end}"
         )
+    if tuned and not size.made:
+        out.append(f"  {where or 'one size'}: not tuned")
     out += [f"    {key}: {value}" for key, value in size.extra.items() if not key.startswith("_")]
     out += [f"    note: {note}" for note in size.notes[:6]]
     return out
@@ -212,8 +219,8 @@ def repeats_of(spec: TuningSpec, options: AnnotatedOptions) -> int:
     return min(max(int(asked), 1), _MOST_REPEATS) if isinstance(asked, int) else _REPEATS
 
 
-def nothing(choice: LoopChoice) -> tuple[str, str]:
-    """Say why a search found nothing.
+def nothing(choice: LoopChoice) -> UsageError:
+    """Return what says why a search found nothing.
 
     Raises:
         KeyboardInterrupt: If it was stopped before it had measured a variant: as without a search.
@@ -222,9 +229,15 @@ def nothing(choice: LoopChoice) -> tuple[str, str]:
         raise KeyboardInterrupt
     for trial in choice.trials:
         if trial.measurement.detail == LATE:
-            return "the time was over before a variant was built and run", "give more --seconds"
+            return TimeUpError(f"{LATE} before a variant was built and run", "give more --seconds")
         if trial.measurement.detail:
-            return f"no variant ran: {trial.measurement.detail}", ""
+            return UsageError(f"no variant ran: {trial.measurement.detail}")
     if choice.skipped:
-        return f"no point of the space is allowed: {choice.skipped[0][1]}", "relax the constraints"
-    return "no variant could be measured", "give more --seconds"
+        return UsageError(f"no point of the space is allowed: {choice.skipped[0][1]}", "relax the constraints")
+    return TimeUpError("no variant could be measured", "give more --seconds")
+
+
+def untuned(numbers: Mapping[str, Plain], error: TimeUpError) -> SizeResult:
+    """Return a size at which the original body stays, since there was no time for it."""
+    note = f"{error.message}: the original body stays"
+    return SizeResult(numbers=dict(numbers), values={}, bodies=(), notes=(note,), extra={"kept_original": True})

@@ -1,6 +1,6 @@
 """What becomes of one region: tuned at every size of its input, or only transformed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
@@ -9,23 +9,31 @@ from tilewright.codegen.loops.edges import has_edges
 from tilewright.frontends.annotated.file import RegionGroup
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.programs.loops.bounds import check_bounds
+from tilewright.programs.loops.limit import LATE, TimeUpError, limited
 from tilewright.programs.loops.nest import Stmt, Transform, statements
 from tilewright.runtime.workers.pool import pool
 from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
 from tilewright.verbs.annotated.case import INTERIOR, PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.verbs.annotated.gpu import plain_device, tune_device
-from tilewright.verbs.annotated.guard import conditions_of, cpu_guards
+from tilewright.verbs.annotated.guard import RegionGuard, conditions_of, cpu_guards
 from tilewright.verbs.annotated.meter import NARROW, Beside, CpuMeter, shown_command
 from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
-from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
+from tilewright.verbs.annotated.result import (
+    Handed,
+    SiteResult,
+    SizeResult,
+    nothing,
+    repeats_of,
+    search_name,
+    space_of,
+    untuned,
+)
 from tilewright.verbs.annotated.types import region_types
 
 _SEARCH = 0.6
 """Share of the time for the search."""
 _BESIDE = 0.4
 """Share of what is left then for the winner beside the original body; the rest is for other kernels."""
-_KEEP = 0.95
-"""The original body stays if it takes less than this share of the winner's time."""
 _APART = "the winner and the original body were not timed in turn but at different moments: give more --seconds"
 
 
@@ -51,20 +59,33 @@ def plain_site(site: RegionGroup, options: AnnotatedOptions) -> SiteResult:
     return SiteResult(line=site.region.line, sizes=(result,), tuned=False)
 
 
-def tune_site(site: RegionGroup, cases: Sequence[Case], options: AnnotatedOptions, deadline: Deadline) -> SiteResult:
-    """Tune a site at every size of its input; what one size leaves of its time is the others'."""
+def tune_site(
+    site: RegionGroup, cases: Sequence[Case], options: AnnotatedOptions, deadline: Deadline, share: Deadline
+) -> SiteResult:
+    """Tune a site at every size of its input.
+
+    What one size leaves of its time is the others'; where there is none left, the original body stays.
+
+    Args:
+        site: The site.
+        cases: It at every size.
+        options: How to tune.
+        deadline: When everything has to end.
+        share: When the search for this site does.
+    """
     spec = _spec(site)
     notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]
     kinds = {name for kind in ("validation", "performance_test_code") for name in spec.args.get(kind, {})}
     if kinds:
         notes.append(f"{', '.join(sorted(kinds))}: variants are compared with the original body instead")
-    tune: Callable[[Case, AnnotatedOptions, Deadline], SizeResult] = (
-        _tune_cpu if options.backend == "c" else tune_device
-    )
+    tune = _tune_cpu if options.backend == "c" else tune_device
     results = []
     for number, case in enumerate(cases):
-        check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known, case.types)
-        results.append(tune(case, options, deadline.part(1 / (len(cases) - number))))
+        try:
+            check_bounds(site.filled([loop.old for loop in site.loops]), case.shapes, case.known, case.types)
+            results.append(tune(case, options, deadline, share.part(1 / (len(cases) - number))))
+        except TimeUpError as error:
+            results.append(untuned(case.numbers, error))
     return SiteResult(
         line=site.region.line,
         sizes=tuple(results),
@@ -80,7 +101,7 @@ def _spec(site: RegionGroup) -> TuningSpec:
     return site.spec
 
 
-def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
+def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
     from tilewright.verbs.annotated.automatic import hand_automatic
     from tilewright.verbs.annotated.prior import prior_of
     from tilewright.verbs.annotated.stencil import hand_over
@@ -99,30 +120,43 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Size
             deadline=deadline,
         )
         meter.start()
-        budget: Budget = budget_of(case, options, _SEARCH * deadline.left)
-        name = search_name(spec, options, space)
-        choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
+        budget: Budget = budget_of(case, options, _SEARCH * share.left)
+        name, searching = search_name(spec, options, space), share.part(_SEARCH)
+        # The first point may take what there is.
+        with limited(lambda: (searching if meter.started else deadline).left):
+            choice = search_loops(space, name, budget, meter, prior=prior_of(case), seed=options.seed)
         if choice.winner is None:
-            raise UsageError(*nothing(choice))
-        variant = meter.variant(choice.winner.values)
-        both = meter.beside(variant, until=deadline.part(_BESIDE))
+            raise nothing(choice)
+        variant = meter.made(choice.winner.values)
+        both = meter.beside(variant, until=share.part(_BESIDE))
         rounds = len(both.rounds)
         apart = () if rounds else (_APART,)
         if not both.rounds:
-            both = Beside(rounds=((choice.winner.seconds, meter.baseline.median),), command=meter.original_command)
+            moments = zip(choice.winner.measurement.seconds, meter.baseline.seconds, strict=False)
+            both = Beside(rounds=tuple(moments), command=meter.original_command)
         ours, theirs = both.ours, both.theirs
-        handed = hand_over(case, meter, ours, both) or hand_automatic(case, meter, ours, both)
+        try:
+            handed = hand_over(case, meter, ours, both) or hand_automatic(case, meter, ours, both)
+        except TimeUpError as error:
+            handed = Handed(result=None, note=error.message)
     if handed is not None and handed.result is not None:
         found = handed.result
         told = (*apart, *variant.notes, *found.notes)
         return replace(found, choice=choice, notes=told, finite=meter.finite, rounds=rounds)
-    notes, bodies, kept = [*apart, *variant.notes], variant.bodies, False
-    guards = cpu_guards(case, choice.winner.values)
+    notes, bodies, kept = [*apart, *variant.notes], variant.bodies, ""
+    guards: tuple[RegionGuard, ...] = ()
     notes += [] if handed is None else [handed.note]
     notes += [] if meter.wide else [NARROW]
-    if theirs < _KEEP * ours:
-        notes.insert(0, "no variant is faster than the original body built alike, so that stays")
-        bodies, kept, guards = tuple(loop.old for loop in case.site.loops), True, ()
+    if not both.gained:
+        kept = "no variant is surely faster than the original body built alike, so that stays"
+    else:
+        try:
+            guards = cpu_guards(case, choice.winner.values)
+        except TimeUpError:
+            kept = f"{LATE} before it was known what the best variant takes for granted: the original body stays"
+    if kept:
+        notes.insert(0, kept)
+        bodies = tuple(loop.old for loop in case.site.loops)
     notes += [note for each in guards for note in each.notes]
     return SizeResult(
         numbers=dict(case.numbers),
@@ -138,7 +172,7 @@ def _tune_cpu(case: Case, options: AnnotatedOptions, deadline: Deadline) -> Size
         finite=meter.finite,
         rounds=rounds,
         conditions=conditions_of(guards),
-        extra={"kept_original": kept, "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
+        extra={"kept_original": bool(kept), "reused": meter.reused, **({"variant_seconds": ours} if kept else {})},
     )
 
 

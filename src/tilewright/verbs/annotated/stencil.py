@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.records import Measurement
 from tilewright.base.units import format_seconds
 from tilewright.codegen.loops.stencil import HEAD, Handover, call_text
 from tilewright.driver import emit_tiling
@@ -52,20 +53,21 @@ def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Han
     problem = None if found is None else _problem(case, found, asked=bool(loop.stencil))
     if found is None or problem is None:
         return None
-    trials: list[tuple[float, LoopVariant, Tiling]] = []
+    trials: list[tuple[Measurement, LoopVariant, Tiling]] = []
     reasons: list[str] = []
     for tiling in candidates(problem):
         variant = stencil_variant(case, found, problem, tiling)
-        seconds, why = meter.single(variant)
-        reasons += [f"{tiling}: {why}"] if why else []
-        trials += [] if why else [(seconds, variant, tiling)]
+        timed = meter.single(variant)
+        reasons += [f"{tiling}: {timed.detail}"] if timed.detail else []
+        trials += [] if timed.detail else [(timed, variant, tiling)]
     theirs = original.theirs
     if not trials:
         if loop.stencil:
             raise UsageError(f"the stencil of line {loop.region.line} did not run: {reasons[0]}")
         return Handed(result=None, note=f"an iterated stencil, but its kernel did not run: {reasons[0]}")
-    seconds, variant, tiling = min(trials, key=lambda trial: trial[0])
-    if not seconds < min(ours, theirs) and not loop.stencil:
+    timed, variant, tiling = min(trials, key=lambda trial: trial[0].median)
+    seconds = timed.median
+    if not (seconds < min(ours, theirs) and original.slower_than(timed.seconds)) and not loop.stencil:
         note = f"an iterated stencil; the stencil compiler's {tiling} took {format_seconds(seconds)}, the loops stay"
         return Handed(result=None, note=note)
     note = f"an iterated stencil: handed to the stencil compiler, {tiling}, the best of {len(trials)} tilings"
@@ -139,7 +141,7 @@ def stencil_variant(case: Case, found: Recognised, problem: Problem, tiling: Til
 
 
 def _found(case: Case, loop: LoopRegion) -> Recognised | None:
-    old = recognise(inline_temporaries(loop.old, case.types, case.site.behind), case.known, case.types)
+    old = recognise(inline_temporaries(loop.old, case.types, loop.live), case.known, case.types)
     if not loop.stencil:
         return old
     spec = case.site.spec
