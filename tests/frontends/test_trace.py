@@ -139,6 +139,11 @@ def _array(u):
         (_loops, "cannot be looped over"),
         (lambda u: u.next[0], "the field 'u' of .* has no 'next'"),
         (lambda u: 2 * u[0] - u.prev, "another time level of 'u' is used without an index"),
+        (lambda u: u[0] + u.prev.prev[0], r"a time level of 'u' has no levels of its own, got u.prev.prev .*u.prev2"),
+        (lambda u: u[0] + u.prev2.prev[0], r"got u.prev2.prev"),
+        (lambda u: u[0] + u.new.prev[-1], r"got u.new.prev"),
+        (lambda u: u[0] + u.prev.new[-1], r"got u.prev.new"),
+        (lambda u: u[0] + u.new.new[-1], r"got u.new.new"),
         (lambda u: math.sqrt(u[0]), "in a way that only numbers can be used"),
         (
             lambda u, a="3": a * u[0],

@@ -29,6 +29,9 @@ MAX_REACH = 64
 STEP = "tw_t"
 """The scalar that is the step's number, :data:`tilewright.t`: every run gives it the numbers 0, 1, 2 and so on."""
 
+LEVELS = "there are u.prev and u.prev2, the steps before, and u.new, the values of this step"
+_LEVEL_NAMES = {1: "new", -1: "prev", -2: "prev2"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -324,14 +327,22 @@ class FieldBuilder:
     @property
     def prev(self) -> "FieldBuilder":
         """The previous time level."""
-        return FieldBuilder(self.name, -1, self.grid)
+        return self._at("prev", -1)
 
     @property
     def prev2(self) -> "FieldBuilder":
         """The time level before the previous one."""
-        return FieldBuilder(self.name, -2, self.grid)
+        return self._at("prev2", -2)
 
     @property
     def new(self) -> "FieldBuilder":
         """The values computed in this step."""
-        return FieldBuilder(self.name, 1, self.grid)
+        return self._at("new", 1)
+
+    def _at(self, name: str, level: int) -> "FieldBuilder":
+        if self.level:
+            raise TraceError(
+                f"a time level of {self.name!r} has no levels of its own, got {self.name}.{_LEVEL_NAMES[self.level]}.{name}",
+                LEVELS,
+            )
+        return FieldBuilder(self.name, level, self.grid)
