@@ -369,7 +369,8 @@ class _ComplexLowering(_Lowering):
 
     def as_complex(self, value: ir.Expr) -> ir.Expr:
         if isinstance(value, ir.Real):
-            value = ir.Real(value.value, self.scalar_type)
+            # Both parts are written: C leaves out of sums and quotients what a real number has not, vectors do not.
+            value = ir.Real(complex(value.value), self.scalar_type)
         elif not self.is_complex(value):
             kind = self.vector_type if isinstance(ir.type_of(value), ir.Vector) else self.scalar_type
             value = self.let(ir.Op(ir.Operator.COMPLEX, (value,), kind))
