@@ -274,7 +274,7 @@ def make_case(
     points = gather_points(given, problem, sources, receivers, every)
     if points is not None:
         problem = replace(problem, points=points.fields(problem))
-    warn_if_unstable(problem, given.scalars)
+    warn_if_unstable(problem, given.scalars, given.versions)
     added = frozenset(set(given.versions) - own)
     return CheckedProblem(given=given, points=points, problem=problem, added=added)
 
