@@ -31,7 +31,7 @@ from tilewright.verbs.arrays import Given, gather, like, on_device, with_edges
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, with_mask
 from tilewright.verbs.running.large import RunRequest, kind_of
-from tilewright.verbs.running.levels import warn_if_at_rest
+from tilewright.verbs.running.levels import warn_if_at_rest, warn_if_kept
 from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
 from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
 from tilewright.verbs.running.targets import check_targets, targets_of
@@ -274,6 +274,7 @@ def make_case(
     points = gather_points(given, problem, sources, receivers, every)
     if points is not None:
         problem = replace(problem, points=points.fields(problem))
+    warn_if_kept(problem)
     warn_if_unstable(problem, given.scalars, given.versions)
     added = frozenset(set(given.versions) - own)
     return CheckedProblem(given=given, points=points, problem=problem, added=added)
