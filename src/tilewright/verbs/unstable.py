@@ -48,8 +48,9 @@ def warn_if_unstable(
     if _STABLE.get(key) is program or not problem.rounds:
         return
     numbers = tuple(scalars.items())
-    waves = [(stability.growth(program, numbers, each), cell) for each, cell in zip(values, cells, strict=True)]
-    waves = waves or [(stability.growth(program, numbers), None)]
+    waves: list[tuple[stability.GrowingWave | None, tuple[int, ...] | None]] = [
+        (stability.growth(program, numbers, each), cell) for each, cell in zip(values, cells, strict=True)
+    ] or [(stability.growth(program, numbers), None)]
     grown = False
     for wave, cell in waves:
         found = wave if wave is None or cell is None else _there(problem, scalars, arrays, wave, cell)
@@ -75,7 +76,7 @@ def _coefficients(problem: Problem, versions: Mapping[str, Sequence[Any]]) -> di
 
 def _extreme_cells(arrays: Mapping[str, Array]) -> list[tuple[int, ...]]:
     """Return the cells at which an array is least and largest, of a sample of its cells."""
-    cells = {}
+    cells: dict[tuple[int, ...], None] = {}
     for array in arrays.values():
         stride = max(1, round((array.size / _SAMPLED) ** (1 / array.ndim)))
         sample = array[(slice(None, None, stride),) * array.ndim]

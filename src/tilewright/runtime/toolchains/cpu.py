@@ -101,7 +101,9 @@ class Toolchain:
             strict: Whether every operation keeps its own rounding.
             text: The unit.
         """
-        contract = ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
+        contract: tuple[str, ...] = (
+            ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
+        )
         contract += ("-fno-tree-loop-vectorize",) * (strict and "_Complex" in text)
         openmp = self.openmp_flags if self.openmp else ("-Wno-unknown-pragmas",)
         return (*_common(), *contract, *self.native, *openmp)
