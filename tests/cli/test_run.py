@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -59,6 +61,16 @@ def test_every_program_of_the_catalogue_is_right(cli, name):
     result = cli("run", name, "--shape", shape, "--steps", 7, "--check", "--json")
     assert result.code == 0, result.err
     assert result.json["within_bound"] is True
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("1e39", r"the boundary value 1e\+39 of 'u' does not fit float32"), ("1e400", "a constant boundary is a number")],
+)
+def test_a_boundary_that_the_element_type_cannot_hold(cli, value, said):
+    result = cli("run", "heat2d", "--shape", "33x47", "--steps", 9, "--boundary", f"constant:{value}")
+    assert result.code == 2
+    assert re.search(said, " ".join(result.err.split()))
 
 
 @pytest.mark.parametrize("boundary", ["wrap", "reflect,fixed", "nearest/constant:0.5,mirror", "u=constant:1"])

@@ -36,7 +36,7 @@ def _made() -> dict[str, Program]:
     hot = (_U[0] > 0.5) & (_U[1] <= _U[-1])
     values: dict[str, tuple[int, dict[str, Value]]] = {
         "wave1d": (1, {"u": 2.0 * _U[0] - _U.prev[0] + 0.25 * (near - 2.0 * _U[0])}),
-        "levels": (1, {"u": 0.5 * _U[0] + 0.25 * _U.prev[1] + 0.125 * _U.prev.prev[-1]}),
+        "levels": (1, {"u": 0.5 * _U[0] + 0.25 * _U.prev[1] + 0.125 * _U.prev[-1]}),
         "scaled": (1, {"u": a * near + b * _U[0]}),
         "varied": (1, {"u": _U[0] + _K[0] * near}),
         "forced": (2, {"u": 0.25 * (_U[-1, 0] + _U[1, 0] + _U[0, -1] + _U[0, 1]) + a * _V[0, 0]}),

@@ -39,6 +39,18 @@ def test_run_gives_what_numpy_gives():
     assert np.array_equal(u, before)
 
 
+def test_bitwise_operators_are_those_of_numpy():
+    u = np.random.default_rng(1).integers(-90, 90, (12, 17)).astype(np.int32)
+
+    def body(u):
+        return (u[0, 1] & ~u[0, 0]) | tw.where((u[1, 0] > 5) & (u[-1, 0] < 40), u[0, -1] >> 2, 6)
+
+    expected = u.copy()
+    inside = (u[1:-1, 2:] & ~u[1:-1, 1:-1]) | np.where((u[2:, 1:-1] > 5) & (u[:-2, 1:-1] < 40), u[1:-1, :-2] >> 2, 6)
+    expected[1:-1, 1:-1] = inside
+    np.testing.assert_array_equal(tw.run(body, u, steps=1, backend=OCLGRIND), expected)
+
+
 def test_run_on_a_periodic_grid_with_a_callback_and_an_output_array():
     u = np.random.default_rng(0).random((9, 40))
     seen = []

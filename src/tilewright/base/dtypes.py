@@ -58,3 +58,76 @@ def limits(name: str) -> Any:  # noqa: ANN401
         numpy_type(name)
         return importlib.import_module("ml_dtypes").finfo(name)
     return np.finfo(name)
+
+
+def check_fits(values: Any, dtype: str, what: str) -> None:  # noqa: ANN401
+    """Check that numbers fit an element type: whole ones exactly, others as NumPy rounds its weak scalars.
+
+    Args:
+        values: A number, or an array of numbers or truth values.
+        dtype: The element type.
+        what: What they are, for the error, with ``{}`` where the number stands.
+
+    Raises:
+        UsageError: If one is no whole number of the type's range, is finite where the type would make it infinite, or
+            is complex where the type is real.
+
+    >>> check_fits(0.1, "float32", "the constant {}")
+    >>> check_fits(300, "uint8", "the constant {}")
+    Traceback (most recent call last):
+    tilewright.base.errors.UsageError: the constant 300 does not fit uint8 (hint: it holds whole numbers from 0 to 255)
+    """
+    low, high = _bounds(dtype)
+    if isinstance(values, int | float) and low <= values <= high and (is_rounded(dtype) or int(values) == values):
+        return
+    array, kind = np.asarray(values), numpy_type(dtype)
+    if array.dtype == kind or np.can_cast(array.dtype, kind, "safe"):
+        return
+    # What is repeated over a grid is looked at once.
+    array = array[(*(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides), ...)]
+    bad = np.flatnonzero(~_fits(array, kind))
+    if len(bad):
+        held = "numbers" if kind.kind == "c" else "real numbers" if is_rounded(dtype) else "whole numbers"
+        first, last = (f"{each:.6g}" if isinstance(each, float) else str(each) for each in (low, high))
+        number = _shown(array.flat[bad[0]])
+        raise UsageError(
+            f"{what.replace('{}', number)} does not fit {dtype}", f"it holds {held} from {first} to {last}"
+        )
+
+
+@functools.cache
+def _bounds(dtype: str) -> tuple[float, float]:
+    """Return the least and the largest number of a type."""
+    known = limits(dtype) if is_rounded(dtype) else np.iinfo(dtype)
+    number = float if is_rounded(dtype) else int
+    return number(known.min), number(known.max)
+
+
+def _fits(array: Any, kind: np.dtype[Any]) -> Any:  # noqa: ANN401
+    """Say of every number whether it fits a type."""
+    if array.dtype == object:  # whole numbers of more than 64 bits
+        return np.array([_large_fits(value, kind) for value in array.flat]).reshape(array.shape)
+    if kind.kind in "iu":
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        if array.dtype.kind in "biu":
+            return (array >= low) & (array <= high)
+        real = array.real
+        return (array.imag == 0) & (real == np.rint(real)) & (real >= low) & (real < high + 1.0)
+    if array.dtype.kind == "c" and kind.kind != "c":
+        return np.zeros(array.shape, bool)
+    with np.errstate(all="ignore"):
+        return np.isfinite(array.astype(kind)) | ~np.isfinite(array)
+
+
+def _large_fits(value: Any, kind: np.dtype[Any]) -> bool:  # noqa: ANN401
+    try:
+        return kind.kind not in "biu" and bool(np.isfinite(np.float64(value).astype(kind)))
+    except OverflowError:
+        return False
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int) and value.bit_length() > np.iinfo(np.int64).bits:
+        return f"(a whole number of {value.bit_length()} bits)"
+    return repr(value)

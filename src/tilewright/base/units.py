@@ -98,6 +98,28 @@ def real_number(value: object, name: str, *, zero: bool = False) -> float:
     return number
 
 
+def parse_number(text: str, *, whole: bool = False) -> float:
+    """Parse a real number; a whole one that a floating-point number would round stays as it is written.
+
+    Args:
+        text: The number.
+        whole: Whether what is written without a point or an exponent is a whole number in any case.
+
+    Raises:
+        ValueError: If it is none, or a finite one beyond all floating-point numbers.
+
+    >>> parse_number("3"), parse_number("9007199254740993"), parse_number("3", whole=True)
+    (3.0, 9007199254740993, 3)
+    """
+    number = float(text)
+    if text.strip().lstrip("+-").isdecimal():
+        exact = int(text)
+        return exact if whole or exact != number else number
+    if math.isinf(number) and "inf" not in text.lower():
+        raise ValueError(f"{text} is beyond all floating-point numbers")
+    return number
+
+
 def parse_seconds(text: str) -> float:
     """Parse a duration such as ``10ms`` into seconds; a bare number is seconds.
 

@@ -11,10 +11,11 @@ they are, and others in the wider type; what comes of an operation is of the ele
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.programs.stencil.expression import Apply, Const, Index, Node, Placed, Profile, Read, Scalar, Tape
-from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS, ORDERED, ROUNDINGS
+from tilewright.programs.stencil.operators import BITWISE, OF_TRUTHS, OPERATORS, ORDERED, ROUNDINGS
 from tilewright.programs.tables.table import LOOKUP
 
 _COMPARE = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
@@ -24,7 +25,6 @@ _PARTS = frozenset({"conj", "real", "imag"})
 """What is nothing to do for real numbers, or to be had without them."""
 _BROADCAST = frozenset({"add", "sub", "mul", "div", *_COMPARE})
 """Operators of vectors of which one operand may be a number for all."""
-_BOOLEAN_ARITHMETIC = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and", "abs": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +120,8 @@ class _Lowering:
     def literal(self, value: complex) -> ir.Real:
         if isinstance(value, bool):
             return ir.Real(value, ir.BOOL)
-        if isinstance(value, complex):
-            raise UsageError(f"{self.scalar_type} numbers are real, got the constant {value}")
-        if self.scalar_type.is_integer:
-            low, high = self.scalar_type.range
-            if value != int(value) or not low <= value <= high:
-                raise UsageError(f"the constant {value!r} does not fit {self.scalar_type}")
-            return ir.Real(int(value), self.scalar_type)
-        return ir.Real(float(value), self.scalar_type)
+        check_fits(value, str(self.scalar_type), "the constant {}")
+        return ir.Real(int(value.real) if self.scalar_type.is_integer else float(value.real), self.scalar_type)
 
     def name(self, position: int, value: ir.Expr) -> ir.Var:
         kind: ir.Type = self.vector_type if self.leaves.vector else ir.type_of(value)
@@ -138,10 +132,10 @@ class _Lowering:
     def apply(self, position: int, op: str, args: list[ir.Expr]) -> ir.Expr:
         if all(isinstance(arg, ir.Real) for arg in args):
             return self.fold(op, args)
-        logical = op in _LOGICAL or (op in _BOOLEAN_ARITHMETIC and all(self.is_truth(arg) for arg in args))
+        logical = op in _LOGICAL or (op in OF_TRUTHS and all(self.is_truth(arg) for arg in args))
         if logical:
             truths = [self.truth(arg) for arg in args]
-            name = _BOOLEAN_ARITHMETIC.get(op, op)
+            name = OF_TRUTHS.get(op, op)
             if not name:
                 return truths[0]
             return self.emit(position, name, self.alike(truths), truth=True)
@@ -181,7 +175,7 @@ class _Lowering:
             unsigned = ir.element(f"u{self.scalar_type}")
             return self.emit_in(position, op, args, unsigned, truth=False)
         vector = any(ir.type_of(arg) in {self.vector_type, self.mask_type} for arg in args)
-        if vector and op not in _BROADCAST | {"shr", "where"}:
+        if vector and op not in _BROADCAST | {*BITWISE, "where"}:
             args = [arg if ir.type_of(arg) == self.mask_type else self.splat(arg) for arg in args]
         operand: ir.Type = self.vector_type if vector else self.scalar_type
         result = ir.truth_of(operand) if truth else operand
@@ -199,7 +193,7 @@ class _Lowering:
 
     def fold(self, op: str, args: list[ir.Expr]) -> ir.Real:
         value = OPERATORS[op].evaluate(*(arg.value for arg in args if isinstance(arg, ir.Real))).item()
-        if op in BOOLEAN or isinstance(value, bool):
+        if isinstance(value, bool):
             return ir.Real(bool(value), ir.BOOL)
         return self.literal(value)
 
@@ -278,8 +272,8 @@ class _ComplexLowering(_Lowering):
         self.position, self.count = position, 0
         if all(isinstance(arg, ir.Real) for arg in args):
             return self.fold(op, args)
-        if op in _LOGICAL or (op in _BOOLEAN_ARITHMETIC and all(self.is_truth(arg) for arg in args)):
-            truths, name = [self.truth(arg) for arg in args], _BOOLEAN_ARITHMETIC.get(op, op)
+        if op in _LOGICAL or (op in OF_TRUTHS and all(self.is_truth(arg) for arg in args)):
+            truths, name = [self.truth(arg) for arg in args], OF_TRUTHS.get(op, op)
             return self.logic(name, *truths) if name else truths[0]
         if op == "where":
             return self.choose(self.truth(args[0]), *(self.number(arg) for arg in args[1:]))
@@ -375,7 +369,8 @@ class _ComplexLowering(_Lowering):
 
     def as_complex(self, value: ir.Expr) -> ir.Expr:
         if isinstance(value, ir.Real):
-            value = ir.Real(value.value, self.scalar_type)
+            # Both parts are written: C leaves out of sums and quotients what a real number has not, vectors do not.
+            value = ir.Real(complex(value.value), self.scalar_type)
         elif not self.is_complex(value):
             kind = self.vector_type if isinstance(ir.type_of(value), ir.Vector) else self.scalar_type
             value = self.let(ir.Op(ir.Operator.COMPLEX, (value,), kind))

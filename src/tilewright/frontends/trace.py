@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError, TraceError
 from tilewright.programs.stencil.expression import Operand, Scalar, Value, as_value, flatten, reads
-from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, StencilGrid, stencil
+from tilewright.programs.stencil.program import LEVELS, STEP, FieldBuilder, Program, StencilGrid, stencil
 
 RESERVED = frozenset(
     {
@@ -160,7 +160,7 @@ def _failure(error: Exception, title: str) -> TraceError:
     if isinstance(error, AttributeError) and isinstance(error.obj, FieldBuilder):
         return TraceError(
             f"the field {error.obj.name!r} of {title!r} has no {error.name!r}",
-            "there are u.prev and u.prev2, the steps before, and u.new, the values of this step",
+            LEVELS,
         )
     if isinstance(error, TypeError) and ("Value" in str(error) or "Argument" in str(error)):
         return TraceError(

@@ -6,8 +6,8 @@ from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, 
 from tilewright.programs.stencil.program import STEP, Program
 
 _INFIX = {
-    "or": ("|", 1),
-    "and": ("&", 2),
+    **dict.fromkeys(("or", "bitor"), ("|", 1)),
+    **dict.fromkeys(("and", "bitand"), ("&", 2)),
     "lt": ("<", 3),
     "le": ("<=", 3),
     "gt": (">", 3),
@@ -19,7 +19,7 @@ _INFIX = {
     "mul": ("*", 6),
     "div": ("/", 6),
 }
-_PREFIX = {"neg": ("-", 7), "not": ("~", 7)}
+_PREFIX = {"neg": ("-", 7), "not": ("~", 7), "invert": ("~", 7)}
 _ATOM = 9
 _LEVEL = {1: ".new", 0: "", -1: ".prev", -2: ".prev2"}
 LIMIT = 600
@@ -91,7 +91,7 @@ def _node(node: Node, done: list[tuple[str, int]]) -> tuple[str, int]:
     args = [done[arg] for arg in node.args]
     if node.op in _INFIX:
         symbol, strength = _INFIX[node.op]
-        bitwise = 1 if node.op in {"and", "or"} or strength == 3 else 0
+        bitwise = 1 if node.op in {"and", "or", "bitand", "bitor"} or strength == 3 else 0
         left, right = _wrap(args[0], strength + bitwise), _wrap(args[1], strength + 1)
         return f"{left} {symbol} {right}", strength
     if node.op in _PREFIX:

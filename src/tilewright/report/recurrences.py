@@ -17,8 +17,8 @@ _SIGNS = {
     "ge": ">=",
     "eq": "==",
     "ne": "!=",
-    "and": "&",
-    "or": "|",
+    **dict.fromkeys(("and", "bitand"), "&"),
+    **dict.fromkeys(("or", "bitor"), "|"),
 }
 _CALLS = {"maximum": "max", "minimum": "min"}
 

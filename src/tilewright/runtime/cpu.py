@@ -105,7 +105,7 @@ def compile_source(source: KernelSource[LayoutT], tools: Toolchain | None = None
         ToolchainError: If there is no compiler, or the unit does not compile.
     """
     tools = tools or toolchain()
-    flags = tools.flags(strict=source.strict)
+    flags = tools.flags(strict=source.strict, text=source.text)
     key = fingerprint(_VERSION, source.text, flags, tools.command, tools.identity, cpu_features())
     made = Artifact(source=source, command=(*tools.command, *flags), key=key, parallel=tools.openmp)
     with _lock:

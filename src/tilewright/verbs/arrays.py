@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import is_number, numpy_type
+from tilewright.base.dtypes import arithmetic, check_fits, is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
@@ -18,7 +18,7 @@ from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
-from tilewright.programs.stencil.program import STEP, Program, with_coefficients
+from tilewright.programs.stencil.program import STEP, Program, with_coefficients, with_truths
 from tilewright.runtime.devices.arrays import DeviceArray, view
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.session import Inputs
@@ -181,6 +181,8 @@ def gather(
     versions |= {name: (value,) for name, value in coefficients.items()}
     plain = {name: value for name, value in values.items() if name not in coefficients}
     full = with_coefficients(program, tuple(coefficients))
+    flags = frozenset(field for field, held in versions.items() if all(array.dtype.kind == "b" for array in held))
+    full = with_truths(full, flags) if flags else full
     shape = _shape_of(full, versions)
     versions |= {
         field: tuple(_repeated(array, shape) for array in versions[field])
@@ -200,6 +202,7 @@ def gather(
     profiles = _profiles(program, lines, shape)
     weak = {name: _KINDS[values.dtype.kind] for name, values in [*varying.items(), *profiles.items()]}
     chosen = _dtype(full, every, {**plain, **weak}, dtype)
+    check_values({**plain, **varying, **profiles}, versions, chosen)
     return Given(
         program=full,
         versions=versions,
@@ -208,6 +211,20 @@ def gather(
         dtype=chosen,
         varying=tuple(name for name in full.scalars if name in varying),
     )
+
+
+def check_values(scalars: Mapping[str, Any], versions: Mapping[str, Sequence[Any]], dtype: str) -> None:
+    """Check that scalars and fields, arrays on a GPU aside, fit an element type.
+
+    Raises:
+        UsageError: If a value does not.
+    """
+    for name, value in scalars.items():
+        check_fits(value, arithmetic(dtype).name, f"{name} = {{}}")
+    for field, arrays in versions.items():
+        for array in arrays:
+            if not isinstance(array, DeviceView):
+                check_fits(array, dtype, f"the value {{}} of {field!r}")
 
 
 def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
@@ -252,13 +269,11 @@ def problem_of(
     program, boundary, scalars = with_edges(program, boundary, scalars)
     values = scalar_values(program, {name: each for name, each in scalars.items() if name not in program.profiles})
     varying = _split_varying(values, shape, steps)
-    for name, value in [*values.items(), *varying.items()]:
-        if np.dtype(getattr(value, "dtype", type(value))).kind == "c" and not dtype.startswith("complex"):
-            raise UsageError(f"{name!r} is complex, so the dtype is complex64 or complex128, got {dtype!r}")
-    arrays = tuple(name for name, value in values.items() if isinstance(value, np.ndarray | DeviceView))
-    known = with_coefficients(program, arrays)
-    problem = make_problem(known, shape, steps, dtype, boundary, varying)
-    return problem, {name: value for name, value in values.items() if name not in arrays}
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray | DeviceView)}
+    numbers = {name: value for name, value in values.items() if name not in arrays}
+    problem = make_problem(with_coefficients(program, tuple(arrays)), shape, steps, dtype, boundary, varying)
+    check_values({**numbers, **varying}, {name: (value,) for name, value in arrays.items()}, dtype)
+    return problem, numbers
 
 
 def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
@@ -299,7 +314,9 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
         # NumPy's files do not keep the name of a type that is not its own.
         convert = "convert it with .astype('float32')" if isinstance(value, np.ndarray) else "give numbers"
         hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else convert
-        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
+        large = array.dtype == object and array.size and all(isinstance(each, int) for each in array.flat)
+        held = "whole numbers of more than 64 bits" if large else f"no numbers but {array.dtype}"
+        raise ArrayError(f"{name!r} holds {held}", hint)
     return array
 
 

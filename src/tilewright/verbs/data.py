@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import is_number, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.units import format_shape, parse_shape
+from tilewright.base.units import format_shape, parse_number, parse_shape
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.formats.files import is_archive, read_archive, read_planes, write_archive
 from tilewright.runtime.formats.series import is_series
@@ -220,7 +220,7 @@ def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
             problem = "twice" if name in values else "which it has not" if separator else "without a value"
             raise UsageError(f"--set names a scalar of {program.name!r} {problem}: {text!r}", f"its scalars: {known}")
         try:
-            values[name] = int(number) if number.lstrip("+-").isdecimal() else float(number)
+            values[name] = parse_number(number, whole=True)
         except ValueError:
             raise UsageError(f"the value of a scalar is a number, got {text!r}", f"write --set {name}=0.5") from None
     missing = [name for name in program.scalars if name not in values and name not in dict(program.defaults)]

@@ -165,8 +165,54 @@ def test_the_number_of_axes_may_be_told_later_in_the_body():
 
 
 @pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        (
+            lambda u: tw.laplacian(tw.laplacian(u)) + 0 * u[0, 0],
+            lambda u: 0 * u[0, 0] + tw.laplacian(tw.laplacian(u)),
+        ),
+        (
+            lambda u: tw.diff(2 * tw.diff(u, 0, at=0.5), 1, at=-0.5) + u[0, 0],
+            lambda u: u[0, 0] + tw.diff(2 * tw.diff(u, 0, at=0.5), 1, at=-0.5),
+        ),
+        (
+            lambda u, k: tw.diff(tw.laplacian(u) * tw.diff(k, 1) - tw.laplacian(k), 0) + k[0, 0],
+            lambda u, k: k[0, 0] + tw.diff(tw.laplacian(u) * tw.diff(k, 1) - tw.laplacian(k), 0),
+        ),
+        (
+            lambda u: tw.laplacian(tw.sqrt(abs(tw.laplacian(u.prev))) + u[0, 0]),
+            lambda u: 0 * u[0, 0] + tw.laplacian(tw.sqrt(abs(tw.laplacian(u.prev))) + u[0, 0]),
+        ),
+    ],
+)
+def test_nested_differences_may_come_before_the_first_index(early, late):
+    data = np.random.default_rng(5).standard_normal((2, 14, 15))
+    first, second = (tw.stencil(body, name="f") for body in (early, late))
+    assert first.program.reach == second.program.reach
+    given = [
+        tuple(data[: first.program.history(field)]) if field in first.program.updated else data[1]
+        for field in first.program.fields
+    ]
+    found, expected = (tw.run(each, *given, steps=1) for each in (first, second))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_laplacian_of_a_laplacian_is_numpys():
+    u = np.random.default_rng(6).standard_normal((12, 13))
+
+    def laplacian(a):
+        p = np.pad(a, 1, "wrap")
+        return p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4 * a
+
+    found = tw.run(lambda u: tw.laplacian(tw.laplacian(u)) + 0 * u[0, 0], u, steps=1, boundary="wrap")
+    np.testing.assert_allclose(found, laplacian(laplacian(u)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
+        (lambda u: tw.laplacian(tw.laplacian(u)), "the number of axes of 'f' is not known: nothing in it is indexed"),
+        (lambda u: tw.diff(3.0) + u[0], "takes a field or an expression of fields"),
         (lambda u: -tw.laplacian(u), "the number of axes of 'f' is not known: nothing in it is indexed"),
         (
             lambda u, k: u[0] + tw.diff(k * u[0]),

@@ -1,6 +1,7 @@
 """Stability limits: found where theory has one, and never for what is stable."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import tilewright as tw
 from tilewright.programs.stencil import catalogue, stability
 from tilewright.programs.stencil.stability import advice, growth
+from tilewright.runtime.warn import forget_warnings
 
 
 def heat(rank):
@@ -78,7 +80,7 @@ def test_no_alarm_for_any_program_of_the_catalogue():
     for name in catalogue.names():
         program = catalogue.program(name)
         assert growth(program) is None, name
-        assert advice(program, (), 10**6) == "", name
+        assert advice(program, growth(program), 10**6) == "", name
         looked += 1
     assert looked >= 35
 
@@ -113,13 +115,11 @@ def test_what_cannot_be_derived_is_left_alone():
     assert growth(source).factor == pytest.approx(2.6)
     # A mean that grows is a reaction, and a filter that is applied a few times may sharpen.
     assert growth(reaction.program, (("r", 0.5),)) is None
-    assert advice(heat(1), (("a", 2.0),), stability.FEWEST_STEPS - 1) == ""
-    assert advice(heat(1), (("a", 0.5000001),), 20) == ""
+    assert advice(heat(1), growth(heat(1), (("a", 2.0),)), stability.FEWEST_STEPS - 1) == ""
+    assert advice(heat(1), growth(heat(1), (("a", 0.5000001),)), 20) == ""
 
 
 def test_run_and_predict_say_so_once():
-    from tilewright.runtime.warn import forget_warnings
-
     forget_warnings()
     unstable = tw.stencil(lambda u: u[0] + 0.7 * (u[-1] - 2.0 * u[0] + u[1]), name="too_far")
     u = np.ones(40)
@@ -136,3 +136,108 @@ def test_run_and_predict_say_so_once():
     with pytest.warns(tw.TilewrightWarning, match="'upwind' is past its stability limit"):
         tw.run(upwind, u, steps=50, c=1.5)
     tw.run(upwind, u.astype(int), steps=2, c=2, dtype="float64")
+
+
+def relaxation(w):
+    """Successive over-relaxation, which takes new values of the neighbours that come first."""
+    return tw.stencil(
+        lambda u: (1 - w) * u[0, 0] + w * 0.25 * (u.new[-1, 0] + u[1, 0] + u.new[0, -1] + u[0, 1]), name="sor"
+    ).program
+
+
+@pytest.mark.parametrize("w", [0.5, 1.0, 1.5, 1.9])
+def test_new_values_on_the_right_stand_on_the_left(w):
+    assert growth(relaxation(w)) is None
+    u = np.random.default_rng(0).random((12, 12))
+    u[[0, -1]], u[:, [0, -1]] = 0, 0
+    assert np.abs(tw.run(relaxation(w), u, steps=1000)).max() < 1e-3  # it does converge
+
+
+def test_new_values_that_let_a_wave_grow():
+    """Of an implicit symbol: (1 - 0.5 exp(-i t)) new = (-2 - 0.5 exp(i t)) old, at its largest for t = 0 and pi."""
+    program = tw.stencil(lambda u: 0.5 * u.new[-1] - 2.0 * u[0] - 0.5 * u[1]).program
+    assert growth(program) is None  # the mean grows as fast as anything
+    program = tw.stencil(lambda u: -0.5 * u.new[-1] - 2.0 * u[0] + 0.5 * u[1]).program
+    angles = 2 * np.pi * np.arange(256) / 256
+    expected = np.abs((-2 + 0.5 * np.exp(1j * angles)) / (1 + 0.5 * np.exp(-1j * angles)))
+    found = growth(program)
+    assert found.factor == pytest.approx(expected.max())
+    assert growth(tw.stencil(lambda u: u.new[-1] + u[0]).program) is None  # a running sum
+
+
+@tw.stencil
+def pressure_first(p, vx, vz, c):
+    """The first statement reads what the others compute: the order in which they are written does not matter."""
+    new_vx = vx[0, 0] - c * (p[0, 1] - p[0, 0])
+    new_vz = vz[0, 0] - c * (p[1, 0] - p[0, 0])
+    new_p = p[0, 0] - c * (vx.new[0, 0] - vx.new[0, -1] + vz.new[0, 0] - vz.new[-1, 0])
+    return new_p, new_vx, new_vz
+
+
+@pytest.mark.parametrize("share", [0.5, 0.99, 1.0])
+def test_systems_of_fields_below_their_limit(share):
+    assert growth(pressure_first.program, (("c", share / math.sqrt(2)),)) is None
+
+
+def test_systems_of_fields_past_their_limit():
+    """The eigenvalues of 1 - 2 s^2 +- sqrt((1 - 2 s^2)^2 - 1) for s = 1.01: the wave equation's (Courant)."""
+    found = growth(pressure_first.program, (("c", 1.01 / math.sqrt(2)),))
+    middle = 2 * 1.01**2 - 1
+    assert found.factor == pytest.approx(middle + math.sqrt(middle**2 - 1))
+    noise = 1e-3 * np.random.default_rng(0).standard_normal((3, 64, 64))
+    forget_warnings()
+    with pytest.warns(tw.TilewrightWarning, match=r"a wave of 2 x 2 cells grows 1\.327 times in every step"):
+        grown = [
+            np.abs(tw.run(pressure_first, *noise, steps=steps, c=1.01 / math.sqrt(2), boundary="wrap")[0]).max()
+            for steps in (60, 80)
+        ]
+    assert (grown[1] / grown[0]) ** (1 / 20) == pytest.approx(found.factor, rel=0.03)
+
+
+@tw.stencil
+def conducting(u, k):
+    return u[0, 0] + k[0, 0] * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
+
+
+@tw.stencil
+def medium(u, m):
+    return 2 * u[0, 0] - u.prev[0, 0] + m[0, 0] * tw.laplacian(u)
+
+
+def limits_met(program, k, steps=100):
+    """Run, and say whether there was a warning, and by how much a disturbance grew."""
+    forget_warnings()
+    u = 1e-9 * np.random.default_rng(1).standard_normal(k.shape)
+    given = (u, u) if program is medium else u
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = tw.run(program, given, k, steps=steps)
+    return [str(each.message) for each in said if "stability" in str(each.message)], np.abs(found).max() / 1e-9
+
+
+@pytest.mark.parametrize(
+    ("program", "limit", "where"),
+    [
+        (conducting, 0.25, (slice(30, 33), slice(None))),
+        (conducting, 0.25, (slice(None), slice(7, 9))),
+        (conducting, 0.25, (slice(20, 40), slice(20, 40))),
+        (medium, 0.5, (slice(30, 36), slice(None))),
+    ],
+)
+def test_coefficients_past_the_limit_in_a_part_of_the_grid(program, limit, where):
+    k = np.full((64, 80), 0.8 * limit)
+    assert limits_met(program, k)[0] == []
+    k[where] = 1.6 * limit
+    said, grown = limits_met(program, k)
+    assert len(said) == 1, said
+    assert grown > 1e3
+    assert "near the cell (" in said[0]
+
+
+def test_coefficients_past_the_limit_in_cells_that_hold_no_wave():
+    """A single cell a little past the limit loses to the stable ones around it."""
+    k = np.full((64, 80), 0.2)
+    k[30, 30] = 0.26
+    said, grown = limits_met(conducting, k, steps=2000)
+    assert said == []
+    assert grown < 10

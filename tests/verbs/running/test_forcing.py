@@ -244,7 +244,7 @@ def test_many_sums_are_the_same_in_c(monkeypatch):
         ({"sources": tw.Points([(4.0, 5.0)])}, "sources have values"),
         ({"sources": tw.Points([(4.0, 5.0)], values=np.ones(4))}, r"one row per step \(3\), got 4"),
         ({"sources": tw.Points([4.0], values=1.0)}, "as many coordinates, got 1"),
-        ({"sources": tw.Points([(4.0, 5.0)], values=1j)}, "no source values of type"),
+        ({"sources": tw.Points([(4.0, 5.0)], values=1j)}, r"the source value 1j does not fit float"),
         ({"sources": {"w": tw.Points([(4.0, 5.0)], values=1.0)}}, "does not update 'w'"),
         ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale="k")}, "a field that no statement updates, got 'k'"),
         ({"sources": tw.Points([(4.0, 5.0)], values=1.0, scale=np.ones(3))}, "the grid's shape 8x8"),
@@ -295,14 +295,14 @@ def test_fields_of_whole_numbers_take_those_that_they_hold(dtype):
         assert found.tolist() == [0, 0, 30, 30, 30, 0, 0, 0]
     if dtype.startswith("u"):
         for source in (tw.Points([3], values=-1), ((3,), -1)):
-            with pytest.raises(tw.UsageError, match=f"{dtype} fields take no source values of type int64.*from 0 to"):
+            with pytest.raises(tw.UsageError, match=f"the source value -1 does not fit {dtype} .*from 0 to"):
                 tw.run(body, u, steps=2, sources=[source])
 
 
 @pytest.mark.parametrize(
-    ("scale", "said"), [(1j, "is real"), (float("nan"), "is finite"), (np.full((6, 7), np.inf), "is finite")]
+    ("scale", "said"), [(1j, "does not fit float"), (float("nan"), "is finite"), (np.full((6, 7), np.inf), "is finite")]
 )
 def test_a_scale_that_real_fields_cannot_have(scale, said):
     source = tw.Points([(2.5, 3.0)], values=1.0, scale=scale)
-    with pytest.raises(tw.ArrayError, match=said):
+    with pytest.raises((tw.ArrayError, tw.UsageError), match=said):
         tw.run("heat2d", np.zeros((6, 7)), steps=2, sources=source)

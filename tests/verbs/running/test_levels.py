@@ -13,6 +13,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.reference import run as reference
 from tilewright.runtime import session
 from tilewright.runtime.devices import opencl
+from tilewright.runtime.warn import forget_warnings
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
@@ -271,3 +272,60 @@ def test_going_on_on_a_gpu(tiling, boundary):
 def test_the_option_is_no_name_of_an_argument():
     with pytest.raises(tw.TraceError, match=r"the argument 'levels' of .* clashes with an option of run"):
         tw.run(lambda u, levels: levels * u[0], np.ones(5), steps=1, levels=2.0)
+
+
+@tw.stencil
+def near_and_far(u, v):
+    return u[-1, 0] + u[1, 0], v[-4, 0] + v[4, 0]
+
+
+def told_of_kept_cells(run):
+    forget_warnings()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = run()
+    return found, [str(each.message) for each in said if "no cell of" in str(each.message)]
+
+
+def test_a_grid_smaller_than_the_reach_says_that_nothing_was_updated(tmp_path):
+    u = np.arange(8.0).reshape(2, 4)
+    on_disk = np.memmap(tmp_path / "u.bin", u.dtype, "w+", shape=u.shape)
+    on_disk[:] = u
+    out = tmp_path / "v.npy"
+    runs = {
+        "3x3": lambda: tw.run("heat2d", u, steps=3),
+        "3x1": lambda: tw.run("heat2d", u, steps=3, boundary=("fixed", "wrap")),
+        "3x3 ": lambda: tw.run("heat2d", np.stack([u, u]), steps=3, axes=(-2, -1))[0],
+        " 3x3": lambda: tw.run("heat2d", on_disk, steps=3, out=out),
+    }
+    for least, run in runs.items():
+        found, said = told_of_kept_cells(run)
+        np.testing.assert_array_equal(found, u)
+        assert len(said) == 1, said
+        assert "no cell of 'u' is updated: on a grid of 2x4 every cell of 'heat2d' reads beyond a side" in said[0]
+        assert f"give at least {least.strip()} cells" in said[0]
+    _, said = told_of_kept_cells(lambda: [tw.run("heat2d", u, steps=3) for _ in range(3)])
+    assert len(said) == 1
+
+
+def test_fields_that_no_step_updates_are_named():
+    u = np.ones((6, 5))
+    (first, second), said = told_of_kept_cells(lambda: tw.run(near_and_far, u, u, steps=1))
+    assert len(said) == 1
+    assert "no cell of 'v' is updated" in said[0]
+    assert "give at least 9x1 cells" in said[0]
+    assert first[2, 2] == 2
+    np.testing.assert_array_equal(second, u)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"steps": 0},
+        {"steps": 3, "boundary": "nearest"},
+        {"steps": 3, "boundary": "wrap"},
+        {"steps": 3, "boundary": (("constant:0", "fixed"), "reflect")},
+    ],
+)
+def test_nothing_is_said_where_cells_are_updated_or_no_step_is_done(given):
+    assert told_of_kept_cells(lambda: tw.run("heat2d", np.ones((2, 2)), **given))[1] == []

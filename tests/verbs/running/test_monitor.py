@@ -179,7 +179,7 @@ def test_sources_by_field_with_a_mask_and_a_callback():
         ({"sources": [((1,), 1.0)]}, "not on the grid"),
         ({"sources": [1.0]}, "pair of a cell"),
         ({"sources": [((1, 1), np.ones(3))]}, "one per step"),
-        ({"sources": [((1, 1), 1j)]}, "no source values of type"),
+        ({"sources": [((1, 1), 1j)]}, r"the source value 1j does not fit float64"),
         ({"sources": {"w": []}}, "does not update 'w'"),
         ({"sources": [((1, 1), 1.0)], "steps": 1.5}, "steps is a whole number"),
     ],

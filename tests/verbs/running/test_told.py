@@ -5,6 +5,7 @@ import itertools
 import logging
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_the_steps_of_a_check_are_counted(name):
     for dtype, sign in (("float32", 1), ("float32", -1), ("int32", 1)):
         if dtype == "int32" and name != "heat2d":
             continue
-        problem = make_problem(program, shape, 5, dtype)
+        problem = replace(make_problem(program, shape, 5), dtype=dtype)  # whole numbers are not its own
         data = {f: [sign * np.ones(shape, dtype)] * program.history(f) for f in program.fields}
         scalars = dict.fromkeys(program.scalars, 0.1)
         steps = itertools.count()

@@ -191,6 +191,10 @@ def _of_c(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Native) and _meet(kinds)
 
 
+def _inverted(kind: Type, kinds: Kinds) -> bool:
+    return _of_c(kind, kinds) or _whole(kind, kinds)
+
+
 def _address(kind: Type, kinds: Kinds) -> bool:
     return isinstance(kind, Pointer) and kind.to == kinds[0]
 
@@ -198,7 +202,7 @@ def _address(kind: Type, kinds: Kinds) -> bool:
 OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     **dict.fromkeys((Operator.ADD, Operator.SUB), (2, _addends)),
     **dict.fromkeys((Operator.MUL, Operator.DIV), (2, _scaled)),
-    **dict.fromkeys((Operator.MOD, Operator.SHR, Operator.SHL), (2, _whole)),
+    **dict.fromkeys((Operator.MOD, Operator.SHR, Operator.SHL, Operator.BITAND, Operator.BITOR), (2, _whole)),
     **dict.fromkeys((Operator.MINIMUM, Operator.MAXIMUM, Operator.POW, Operator.OVER_SQRT), (2, _alike)),
     **dict.fromkeys((Operator.ATAN2, Operator.REMAINDER, Operator.FLOOR_DIVIDE), (2, _alike)),
     **dict.fromkeys((Operator.NEG, Operator.ABS, Operator.SQRT, Operator.EXP, Operator.LOG), (1, _alike)),
@@ -230,7 +234,8 @@ OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     Operator.WRITABLE: (1, _without_const),
     Operator.ALIGNED: (2, _pointer_and_size),
     **dict.fromkeys((Operator.BOTH, Operator.EITHER, Operator.XOR), (2, _of_c)),
-    **dict.fromkeys((Operator.INVERT, Operator.PLUS), (1, _of_c)),
+    Operator.INVERT: (1, _inverted),
+    Operator.PLUS: (1, _of_c),
     Operator.ADDRESS: (1, _address),
 }
 """How many operands an operator takes, and whether their types fit the one that it works in."""

@@ -30,6 +30,8 @@ SIGNS = {
     Operator.SHL: "<<",
     Operator.AND: "&",
     Operator.OR: "|",
+    Operator.BITAND: "&",
+    Operator.BITOR: "|",
     Operator.NONZERO: "!=",
     Operator.XOR: "^",
     Operator.BOTH: "&&",
@@ -187,6 +189,7 @@ class Printer(ABC):
         self._operators: dict[Operator, Callable[[Op], str]] = {
             Operator.SELECT: self._select,
             Operator.NEG: self._negative,
+            Operator.INVERT: self._inverted,
             **dict.fromkeys((Operator.WRITABLE, Operator.REINTERPRET, Operator.CONVERT), self._cast),
             Operator.WIDEN: self._wide,
             **dict.fromkeys(self.language.built_in, self.built_in),
@@ -347,6 +350,9 @@ class Printer(ABC):
 
     def _negative(self, node: Op) -> str:
         return f"(-{self.expr(node.args[0])})"
+
+    def _inverted(self, node: Op) -> str:
+        return f"(~{self.expr(node.args[0])})"
 
     def _cast(self, node: Op) -> str:
         self.use(node.type)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, lower_tape
 from tilewright.codegen.ir.builder import Builder, BuilderValue
-from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.expression import Read, of_truths
 from tilewright.programs.tables.table import Recurrence
 
 
@@ -54,7 +54,8 @@ def lower_cells(
 
     leaves = Leaves(dtype=real, read=leaf, vector=False, lookup=entry, wrapping=wrapping)
     for number, statement in enumerate(program.statements):
-        body, value = lower_tape(statement.tape, leaves, f"v{number}_")
+        tape = of_truths(statement.tape, program.tables) if dtype == "bool" else statement.tape
+        body, value = lower_tape(tape, leaves, f"v{number}_")
         b.emit(*body)
         result = b.value(value)
         if dtype == "bool" and not _is_truth(value):

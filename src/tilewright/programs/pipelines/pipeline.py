@@ -6,8 +6,9 @@ of Ben Cheikh et al., "Tuning framework for stencil computation in heterogeneous
 
 from dataclasses import dataclass, replace
 
+from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.stencil.expression import Read, Scalar, Tape, flops, reads
+from tilewright.programs.stencil.expression import Read, Scalar, Tape, flops, reads, refuse_bits
 
 DTYPES = ("uint8", "int16", "int32", "float32", "float64")
 """Element types of grids."""
@@ -132,7 +133,10 @@ class Pipeline:
                     f"{stencil.name} ({stencil.title}) of {self.name!r} reads grids of types {sorted(found)}",
                     "convert them: grid.astype('float32')",
                 )
-            types[stencil.output] = stencil.convert or found.pop()
+            kind = found.pop()
+            if is_rounded(kind):
+                refuse_bits(stencil.tape, f"{stencil.title!r} of {self.name!r}", kind)
+            types[stencil.output] = stencil.convert or kind
         return types
 
 

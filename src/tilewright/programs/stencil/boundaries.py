@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
+from tilewright.base.units import parse_number
 from tilewright.programs.stencil.program import Program
 
 KINDS = ("fixed", "constant", "nearest", "reflect", "mirror", "wrap")
@@ -94,7 +95,7 @@ def _kind(text: str) -> Boundary:
         raise UsageError(f"a {kind!r} boundary is written {_WRITTEN.get(kind, kind)}, got {text.strip()!r}")
     try:
         value = _value(numbers[0]) if numbers and numbers[0] else 0.0
-        return Boundary(kind=kind, value=value, factor=float(numbers[1]) if len(numbers) > 1 else 0.0)
+        return Boundary(kind=kind, value=value, factor=parse_number(numbers[1]) if len(numbers) > 1 else 0.0)
     except ValueError:
         raise UsageError(
             f"the value of a {kind} boundary is a number, got {':'.join(numbers)!r}", f"write {_WRITTEN[kind]}"
@@ -105,7 +106,7 @@ _WRITTEN = {"constant": "constant:0.5", "dirichlet": "dirichlet:0.5", "neumann":
 
 
 def _value(text: str) -> complex:
-    return complex(text) if text.endswith("j") else float(text)
+    return complex(text) if text.endswith("j") else parse_number(text)
 
 
 def _unknown(kind: str) -> UsageError:

@@ -10,12 +10,14 @@ from fractions import Fraction
 from numbers import Real
 
 from tilewright.base.errors import TraceError
-from tilewright.programs.stencil.expression import Const, Operand, Read, Scalar, Value, as_value, flatten
+from tilewright.programs.stencil.expression import Operand, Read, Scalar, Value, as_value, flatten
 from tilewright.programs.stencil.program import FieldBuilder
 
 MAX_REACH = 64
 _HALF = Fraction(1, 2)
 Offset = tuple[int, ...]
+_LATER = Value(Read("", 0, ()))
+"""Stands for a difference while the number of axes is not known: the body is called again when it is."""
 
 
 def diff(  # noqa: PLR0913  (a public verb)
@@ -55,7 +57,7 @@ def diff(  # noqa: PLR0913  (a public verb)
     points = _points(derivative, accuracy, at, offsets)
     near = _shifts(u, "tw.diff")
     if near is None:
-        return Value(Const(0.0))
+        return _LATER
     axis = _axis(axis, near.rank)
     terms = {
         tuple(point if each == axis else 0 for each in range(near.rank)): weight
@@ -85,7 +87,7 @@ def laplacian(u: Operand, accuracy: int = 2, spacing: Operand | Sequence[Operand
     """
     near = _shifts(u, "tw.laplacian")
     if near is None:
-        return Value(Const(0.0))
+        return _LATER
     several = isinstance(spacing, Sequence)
     if several and len(spacing) != near.rank:
         raise TraceError(
@@ -198,6 +200,8 @@ def _shifts(u: Operand, name: str) -> _Near | None:
     value = as_value(u)
     tape = flatten(value)
     ranks = {len(node.offset) for node in tape if isinstance(node, Read)}
+    if _LATER.op in tape:
+        return None
     if len(ranks) != 1:
         raise TraceError(f"{name} takes a field or an expression of fields, got one that reads none", f"{name}(u)")
     (rank,) = ranks

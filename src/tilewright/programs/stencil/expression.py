@@ -6,17 +6,18 @@ three dimensions (729 reads) is as easy as a three-point stencil, and it prints,
 """
 
 import cmath
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
+from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.stencil.operators import FLAT, OPERATORS
+from tilewright.programs.stencil.operators import BITWISE, BOOLEAN, FLAT, OF_TRUTHS, OPERATORS
 
 MAX_NODES = 100_000
-_FOLDED = FLAT | {
+_FOLDED = (FLAT - set(BITWISE)) | {
     *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan2", "remainder")
 }
 _WHOLE = 2**31
@@ -169,7 +170,6 @@ _UFUNCS = {
     "logical_and": "and",
     "logical_or": "or",
     "logical_not": "not",
-    "right_shift": "shr",
     "arctan2": "atan2",
     "fabs": "abs",
 }
@@ -286,16 +286,30 @@ class Value:
         return apply("ne", self, other)
 
     def __and__(self, other: Operand) -> "Value":
-        return apply("and", self, other)
+        return bitwise("bitand", self, other)
+
+    def __rand__(self, other: Operand) -> "Value":
+        return bitwise("bitand", other, self)
 
     def __or__(self, other: Operand) -> "Value":
-        return apply("or", self, other)
+        return bitwise("bitor", self, other)
+
+    def __ror__(self, other: Operand) -> "Value":
+        return bitwise("bitor", other, self)
 
     def __rshift__(self, other: Operand) -> "Value":
-        return apply("shr", self, other)
+        return bitwise("shr", self, other)
 
     def __invert__(self) -> "Value":
-        return apply("not", self)
+        return bitwise("invert", self)
+
+    def __xor__(self, other: Operand) -> "Value":
+        raise TraceError("a stencil has &, |, ~ and >> of whole numbers, got ^", "of truth values ^ is !=")
+
+    def __lshift__(self, other: Operand) -> "Value":
+        raise TraceError("a stencil has &, |, ~ and >> of whole numbers, got <<", "u[0, 0] << 2 is u[0, 0] * 4")
+
+    __rxor__, __rlshift__ = __xor__, __lshift__
 
     def __bool__(self) -> bool:
         raise TraceError(
@@ -383,6 +397,84 @@ def apply(op: str, *operands: Operand) -> Value:
     return Value(op, values) if number is None else Value(Const(number))
 
 
+def bitwise(op: str, *operands: Operand) -> Value:
+    """Apply one of :data:`~tilewright.programs.stencil.operators.BITWISE`; of truth values it is a logical operator.
+
+    Raises:
+        TraceError: If an operand is a number that is not whole, which has no bits.
+    """
+    values = tuple(as_value(operand) for operand in operands)
+    for value in values:
+        if isinstance(value.op, Const) and not isinstance(value.op.value, int):
+            raise TraceError(
+                f"{BITWISE[op]} works on the bits of whole numbers, got {value.op.value!r}", _COMPARE_FIRST
+            )
+    if all(_is_truth(value.op) for value in values):
+        op = OF_TRUTHS.get(op, op)
+    return apply(op, *values)
+
+
+def _is_truth(op: str | Leaf) -> bool:
+    """Whether a leaf, or any result of an operator, is a truth value."""
+    return op in BOOLEAN or isinstance(op, Inside) or (isinstance(op, Const) and isinstance(op.value, bool))
+
+
+def truths(tape: Tape, fields: Collection[str] = ()) -> list[bool]:
+    """Say of every value of a tape whether it is a truth value, as NumPy has it.
+
+    Args:
+        tape: The expression.
+        fields: Fields of truth values.
+
+    >>> x = Value(Read("u", 0, (0,)))
+    >>> truths(flatten((x > 0) * (x < 1)))
+    [False, False, True, False, True, True]
+    """
+    found: list[bool] = []
+    for node in tape:
+        if isinstance(node, Apply):
+            found.append(node.op in BOOLEAN or (node.op in OF_TRUTHS and all(found[arg] for arg in node.args)))
+        else:
+            found.append(node.field in fields if isinstance(node, Read) else _is_truth(node))
+    return found
+
+
+def of_truths(tape: Tape, fields: Collection[str]) -> Tape:
+    """Return a tape whose bitwise operators on truth values, those of some fields among them, are logical ones."""
+    found = truths(tape, fields)
+    return tuple(
+        Apply(OF_TRUTHS[node.op], node.args)
+        if found[place] and isinstance(node, Apply) and node.op in BITWISE
+        else node
+        for place, node in enumerate(tape)
+    )
+
+
+def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
+    """Refuse bitwise operators on numbers of a type that has no bits to speak of.
+
+    Args:
+        tape: An expression that is computed in floating point or in complex numbers.
+        what: Whose it is.
+        dtype: The type.
+
+    Raises:
+        UsageError: If there are any.
+    """
+    if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
+        return
+    found = truths(tape)
+    for place, node in enumerate(tape):
+        if isinstance(node, Apply) and node.op in BITWISE and not found[place]:
+            raise UsageError(
+                f"{what} applies {BITWISE[node.op]}, which works on the bits of whole numbers, to {dtype} values",
+                _COMPARE_FIRST,
+            )
+
+
+_COMPARE_FIRST = "compare first, as in tw.where((u[0, 0] > 0) & (u[1, 0] < 1), …), or give an integer type"
+
+
 def rounded(x: Operand, decimals: int = 0) -> Value:
     """The nearest whole number, of two the even one.
 
@@ -416,6 +508,10 @@ _COMPOSED: dict[str, Callable[..., Value]] = {
     "real": lambda val: apply("real", val),
     "imag": lambda val: apply("imag", val),
     "square": lambda x: apply("mul", x, x),
+    "bitwise_and": lambda a, b: bitwise("bitand", a, b),
+    "bitwise_or": lambda a, b: bitwise("bitor", a, b),
+    "right_shift": lambda a, b: bitwise("shr", a, b),
+    "invert": lambda x: bitwise("invert", x),
     "positive": as_value,
 }
 """NumPy's functions that are made of operators, or are no ufuncs."""
@@ -474,6 +570,17 @@ def complex_constant(*tapes: Tape) -> complex | None:
     """Return the first constant of some tapes that is a complex number, or None."""
     values = (node.value for tape in tapes for node in tape if isinstance(node, Const))
     return next((value for value in values if isinstance(value, complex)), None)
+
+
+def check_constants(tape: Tape, dtype: str, name: str) -> None:
+    """Check that the constants of a program's tape fit the type that it is computed in.
+
+    Raises:
+        UsageError: If one does not.
+    """
+    for node in tape:
+        if isinstance(node, Const):
+            check_fits(node.value, dtype, f"the constant {{}} of {name!r}")
 
 
 def reads(tape: Tape) -> tuple[Read, ...]:

@@ -69,6 +69,9 @@ _TABLE = (
     Operator(name="real", arity=1, flops=0, evaluate=_real, linear="both"),
     Operator(name="imag", arity=1, flops=0, evaluate=_imag, linear="both"),
     Operator(name="shr", arity=2, flops=1, evaluate=np.right_shift),
+    Operator(name="bitand", arity=2, flops=1, evaluate=np.bitwise_and),
+    Operator(name="bitor", arity=2, flops=1, evaluate=np.bitwise_or),
+    Operator(name="invert", arity=1, flops=1, evaluate=np.invert),
     Operator(name="minimum", arity=2, flops=1, evaluate=np.minimum),
     Operator(name="maximum", arity=2, flops=1, evaluate=np.maximum),
     Operator(name="lt", arity=2, flops=1, evaluate=np.less),
@@ -95,11 +98,22 @@ FUNCTIONS = ROUNDINGS | {"sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "pow
 SPECIAL = (FUNCTIONS - ROUNDINGS) | {"div", "remainder", "floor_divide"}
 """Divisions, roots and functions: operators that take an arithmetic unit many cycles."""
 
-FLAT = ROUNDINGS | {"sign", "floor_divide"}
+BITWISE = {"bitand": "&", "bitor": "|", "invert": "~", "shr": ">>"}
+"""Operators on the bits of whole numbers, and how they are written."""
+
+FLAT = ROUNDINGS | {"sign", "floor_divide", *BITWISE}
 """Operators whose result is a step function of numbers: of derivative zero wherever there is one."""
 
-ORDERED = FLAT | {"shr", "remainder", "atan2"}
+ORDERED = FLAT | {"remainder", "atan2"}
 """Operators that complex numbers do not have."""
 
 BOOLEAN = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"})
 """Operators whose result is a truth value."""
+
+OF_TRUTHS = {
+    **dict.fromkeys(("add", "maximum", "bitor"), "or"),
+    **dict.fromkeys(("mul", "minimum", "bitand"), "and"),
+    "invert": "not",
+    "abs": "",
+}
+"""What operators are on truth values alone, whose result is a truth value again; nothing for ``abs``."""

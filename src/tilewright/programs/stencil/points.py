@@ -131,6 +131,8 @@ def _values(given: Any, count: int) -> Array:  # noqa: ANN401
         array = np.asarray(given)
     except ValueError:
         array = np.empty(0, dtype=object)
+    if array.dtype == object and array.size and all(isinstance(each, int) for each in array.flat):
+        raise ArrayError("values of sources are numbers of at most 64 bits, got longer ones")
     if not is_number(array.dtype):
         raise ArrayError(f"values of sources are numbers, got {given!r:.60}")
     if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != count):

@@ -1,16 +1,18 @@
 """A problem: a program with a shape, a number of steps, a dtype and boundaries."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import NARROW, is_rounded, numpy_type
+from tilewright.base.dtypes import NARROW, arithmetic, check_fits, is_rounded, numpy_type
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.boundaries import FACES, BoundarySpec, Sides, resolve
 from tilewright.programs.stencil.edges import plain_edges
+from tilewright.programs.stencil.expression import check_constants, refuse_bits
 from tilewright.programs.stencil.program import STEP, Program, Statement
 from tilewright.programs.stencil.subdomains import Subdomain
 
@@ -240,18 +242,17 @@ def make_problem(
     steps = whole_number(steps, "steps", 0, 2**31 - 1, "from 0 to 2^31 - 1")
     if dtype not in DTYPES:
         raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
-    number = program.complex_constant
-    if number is not None and not dtype.startswith("complex"):
-        raise UsageError(
-            f"{program.name!r} has the complex constant {number}, so its dtype is complex64 or complex128, "
-            f"got {dtype!r}"
-        )
+    _check_tapes(program, dtype)
     given = resolve(program, boundary)
     if any(np.ndim(side.value) for sides in given for pair in sides for side in pair):
         raise UsageError(
             "values per step or along a side of a boundary are for runs, predictions, tuning and gradients",
             "give one number",
         )
+    for field, sides in zip(program.fields, given, strict=True):
+        for side in (side for pair in sides for side in pair):
+            check_fits(side.value, dtype, f"the boundary value {{}} of {field!r}")
+            check_fits(side.factor, dtype, f"the factor {{}} of the boundary of {field!r}")
     edges = plain_edges(program, dict(zip(program.fields, given, strict=True)))
     if edges.program is not program:
         _check_faces(program, given, shape, dtype)
@@ -264,14 +265,18 @@ def make_problem(
         boundaries=tuple(edges.sides[field] for field in program.fields),
         varying=tuple(name for name in program.scalars if name in {STEP, *varying}),
     )
-    numpy_type(dtype)
-    outside = [side.value for sides in given for pair in sides for side in pair]
-    number = next(filter(np.iscomplexobj, outside), None)
-    if number is not None and not dtype.startswith("complex"):
-        raise UsageError(f"what lies outside a grid of {dtype} values is real, got {number}")
     if problem.cells > MAX_CELLS:
         raise UsageError(f"a grid may have at most 2^46 cells, got {format_shape(shape)}")
     return problem
+
+
+@functools.lru_cache(maxsize=256)
+def _check_tapes(program: Program, dtype: str) -> None:
+    """Raise where a program's constants or operators are none for an element type."""
+    for statement in program.statements:
+        if is_rounded(dtype):
+            refuse_bits(statement.tape, repr(program.name), dtype)
+        check_constants(statement.tape, arithmetic(dtype).name, program.name)
 
 
 def _check_faces(program: Program, boundaries: tuple[Sides, ...], shape: tuple[int, ...], dtype: str) -> None:

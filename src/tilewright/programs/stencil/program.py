@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.stencil.expression import (
+    Apply,
     Node,
     Operand,
     Placed,
@@ -19,8 +20,10 @@ from tilewright.programs.stencil.expression import (
     complex_constant,
     flatten,
     flops,
+    of_truths,
     placed,
     reads,
+    truths,
 )
 from tilewright.programs.stencil.subdomains import Subdomain
 
@@ -28,6 +31,9 @@ MAX_RANK = 4
 MAX_REACH = 64
 STEP = "tw_t"
 """The scalar that is the step's number, :data:`tilewright.t`: every run gives it the numbers 0, 1, 2 and so on."""
+
+LEVELS = "there are u.prev and u.prev2, the steps before, and u.new, the values of this step"
+_LEVEL_NAMES = {1: "new", -1: "prev", -2: "prev2"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +265,34 @@ def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
     )
 
 
+@functools.lru_cache(maxsize=64)
+def with_truths(program: Program, fields: frozenset[str]) -> Program:
+    """Make bitwise operators on fields of truth values, which are computed as whole numbers, logical ones.
+
+    An updated field counts as long as its new values are truth values.
+
+    Raises:
+        UsageError: If ``~`` is applied to one whose new values are not.
+    """
+    known, dropped = set(fields), {""}
+    while dropped:
+        dropped = {
+            each.field for each in program.statements if each.field in known and not truths(each.tape, known)[-1]
+        }
+        known -= dropped
+    for statement in program.statements:
+        pairs = zip(statement.tape, truths(statement.tape, fields), truths(statement.tape, known), strict=True)
+        if any(isinstance(node, Apply) and node.op == "invert" and first and not later for node, first, later in pairs):
+            raise UsageError(
+                f"{program.name!r} applies ~ to truth values, which its steps make whole numbers",
+                "compare first: ~(u[0, 0] != 0), or convert them with .astype('int32')",
+            )
+    return replace(
+        program,
+        statements=tuple(replace(each, tape=of_truths(each.tape, known)) for each in program.statements),
+    )
+
+
 def _shown(index: object) -> str:
     """Write an index for a message."""
     if isinstance(index, slice):
@@ -324,14 +358,23 @@ class FieldBuilder:
     @property
     def prev(self) -> "FieldBuilder":
         """The previous time level."""
-        return FieldBuilder(self.name, -1, self.grid)
+        return self._at("prev", -1)
 
     @property
     def prev2(self) -> "FieldBuilder":
         """The time level before the previous one."""
-        return FieldBuilder(self.name, -2, self.grid)
+        return self._at("prev2", -2)
 
     @property
     def new(self) -> "FieldBuilder":
         """The values computed in this step."""
-        return FieldBuilder(self.name, 1, self.grid)
+        return self._at("new", 1)
+
+    def _at(self, name: str, level: int) -> "FieldBuilder":
+        if self.level:
+            raise TraceError(
+                f"a time level of {self.name!r} has no levels of its own, "
+                f"got {self.name}.{_LEVEL_NAMES[self.level]}.{name}",
+                LEVELS,
+            )
+        return FieldBuilder(self.name, level, self.grid)

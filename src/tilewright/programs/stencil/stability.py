@@ -1,10 +1,11 @@
 """Von Neumann's stability limit, where it can be derived: linear programs with constant coefficients.
 
 A wave exp(i k x) stays a wave under such a program; one step multiplies the vector of its amplitudes (one per updated
-field and time level) by the amplification matrix G(k). The scheme is stable only if no eigenvalue of any G(k) is
-larger than 1 in size (J. G. Charney, R. Fjörtoft, J. von Neumann, Tellus 2, 1950; R. D. Richtmyer, K. W. Morton,
-Difference Methods for Initial-Value Problems, 1967, chapter 4). The waves looked at are a sample, so that what is
-found is certain, and what is not found may still exist.
+field and time level) by the amplification matrix G(k). What a step reads of its own new values stands on the left:
+(I - A(k)) new = B(k) old, whatever the order of the statements. The scheme is stable only if no eigenvalue of any G(k)
+is larger than 1 in size (J. G. Charney, R. Fjörtoft, J. von Neumann, Tellus 2, 1950; R. D. Richtmyer, K. W. Morton,
+Difference Methods for Initial-Value Problems, 1967, chapter 4). The waves looked at are a sample, so that what is found
+is certain, and what is not found may still exist.
 """
 
 import functools
@@ -17,9 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.expression import Apply, Const, Index, Inside, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.reference import Array
 
 FEWEST_STEPS = 10
 """Fewer steps are a filter, which may sharpen on purpose."""
@@ -31,6 +35,9 @@ _LARGEST_STATE = 12
 _TOLERANCE = 1e-6
 _TOLERANCE_OF_EIGENVALUES = 1e-4
 """Double and triple eigenvalues of size 1, as of wave equations, come out with the square or cube root of rounding."""
+_LEAST_SIZE = 1e-100
+_SINGULAR = 1e-6
+"""Least determinant of what stands before new values."""
 Complex = npt.NDArray[np.complex128]
 Terms = Mapping[Read, complex]
 
@@ -64,8 +71,12 @@ class GrowingWave:
         return f"a wave of {lengths} cells grows {self.factor:.4g} times in every step"
 
 
+Numbers = tuple[tuple[str, Any], ...]
+"""Names and values."""
+
+
 @functools.lru_cache(maxsize=256)
-def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> GrowingWave | None:
+def growth(program: Program, scalars: Numbers = (), coefficients: Numbers = ()) -> GrowingWave | None:
     """Return the wave that grows fastest, if any does.
 
     A program under which the mean grows fastest is left alone: that is a source or a reaction, not an instability.
@@ -73,6 +84,7 @@ def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growi
     Args:
         program: The program.
         scalars: Names and values of its scalars; without one, what depends on it is not derived.
+        coefficients: Fields that no statement updates, as if each had one value everywhere.
 
     Returns:
         The wave; None where there is none, or nothing can be derived: the program is not linear, or its coefficients
@@ -82,7 +94,8 @@ def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growi
     >>> growth(program("heat2d")) is None
     True
     """
-    symbols = [_terms(statement.tape, program.updated, dict(scalars)) for statement in program.statements]
+    known_values = dict(scalars), dict(coefficients)
+    symbols = [_terms(statement.tape, program.updated, *known_values) for statement in program.statements]
     known = [each for each in symbols if each is not None]
     size = sum(program.history(field) for field in program.updated)
     if len(known) < len(symbols) or size > _LARGEST_STATE:
@@ -99,24 +112,52 @@ def growth(program: Program, scalars: tuple[tuple[str, Any], ...] = ()) -> Growi
     return GrowingWave(factor=float(radius[worst]), cells=cells)
 
 
-def advice(program: Program, scalars: tuple[tuple[str, Any], ...], steps: int) -> str:
+def advice(program: Program, found: GrowingWave | None, steps: int, where: str = "") -> str:
     """Return what to say about a run past the stability limit, or an empty text.
 
     Args:
         program: The program.
-        scalars: Names and values of its scalars.
+        found: The wave that grows.
         steps: Time steps of the run.
+        where: The place in the grid, if it is not everywhere.
     """
-    found = growth(program, scalars) if steps >= FEWEST_STEPS else None
-    if found is None or found.over(steps) < LEAST_GROWTH:
+    if found is None or steps < FEWEST_STEPS or found.over(steps) < LEAST_GROWTH:
         return ""
     return (
-        f"{program.name!r} is past its stability limit: {found} (hint: an explicit scheme needs a smaller time step, "
-        "that is smaller coefficients)"
+        f"{program.name!r} is past its stability limit{where}: {found} (hint: an explicit scheme needs a smaller time "
+        "step, that is smaller coefficients)"
     )
 
 
-def _terms(tape: Tape, updated: Sequence[str], scalars: Mapping[str, Any]) -> Terms | None:
+def measured_growth(problem: Problem, arrays: Mapping[str, Array], scalars: Mapping[str, Any]) -> float:
+    """Return by which factor per step a disturbance grows in a small grid.
+
+    Args:
+        problem: The problem, of a few cells and steps.
+        arrays: The fields that no statement updates.
+        scalars: Values of its scalars.
+
+    Returns:
+        The mean over the second half of the steps, or of those before numbers overflow.
+    """
+    updated = problem.program.updated
+    noise = np.random.default_rng(0).standard_normal(problem.shape)
+    given = {field: [array] for field, array in arrays.items()}
+    still, moved = (
+        reference.start(problem, {**given, **{field: [size * noise] for field in updated}}) for size in (0.0, 1.0)
+    )
+    sizes = [1.0]
+    with np.errstate(all="ignore"):
+        while len(sizes) <= problem.steps and _LEAST_SIZE < sizes[-1] < 1 / _LEAST_SIZE:
+            still, moved = (reference.step(problem, each, scalars) for each in (still, moved))
+            sizes.append(float(sum(np.linalg.norm(moved[field][0] - still[field][0]) for field in updated)))
+    first = len(sizes) // 2
+    return (sizes[-1] / sizes[first]) ** (1 / (len(sizes) - 1 - first)) if math.isfinite(sizes[-1]) else 0.0
+
+
+def _terms(
+    tape: Tape, updated: Sequence[str], scalars: Mapping[str, Any], coefficients: Mapping[str, Any]
+) -> Terms | None:
     """Return the weights of a statement's reads of updated fields, constants left out, or None."""
     values: list[Terms | _Constant | None] = []
     for node in tape:
@@ -127,7 +168,8 @@ def _terms(tape: Tape, updated: Sequence[str], scalars: Mapping[str, Any]) -> Te
         elif isinstance(node, Index | Inside | Profile):
             values.append(_Constant(None))
         elif isinstance(node, Read):
-            values.append({node: 1.0} if node.field in updated else _Constant(None))
+            known = complex(coefficients[node.field]) if node.field in coefficients else None
+            values.append({node: 1.0} if node.field in updated else _Constant(known))
         else:
             values.append(_applied(node, [values[arg] for arg in node.args]))
     last = values[-1]
@@ -190,7 +232,10 @@ def _angles(rank: int, *, half: bool) -> npt.NDArray[np.float64]:
 
 
 def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArray[np.float64]) -> Complex:
-    """Return G for every wave; shape (p, n, n), a row and a column per updated field and time level."""
+    """Return G for every wave; shape (p, n, n), a row and a column per updated field and time level.
+
+    Where new values are not determined by old ones it is 0, and infinite for the mean: nothing is known then.
+    """
     places = {
         (field, age): place
         for place, (field, age) in enumerate((f, a) for f in program.updated for a in range(program.history(f)))
@@ -200,14 +245,21 @@ def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArr
         {step: np.exp(1j * step * angles[:, axis]) for step in range(-below, above + 1)}
         for axis, (below, above) in enumerate(program.reach)
     ]
+    new = np.zeros_like(matrix)
     for statement, terms in zip(program.statements, symbols, strict=True):
-        row = matrix[:, places[statement.field, 0]]
+        row = places[statement.field, 0]
         for read, weight in terms.items():
             phase = weight * functools.reduce(np.multiply, (turn[n][step] for n, step in enumerate(read.offset)))
-            if read.level == 1:  # a value of this step: its own row, in terms of the old ones
-                row += phase[:, None] * matrix[:, places[read.field, 0]]
+            if read.level == 1:
+                new[:, row, places[read.field, 0]] += phase
             else:
-                row[:, places[read.field, -read.level]] += phase
+                matrix[:, row, places[read.field, -read.level]] += phase
+    if new.any():
+        left = np.eye(len(places)) - new
+        known = np.abs(np.linalg.det(left)) > _SINGULAR
+        matrix[known] = np.linalg.solve(left[known], matrix[known])
+        matrix[~known] = 0.0
+        matrix[0] = matrix[0] if known[0] else np.inf
     for (field, age), place in places.items():
         if age:
             matrix[:, place, places[field, age - 1]] = 1.0

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape
-from tilewright.programs.stencil.operators import BOOLEAN
+from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape, truths
 from tilewright.programs.stencil.program import Program, Statement
 
 FEWEST = 8
@@ -233,18 +232,14 @@ def _worth(terms: Terms, pairs: bool = False) -> bool:
 def _values(tape: Tape) -> list[_Linear]:
     """Every position as a weighted sum; what is none is one of itself."""
     values: list[_Linear] = []
-    truths: list[bool] = []
+    known = truths(tape)
     for position, node in enumerate(tape):
         value = _NOTHING if node == Const(0) else None
-        truth = isinstance(node, Inside) or (isinstance(node, Const) and isinstance(node.value, bool))
         if isinstance(node, Read):
             value = _Linear({node: 1.0}, {})
         elif isinstance(node, Apply):
-            args = [truths[arg] for arg in node.args]
-            truth = node.op in BOOLEAN or (all(args) and node.op != "where")
             # Truth values are added and multiplied in their own way.
-            value = None if any(args) else _applied(node, tape, values)
-        truths.append(truth)
+            value = None if any(known[arg] for arg in node.args) else _applied(node, tape, values)
         values.append(_Linear({}, {position: 1.0}) if value is None else value)
     return values
 

@@ -67,7 +67,7 @@ def _monotone_paths() -> Recurrence:
     start = (Value(Scalar(ROW)) == -1) & (Value(Scalar(COLUMN)) == 0)
     return recurrence(
         "monotone_paths",
-        {"p": (FieldBuilder("free")[0, 0] != 0) & (p[-1, 0] | p[0, -1])},
+        {"p": apply("and", FieldBuilder("free")[0, 0] != 0, apply("or", p[-1, 0], p[0, -1]))},
         inputs={"free": "cell"},
         outside={"p": start},
         semiring="or_and",

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape, check_constants, refuse_bits
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
 from tilewright.programs.tables.table import COLUMN, DTYPES, LOOKUP, ROW, Recurrence, TableStatement
 
@@ -54,11 +55,25 @@ def check_data(program: Recurrence, data: TableData) -> None:
     missing = [name for name in program.scalars if name not in data.scalars]
     if missing:
         raise UsageError(f"{program.name!r} needs a value for {missing[0]!r}", f"pass {missing[0]}=…")
+    element = "uint8" if data.dtype == "bool" else data.dtype
+    for name, value in data.scalars.items():
+        check_fits(value, element, f"{name} = {{}}")
+    for statement in program.statements:
+        check_constants(statement.tape, element, program.name)
+        check_constants(statement.outside or (), _wide(data.dtype).name, program.name)
     tapes = [tape for s in program.statements for tape in (s.tape, s.outside or ())]
     if not data.dtype.startswith("float") and any(
         isinstance(node, Apply) and node.op in {"div", "sqrt", "exp", "log"} for tape in tapes for node in tape
     ):
         raise UsageError(f"{program.name!r} divides or takes roots, which {data.dtype} cannot hold", "use float32")
+    if data.dtype.startswith("float"):
+        for tape in tapes:
+            refuse_bits(tape, repr(program.name), data.dtype)
+
+
+def _wide(dtype: str) -> np.dtype[Any]:
+    """The type that values outside a table are computed in."""
+    return np.dtype(dtype if dtype.startswith("float") else np.int64)
 
 
 def outside(program: Recurrence, data: TableData, table: str, rows: Array, columns: Array) -> Array:
@@ -78,7 +93,7 @@ def outside(program: Recurrence, data: TableData, table: str, rows: Array, colum
     statement = next(each for each in program.statements if each.table == table)
     if statement.outside is None:
         return np.full(shape, program.semiring.zero(data.dtype), dtype=data.dtype)
-    kind = np.dtype(np.int64 if data.dtype.startswith(("int", "bool")) else data.dtype)
+    kind = _wide(data.dtype)
     known = {ROW: rows.astype(kind), COLUMN: columns.astype(kind)}
     value = _evaluate(statement.outside, kind, lambda node: known.get(node.name, data.scalars.get(node.name, 0)))
     return np.broadcast_to(value, shape).astype(data.dtype)

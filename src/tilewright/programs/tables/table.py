@@ -25,7 +25,7 @@ from tilewright.programs.stencil.expression import (
     flatten,
     reads,
 )
-from tilewright.programs.stencil.operators import OPERATORS, ORDERED
+from tilewright.programs.stencil.operators import BITWISE, OPERATORS, ORDERED
 
 LOOKUP = "lookup "
 """Start of the operator that looks a matrix up; the matrix's name follows."""
@@ -33,7 +33,7 @@ ROW, COLUMN = "i", "j"
 """Names of the row and the column in the expression of what lies outside."""
 DTYPES = ("bool", "int16", "int32", "int64", "float32", "float64")
 MAX_REACH = 64
-_UNTYPED = ORDERED - {"shr"} | {"pow", "sin", "cos", "tan", "tanh", "conj", "real", "imag"}
+_UNTYPED = (ORDERED - set(BITWISE)) | {"pow", "sin", "cos", "tan", "tanh", "conj", "real", "imag"}
 Kind = Literal["row", "column", "cell", "matrix"]
 
 

@@ -91,14 +91,22 @@ class Toolchain:
     fused: bool = True
     openmp_flags: tuple[str, ...] = ("-fopenmp",)
 
-    def flags(self, *, strict: bool) -> tuple[str, ...]:
+    def flags(self, *, strict: bool, text: str = "") -> tuple[str, ...]:
         """Flags of a compilation, in order.
 
         Errors of functions and traps are not observed, so the compiler need not keep them; nothing else of IEEE
-        arithmetic is given up. Fused multiply-adds are allowed unless ``strict``. GCC 12's vectorizer of straight-line
-        code makes ``vfmaddsub`` even where contraction is off, so it is off too then.
+        arithmetic is given up. Fused multiply-adds are allowed unless ``strict``. GCC 12's vectorizers make
+        ``vfmaddsub`` of a difference and a sum of products side by side even where contraction is off, so they are off
+        too then: that of straight-line code, and that of loops where the unit computes with complex numbers.
+
+        Args:
+            strict: Whether every operation keeps its own rounding.
+            text: The unit.
         """
-        contract = ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
+        contract: tuple[str, ...] = (
+            ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
+        )
+        contract += ("-fno-tree-loop-vectorize",) * (strict and "_Complex" in text)
         openmp = self.openmp_flags if self.openmp else ("-Wno-unknown-pragmas",)
         return (*_common(), *contract, *self.native, *openmp)
 
@@ -317,7 +325,7 @@ def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[
     Raises:
         ToolchainError: If the compiler fails, takes too long, or writes nothing.
     """
-    return shared_object((*tools.command, *tools.flags(strict=strict), *options), text)
+    return shared_object((*tools.command, *tools.flags(strict=strict, text=text), *options), text)
 
 
 def shared_object(

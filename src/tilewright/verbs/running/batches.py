@@ -23,9 +23,9 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.arrays import Array, as_array, gather, like, with_edges
+from tilewright.verbs.arrays import Array, as_array, check_values, gather, like, with_edges
 from tilewright.verbs.memo import prepared
-from tilewright.verbs.running.levels import warn_if_at_rest
+from tilewright.verbs.running.levels import warn_if_at_rest, warn_if_kept
 from tilewright.verbs.running.targets import targets_of
 from tilewright.verbs.unstable import warn_if_unstable
 
@@ -89,7 +89,9 @@ def run_batches(
         else given.versions[field]
         for field in given.program.fields
     }
+    check_values({}, moved, given.dtype)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
+    warn_if_kept(problem)
     warn_if_unstable(problem, given.scalars)
     warn_if_at_rest(replace(given, versions=moved))
     count, threads = math.prod(shape), thread_count(target.threads or None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.dtypes import is_number, is_rounded
+from tilewright.base.dtypes import check_fits, is_number, is_rounded
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.forcing import masked
@@ -157,21 +157,11 @@ def _values(problem: Problem, points: Points) -> Array:
         raise UsageError(
             f"values of sources have one row per step ({steps}), got {len(values)}", f"pass values[:{steps}] or so"
         )
-    _check_kind(values, problem.dtype)
-    if np.dtype(problem.dtype).kind in "iu":
+    check_fits(values, problem.dtype, "the source value {}")
+    if not problem.rounds:
         values = values.astype(problem.dtype)
     rows = values[:, np.newaxis] if values.ndim == 1 else values
     return np.broadcast_to(rows, (steps, count))
-
-
-def _check_kind(values: Array, dtype: str) -> None:
-    """Check the type of sources: one that NumPy casts within its kind, or whole numbers that the field's type holds."""
-    if np.can_cast(values.dtype, dtype, "same_kind"):
-        return
-    whole = values.dtype.kind in "iu" and np.dtype(dtype).kind in "iu"
-    if not whole or (values.astype(dtype) != values).any():
-        hint = f"they take whole numbers from {np.iinfo(dtype).min} to {np.iinfo(dtype).max}" if whole else ""
-        raise UsageError(f"{dtype} fields take no source values of type {values.dtype}", hint)
 
 
 def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Weights:
@@ -187,10 +177,9 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
             )
         return _times(problem, found, look(scale, found.cell))
     values = np.asarray(scale)
-    if not is_number(values.dtype):
+    if not is_number(values.dtype) and not isinstance(scale, int):
         raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
-    if values.dtype.kind == "c" and not problem.dtype.startswith("complex"):
-        raise ArrayError(f"the scale of sources of {problem.dtype} values is real, got {scale!r:.60}")
+    check_fits(values, problem.dtype, "the scale {} of sources")
     if not np.isfinite(values).all():
         raise ArrayError("the scale of sources is finite, got numbers that are not")
     if values.shape not in {(), problem.shape}:
@@ -251,5 +240,5 @@ def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa
         numbers = np.full(steps, numbers[()])
     if numbers.shape != (steps,):
         raise UsageError(f"a source has one value, or one per step ({steps}), got {len(numbers)} at the cell {place}")
-    _check_kind(numbers, given.dtype)
+    check_fits(numbers, given.dtype, "the source value {}")
     return place, numbers.astype(given.dtype)

@@ -25,6 +25,7 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import memo
 from tilewright.verbs.arrays import Given, gather, with_edges
 from tilewright.verbs.running.forcing import gather_points
+from tilewright.verbs.running.levels import warn_if_kept
 from tilewright.verbs.unstable import warn_if_unstable
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ def checked(
     program, boundary, scalars = with_edges(program, asked.boundary, scalars)
     given = gather(program, arrays, scalars, asked.dtype, asked.steps)
     problem = make_problem(given.program, given.shape, asked.steps, given.dtype, boundary, given.varying)
+    warn_if_kept(problem)
     warn_if_unstable(problem, given.scalars)
     return given, problem
 

@@ -1,9 +1,11 @@
-"""The time levels of a run: what a next one must be given to go on where it ended."""
+"""The time levels of a run: what a next one must be given to go on where it ended, and what no step changes."""
 
+from tilewright.base.units import format_shape
+from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.devices.views import DeviceView
 from tilewright.runtime.memory import check_memory
-from tilewright.runtime.warn import warn
+from tilewright.runtime.warn import warn, warn_once
 from tilewright.verbs.arrays import Given
 
 _ROWS = 64
@@ -43,3 +45,16 @@ def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
         if files:
             hint = f"give a .npz file that holds {names}, as --output state.npz writes it"
         warn(f"{field!r} of {given.program.name!r} has {history} time levels, and {got} (hint: {hint})")
+
+
+def warn_if_kept(problem: Problem) -> None:
+    """Warn, once, of fields no cell of which a step changes: all have a read beyond a ``fixed`` side."""
+    for statement in problem.program.statements if problem.steps else ():
+        if all(low < high for low, high in problem.update_box(statement)):
+            continue
+        least = tuple(low + high + 1 for low, high in problem.margins(statement))
+        warn_once(
+            f"no cell of {statement.field!r} is updated: on a grid of {format_shape(problem.shape)} every cell of "
+            f"{problem.program.name!r} reads beyond a side that is 'fixed' (hint: give at least {format_shape(least)} "
+            "cells, or another boundary, such as boundary='nearest')"
+        )

@@ -32,7 +32,7 @@ from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, with_mask
 from tilewright.verbs.running.large import RunRequest, kind_of
-from tilewright.verbs.running.levels import warn_if_at_rest
+from tilewright.verbs.running.levels import warn_if_at_rest, warn_if_kept
 from tilewright.verbs.running.monitor import Callback, Monitor, make_monitor
 from tilewright.verbs.running.record import Run, predicted_seconds, threads_of
 from tilewright.verbs.running.targets import check_targets, targets_of
@@ -276,7 +276,8 @@ def make_case(
     points = gather_points(given, problem, sources, receivers, every)
     if points is not None:
         problem = replace(problem, points=points.fields(problem))
-    warn_if_unstable(problem, given.scalars)
+    warn_if_kept(problem)
+    warn_if_unstable(problem, given.scalars, given.versions)
     added = frozenset(set(given.versions) - own)
     return CheckedProblem(given=given, points=points, problem=problem, added=added)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil.expression import Apply, Read
 from tilewright.programs.tables.reference import TableData, check_data
@@ -68,11 +69,8 @@ def _array(name: str, value: Any) -> Array:  # noqa: ANN401
 def _typed(name: str, array: Array, dtype: str, *, matrix: bool) -> Array:
     """Whole numbers become int32, others the tables' type; so do matrices."""
     if matrix:
-        with np.errstate(all="ignore"):
-            values = array.astype(dtype)
-        if not np.array_equal(values, array) and not dtype.startswith("float"):
-            raise ArrayError(f"the matrix {name!r} does not fit {dtype}")
-        return values
+        check_fits(array, "uint8" if dtype == "bool" else dtype, f"the entry {{}} of the matrix {name!r}")
+        return array.astype(dtype)
     if array.dtype.kind == "f":
         if not dtype.startswith("float"):
             raise ArrayError(f"the input {name!r} holds {array.dtype} values, which {dtype} tables cannot use")
