@@ -127,7 +127,7 @@ def test_a_cache_that_cannot_be_written_costs_one_warning(private_cache, monkeyp
         raise OSError(28, "No space left on device")
 
     cache.directory()
-    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    monkeypatch.setattr(cache, "replaced", full)
     with pytest.warns(TilewrightWarning, match="cannot be written.*No space left") as caught:
         _save_twice()
     assert len(caught) == 1

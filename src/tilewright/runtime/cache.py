@@ -8,10 +8,10 @@ its limit drops the entries that were written or read longest ago.
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from tilewright.base.fingerprint import digest
+from tilewright.base.paths import replaced
 from tilewright.runtime.warn import warn_once
 
 _VARIABLE = "TILEWRIGHT_CACHE"
@@ -91,16 +91,11 @@ def save(store: Path | None, key: str, content: bytes) -> None:
     """Write an entry; a disk that is full or read-only costs one warning, never the result."""
     if store is None:
         return
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=store, prefix=".new-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(digest(content).encode() + b"\n" + content)
-        Path(temporary).replace(store / key)
+        with replaced(store / key, 0o600, synchronize=False) as place:  # what is torn fails its digest
+            place.write_bytes(digest(content).encode() + b"\n" + content)
     except OSError as error:
         warn_once(f"the kernel cache cannot be written, so kernels are compiled anew in every process: {error}")
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         return
     _shrink(store, key)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.runtime.formats.files import write_archive, write_planes
 from tilewright.waves.layers import CPML, Layers, Sponge, parse_layers
 from tilewright.waves.models import Floats, Model
 from tilewright.waves.shots import Shot, shot
@@ -167,12 +168,8 @@ def _array(path: Path, name: str) -> Floats:
 
 
 def _write(made: Shot, path: Path) -> Path:
-    try:
-        if path.suffix == ".npz":
-            arrays: dict[str, Any] = {"times": made.times, **made.traces}
-            np.savez(path, **arrays)
-        else:
-            np.save(path, next(iter(made.traces.values())))
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    if path.suffix == ".npz":
+        write_archive(path, {"times": made.times, **made.traces})
+    else:
+        write_planes(path, (next(iter(made.traces.values())),))
     return path

@@ -6,7 +6,6 @@ What was measured in another environment is stale: it is listed and flagged, and
 import functools
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -378,18 +377,3 @@ def here() -> Circumstances | None:
         return circumstances()
     except ToolchainError:
         return None
-
-
-def write_document(path: Path, text: str) -> None:
-    """Write an exported document, replacing the file at once or not at all.
-
-    Raises:
-        UsageError: If it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None

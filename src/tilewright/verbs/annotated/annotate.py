@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
 from tilewright.plan import read_target
 from tilewright.tuning.loops.search import Deadline
@@ -125,7 +126,7 @@ def annotate(
             waiting -= len(own)
     new = replaced(text, list(zip(sites, results, strict=True)))
     if target is not None:
-        _write(target, new)
+        write_text(target, new)
     return Annotated(
         source=str(source),
         backend=backend,
@@ -157,10 +158,3 @@ def _target(source: Path, out: str | Path | None) -> Path | None:
     if target.is_dir():
         raise UsageError(f"the output is a file, {str(target)!r} is a folder")
     return target
-
-
-def _write(target: Path, text: str) -> None:
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"the output {str(target)!r} cannot be written: {error.strerror}") from None

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import parse_shape
+from tilewright.base.paths import write_rows
+from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
@@ -124,12 +125,11 @@ def read_runs(path: Path) -> tuple[FitRun, ...]:
 
 def write_runs(runs: Sequence[FitRun], path: Path) -> None:
     """Write runs as :func:`read_runs` reads them."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(COLUMNS)
-        for run in runs:
-            shape = "x".join(map(str, run.shape))
-            writer.writerow((run.program, shape, run.steps, run.tiling, repr(run.seconds), repr(run.joules)))
+    rows = (
+        (run.program, format_shape(run.shape), run.steps, run.tiling, repr(run.seconds), repr(run.joules))
+        for run in runs
+    )
+    write_rows(path, COLUMNS, rows)
 
 
 def _run(row: dict[str, str], number: int, path: Path) -> FitRun:

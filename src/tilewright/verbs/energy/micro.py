@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_rows
 from tilewright.costs.energy.micro import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
@@ -165,13 +166,7 @@ def write_windows(windows: Sequence[MeterWindow], path: Path) -> None:
     Raises:
         UsageError: If the file cannot be written.
     """
-    try:
-        with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(COLUMNS)
-            writer.writerows([getattr(each, name) for name in COLUMNS] for each in windows)
-    except OSError as error:
-        raise UsageError(f"the windows {str(path)!r} cannot be written: {error.strerror}") from None
+    write_rows(path, COLUMNS, ([getattr(each, name) for name in COLUMNS] for each in windows))
 
 
 def read_windows(path: Path, kind: str = "cpu") -> tuple[MeterWindow, ...]:

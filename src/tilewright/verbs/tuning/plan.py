@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.header import banner, header
@@ -266,11 +267,8 @@ class Plan:
             raise UsageError(f"a kernel is exported to a file that ends in .c, got {target.name!r}")
         source = emit_tiling(self.problem, self.tiling, strict=self.strict)
         beside = target.with_suffix(".h")
-        try:
-            target.write_text(self._banner() + source.text, encoding="utf-8")
-            beside.write_text(header(source, self.problem, self.tiling), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}") from None
+        write_text(target, self._banner() + source.text)
+        write_text(beside, header(source, self.problem, self.tiling))
         return target, beside
 
     def explain(self) -> str:
