@@ -150,15 +150,24 @@ def replaced_folder(path: Path) -> Iterator[Path]:
         yield temporary
         with suppress(FileNotFoundError):
             target.rename(former)
-        try:
-            temporary.rename(target)
-        except BaseException:
+        temporary.rename(target)
+    finally:
+        if not target.exists():
             with suppress(FileNotFoundError):
                 former.rename(target)
-            raise
-    finally:
-        for each in (temporary, former):
-            each.unlink() if each.is_file() else shutil.rmtree(each, ignore_errors=True)
+        unfinished = _beside(target)
+        with suppress(FileNotFoundError):  # under another name no thread of the block adds to it
+            temporary.rename(unfinished)
+        for each in (unfinished, former):
+            try:
+                _remove(each)
+            except KeyboardInterrupt:
+                _remove(each)
+                raise
+
+
+def _remove(path: Path) -> None:
+    path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ every file of a zarr group is replaced as a whole. A series takes the place of a
 opens both. VTK's image data is a file per record and one more that lists them, for ParaView; no run goes on from it.
 """
 
+import abc
 import asyncio
 import base64
 import importlib.util
@@ -31,7 +32,6 @@ STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
 _VTK_AXES = 3
 _CUT_OFF = -1
-_UNWRITTEN = "a state cannot be written to its series"
 ENDINGS = (*_NEEDS, ".vti")
 """File name endings of series."""
 _VTK = {
@@ -135,7 +135,7 @@ def create(path: Path, layout: Layout, step: int, first: Mapping[str, Array]) ->
     with told(f"the series {str(path)!r} cannot be made"):
         journal.discard(path)
         with replacing(path) as target:
-            kind.created(target, layout, first).append(step, first)
+            kind.created(target, layout, first).add(step, first)
         return kind(path)
 
 
@@ -187,10 +187,26 @@ def _check(found: Saved) -> None:
             raise ValueError(f"it has {len(steps)} steps and {each.shape[0]} records")
 
 
-class _Zarr:
+class _Appending(abc.ABC):
+    """A series of some format."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, step: int, values: Mapping[str, Array]) -> None:
+        with told(f"a state cannot be written to {str(self._path)!r}"):
+            self.add(step, values)
+
+    @abc.abstractmethod
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
+        """Write a record, or raise whatever the library does."""
+
+
+class _Zarr(_Appending):
     """A group of zarr arrays; every record is a chunk or more."""
 
     def __init__(self, path: Path, group: Any = None) -> None:  # noqa: ANN401
+        super().__init__(path)
         import zarr
 
         if group is None:
@@ -201,7 +217,8 @@ class _Zarr:
     def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Zarr":
         import zarr
 
-        group = zarr.open_group(_store(path), mode="w", attributes={**layout.attrs, "records": sorted(first)})
+        path.mkdir()
+        group = zarr.create_group(_store(path), attributes={**layout.attrs, "records": sorted(first)})
         for name, values in {**layout.coords, **layout.constant}.items():
             dims = (name,) if name in layout.coords else layout.dims
             group.create_array(name, data=np.ascontiguousarray(values), dimension_names=dims)
@@ -218,16 +235,15 @@ class _Zarr:
         )
         return cls(path, group)
 
-    def append(self, step: int, values: Mapping[str, Array]) -> None:
-        with told(_UNWRITTEN):
-            steps = self._group[STEP]
-            count = len(_complete(steps[...]))
-            for name, each in values.items():
-                array = self._group[name]
-                array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
-                array[count] = each
-            steps.resize((count + 1,))
-            steps[count] = step
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
+        steps = self._group[STEP]
+        count = len(_complete(steps[...]))
+        for name, each in values.items():
+            array = self._group[name]
+            array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
+            array[count] = each
+        steps.resize((count + 1,))
+        steps[count] = step
 
     def read(self) -> Saved:
         attrs = dict(self._group.attrs)
@@ -245,22 +261,21 @@ def _store(path: Path) -> Any:  # noqa: ANN401
 
     class Store(LocalStore):
         async def set(self, key: str, value: Any) -> None:  # noqa: ANN401
-            await asyncio.to_thread(_put, self.root / key, value.to_bytes())
+            await asyncio.to_thread(_put, self.root, key, value.to_bytes())
 
     return Store(path)
 
 
-def _put(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(path, synchronize=False) as place:
+def _put(root: Path, key: str, content: bytes) -> None:
+    # zarr's threads go on after Ctrl-C: they may not make a folder again that is gone.
+    for folder in list(Path(key).parents)[-2::-1]:
+        (root / folder).mkdir(exist_ok=True)
+    with replaced(root / key, synchronize=False) as place:
         place.write_bytes(content)
 
 
-class _Hdf5:
+class _Hdf5(_Appending):
     """A file of HDF5 with dimension scales; it is closed between records, and each is added as a whole."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
     @classmethod
     def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Hdf5":
@@ -286,10 +301,10 @@ class _Hdf5:
                 _scaled(dataset, (STEP, *layout.dims), scales)
         return cls(path)
 
-    def append(self, step: int, values: Mapping[str, Array]) -> None:
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
         import h5py
 
-        with told(_UNWRITTEN), journal.changed(self._path) as target, h5py.File(target, "r+") as file:
+        with journal.changed(self._path) as target, h5py.File(target, "r+") as file:
             count = file[STEP].shape[0]
             for name, each in values.items():
                 file[name].resize(count + 1, axis=0)
@@ -330,18 +345,19 @@ def _chunk(values: Array) -> tuple[int, ...]:
     return (max(1, min(len(values), _CHUNK_CELLS // row)), *values.shape[1:])
 
 
-class _Vtk:
+class _Vtk(_Appending):
     """Files of VTK's XML image data, and a collection that gives each its step as a time."""
 
     def __init__(self, path: Path, layout: Layout, first: Mapping[str, Array]) -> None:
         for name, values in first.items():
             if values.dtype.name not in _VTK:
                 raise ArrayError(f"{name!r} holds {values.dtype}, which VTK has no name for", "write .zarr or .h5")
-        self._path, self._layout, self._written = path, layout, list[tuple[int, str]]()
+        super().__init__(path)
+        self._layout, self._written = layout, list[tuple[int, str]]()
 
-    def append(self, step: int, values: Mapping[str, Array]) -> None:
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
         target = self._path.with_stem(f"{self._path.stem}-{step:06d}")
-        with told(_UNWRITTEN), replaced(target) as place:
+        with replaced(target) as place:
             place.write_text(image_data(values, self._layout), encoding="ascii", errors="xmlcharrefreplace")
         self._written.append((step, target.name))
         entries = "\n".join(
@@ -351,7 +367,7 @@ class _Vtk:
             f'<?xml version="1.0"?>\n<VTKFile type="Collection" version="1.0">\n  <Collection>\n{entries}\n'
             "  </Collection>\n</VTKFile>\n"
         )
-        with told(_UNWRITTEN), replaced(self._path.with_suffix(".pvd")) as place:
+        with replaced(self._path.with_suffix(".pvd")) as place:
             place.write_text(text, encoding="utf-8")
 
 
