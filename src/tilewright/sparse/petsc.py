@@ -182,7 +182,8 @@ def build(output: str | Path | None = None) -> Plugin:
         if store is None:
             raise UsageError("there is no cache directory to keep the plug-in in", "name a file with -o")
         target = store / f"petsc-{key[:16]}" / NAME
-    target.parent.mkdir(parents=True, exist_ok=True)
+        cache.make_private(target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
     if not target.is_file() or target.read_bytes() != content:
         with written(target) as place:  # a program that has the former file open keeps it
             place.write_bytes(content)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import make_folder, write_rows, written
+from tilewright.base.paths import make_folder, read_bounded, write_rows, written
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.costs.pipelines.separable import SeparableForm
@@ -179,8 +179,7 @@ def load(path: Path) -> Codesign:
         UsageError: If the file is not one of those.
     """
     try:
-        with path.open("rb") as stream:  # never more: a device has no end
-            held = io.BytesIO(stream.read(_LARGEST_FILE + 1))
+        held = io.BytesIO(read_bounded(path, _LARGEST_FILE, "file of tables"))
         _inspect(held, path)
         held.seek(0)
         with np.load(held, allow_pickle=False) as data:
@@ -198,7 +197,7 @@ def load(path: Path) -> Codesign:
 def _inspect(held: io.BytesIO, path: Path) -> None:
     """Refuse an archive that is too large or whose checksums do not hold, before anything in it is parsed."""
     with zipfile.ZipFile(held) as archive:
-        if len(held.getbuffer()) > _LARGEST_FILE or sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
+        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
             raise UsageError(f"tables of codesign have at most {_LARGEST} bytes, {str(path)!r} has more")
         if archive.testzip() is not None:
             raise zipfile.BadZipFile

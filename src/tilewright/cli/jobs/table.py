@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
-from tilewright.base.paths import check_place, write_text
+from tilewright.base.paths import check_place, read_bounded, write_text
 from tilewright.base.units import format_seconds, parse_shape
 from tilewright.cli.jobs.job import Job, Note
 from tilewright.plan import read_target
@@ -26,6 +26,7 @@ _LETTERS = "ACGT"
 _FASTA = frozenset({".fasta", ".fa", ".faa", ".fna", ".ffn", ".fas"})
 _TEXTS = frozenset({".txt"})
 _LONG_CHECK = 10**8
+_LARGEST_MATRIX = 2**20
 _PAIR_OPTIONS = ("match", "mismatch", "gap_open", "gap_extend")
 
 
@@ -277,7 +278,7 @@ def _matrix(text: str | None) -> str | None:
     """Return a matrix's name, or the text of a file of one."""
     if text is None or not Path(text).is_file():
         return text
-    return Path(text).read_text(encoding="ascii", errors="replace")
+    return read_bounded(Path(text), _LARGEST_MATRIX, "matrix").decode("ascii", errors="replace")
 
 
 def _whole(name: str, text: str | None) -> int | None:

@@ -15,6 +15,7 @@ from tilewright.machines import files
 from tilewright.machines.dump import to_toml
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine
+from tilewright.runtime import cache
 from tilewright.runtime.host import available_cpus, cpu_features
 from tilewright.runtime.toolchains.cpu import compiler_identity, target_cpu
 from tilewright.runtime.warn import warn_once
@@ -89,7 +90,7 @@ def keep(machine: Machine) -> Path | None:
     """
     try:
         target = _place(machine)
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        cache.make_private(target.parent)
         with replaced(target, 0o600) as place:
             place.write_text(to_toml(machine), encoding="utf-8")
     except (OSError, RuntimeError) as error:

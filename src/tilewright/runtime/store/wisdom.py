@@ -15,6 +15,7 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import DATA_MODEL_VERSION, digest, fingerprint
+from tilewright.base.paths import read_bounded
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import DTYPES, Problem
 from tilewright.runtime.host import cpu_features, describe_cpu
@@ -284,14 +285,7 @@ def read_document(path: Path) -> tuple[Wisdom, ...]:
     Raises:
         UsageError: If there is no such file, or it is not what :func:`dump` writes.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_IMPORT + 1)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST_IMPORT:
-        raise UsageError(f"a wisdom file has at most 16 MiB, {path.name!r} has more")
-    return parse_document(data, path.name)
+    return parse_document(read_bounded(path, _LARGEST_IMPORT, "wisdom file"), path.name)
 
 
 def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
