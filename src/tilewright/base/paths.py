@@ -145,29 +145,28 @@ def replaced_folder(path: Path) -> Iterator[Path]:
         OSError: If it cannot be made.
     """
     target = Path(os.path.realpath(path))
-    temporary, former = _beside(target), _beside(target)
+    temporary, former, unfinished = (_beside(target) for _ in range(3))
+
+    def tidy() -> None:
+        if not target.exists():
+            with suppress(FileNotFoundError):
+                former.rename(target)
+        with suppress(FileNotFoundError):  # under another name no thread of the block adds to it
+            temporary.rename(unfinished)
+        for each in (unfinished, former):
+            each.unlink() if each.is_file() else shutil.rmtree(each, ignore_errors=True)
+
     try:
         yield temporary
         with suppress(FileNotFoundError):
             target.rename(former)
         temporary.rename(target)
     finally:
-        if not target.exists():
-            with suppress(FileNotFoundError):
-                former.rename(target)
-        unfinished = _beside(target)
-        with suppress(FileNotFoundError):  # under another name no thread of the block adds to it
-            temporary.rename(unfinished)
-        for each in (unfinished, former):
-            try:
-                _remove(each)
-            except KeyboardInterrupt:
-                _remove(each)
-                raise
-
-
-def _remove(path: Path) -> None:
-    path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+        try:
+            tidy()
+        except KeyboardInterrupt:
+            tidy()
+            raise
 
 
 @contextmanager

@@ -135,7 +135,10 @@ def create(path: Path, layout: Layout, step: int, first: Mapping[str, Array]) ->
     with told(f"the series {str(path)!r} cannot be made"):
         journal.discard(path)
         with replacing(path) as target:
-            kind.created(target, layout, first).add(step, first)
+            try:
+                kind.created(target, layout, first).add(step, first)
+            finally:
+                journal.discard(target)
         return kind(path)
 
 
