@@ -63,7 +63,7 @@ def _codecs(node: object) -> Iterator[object]:
                 if isinstance(each, Mapping):
                     yield from (each[name] for name in ("id", "name") if name in each)
                 elif each is not None:
-                    yield each
+                    yield getattr(each, "codec_id", each)  # zarr shows numcodecs' own objects
                 yield from _codecs(each)
         elif key == "configuration":
             yield from _codecs(value)

@@ -214,7 +214,7 @@ class _Zarr(_Appending):
 
         if group is None:
             check_codecs(*path.glob("*"))
-        self._group = group or zarr.open_group(_store(path), mode="r+", use_consolidated=False)
+        self._group: Any = group or zarr.open_group(_store(path), mode="r+", use_consolidated=False)
 
     @classmethod
     def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Zarr":
