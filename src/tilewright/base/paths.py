@@ -10,14 +10,15 @@ import secrets
 import shutil
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_bytes
 
-_UNPACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_UNPACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _LOCKED_FOLDER = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 

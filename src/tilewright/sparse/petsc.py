@@ -183,11 +183,11 @@ def build(output: str | Path | None = None) -> Plugin:
             raise UsageError("there is no cache directory to keep the plug-in in", "name a file with -o")
         target = store / f"petsc-{key[:16]}" / NAME
         cache.make_private(target.parent)
-        target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     if not target.is_file() or target.read_bytes() != content:
-        with written(target) as place:  # a program that has the former file open keeps it
-            place.write_bytes(content)
-            place.chmod(0o755)
+        with written(target) as new:  # a program that has the former file open keeps it
+            new.write_bytes(content)
+            new.chmod(0o755)
     place = str(target.resolve())
     return Plugin(library=place, petsc=petsc.version, compiler=tools.identity.partition(" ")[2], dtype=petsc.dtype)
 

@@ -260,9 +260,14 @@ class _Zarr(_Appending):
 
 def _store(path: Path) -> Any:  # noqa: ANN401
     """Return zarr's store of a folder, in which every file is replaced as a whole, as not all its versions do."""
+    from zarr.abc.store import Store as Base
     from zarr.storage import LocalStore
 
     class Store(LocalStore):
+        async def _open(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
+            # Zarr's threads go on after Ctrl-C: they may not make a folder again that is gone.
+            await Base._open(self)  # noqa: SLF001
+
         async def set(self, key: str, value: Any) -> None:  # noqa: ANN401
             await asyncio.to_thread(_put, self.root, key, value.to_bytes())
 
@@ -270,7 +275,6 @@ def _store(path: Path) -> Any:  # noqa: ANN401
 
 
 def _put(root: Path, key: str, content: bytes) -> None:
-    # zarr's threads go on after Ctrl-C: they may not make a folder again that is gone.
     for folder in list(Path(key).parents)[-2::-1]:
         (root / folder).mkdir(exist_ok=True)
     with replaced(root / key, synchronize=False) as place:
