@@ -1,3 +1,4 @@
+import gzip
 import re
 
 import numpy as np
@@ -113,6 +114,64 @@ def test_a_colour_picture_is_computed_by_channel(cli, tmp_path):
         plane = (pixels[..., channel] / 255).astype(np.float32)
         expected = np.round(tw.run("heat2d", plane, steps=4, boundary="reflect") * 255)
         assert np.abs(shown[..., channel] - expected).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "depth"),
+    [
+        ("g.png", "o.png", 16),
+        ("g.tif", "o.tif", 16),
+        ("g.pgm", "o.png", 16),
+        ("g.png", "o.jpg", 8),
+        ("g.png", "o.bmp", 8),
+    ],
+)
+def test_a_picture_keeps_its_depth_or_a_warning_says_that_it_does_not(cli, tmp_path, source, target, depth):
+    pixels = np.random.default_rng(0).integers(0, 65536, (20, 30)).astype(np.uint16)
+    Image.fromarray(pixels).save(tmp_path / source)
+    result = cli("run", "heat2d", "--input", source, "--output", target, "--steps", 0)
+    assert result.code == 0, result.err
+    said = f"warning: '{target}' holds 8 bits per channel, the input 16 (hint: .png keeps 16, .npy everything)"
+    assert (said in result.err.replace("\n", " ")) == (depth == 8)
+    shown = np.asarray(Image.open(tmp_path / target))
+    if depth == 16:
+        np.testing.assert_array_equal(shown, pixels)
+    else:
+        assert shown.dtype == np.uint8
+    cli("run", "heat2d", "--input", source, "--snapshots", target, "--every", 1, "--steps", 1)
+    (snapshot,) = tmp_path.glob("o-*")
+    assert np.asarray(Image.open(snapshot)).dtype == shown.dtype
+
+
+def test_colour_of_16_bits_and_grey_floats_stay_what_they_are(cli, tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    rng = np.random.default_rng(0)
+    pixels, floats = rng.integers(0, 65536, (20, 30, 3)).astype(np.uint16), rng.normal(size=(20, 30)).astype("f4")
+    for ending in (".png", ".tif", ".ppm"):
+        (tmp_path / f"c{ending}").write_bytes(cv2.imencode(ending, pixels)[1].tobytes())
+        result = cli("run", "heat2d", "--input", f"c{ending}", "--output", f"o{ending}", "--steps", 0)
+        assert (result.code, "warning" in result.err) == (0, False), result.err
+        back = cv2.imdecode(np.frombuffer((tmp_path / f"o{ending}").read_bytes(), np.uint8), cv2.IMREAD_UNCHANGED)
+        np.testing.assert_array_equal(back, pixels)
+    Image.fromarray(floats).save(tmp_path / "f.tif")
+    assert cli("run", "heat2d", "--input", "f.tif", "--output", "g.tif", "--steps", 0).code == 0
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "g.tif")), floats)
+    result = cli("run", "heat2d", "--input", "f.tif", "--output", "g.png", "--steps", 0)
+    assert "'g.png' holds 16 bits per channel, the input 32" in result.err.replace("\n", " ")
+
+
+def test_receivers_are_read_up_to_a_bound(refuses, tmp_path):
+    np.save(tmp_path / "m.npy", np.full((31, 31), 2000.0))
+    arguments = ("m.npy", "--spacing", 10, "--source", "100,100", "--time", 0.01, "--frequency", 15)
+    with gzip.open(tmp_path / "r.txt.gz", "wb", 1) as file:
+        for _ in range(100):
+            file.write(b"20 100\n" * 10**5)
+    for name in ("r.txt.gz", "/dev/zero"):
+        said = refuses("shot", *arguments, "--receivers", name).replace("\n", " ")
+        assert f"the text of receivers '{name}' may have at most 64 MiB, and has more" in said
+    (tmp_path / "r.txt.gz").write_bytes((tmp_path / "r.txt.gz").read_bytes()[:5000])
+    assert "cannot be read" in refuses("shot", *arguments, "--receivers", "r.txt.gz")
+    assert "there is no folder" in refuses("shot", *arguments, "--receiver-depth", 20, "--output", "nowhere/t.npy")
 
 
 def test_values_that_a_picture_cannot_show_are_announced(cli, tmp_path):

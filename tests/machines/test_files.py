@@ -194,7 +194,7 @@ def test_unknown_and_unreadable_machines(tmp_path):
         load(str(tmp_path / "absent.toml"))
     big = tmp_path / "big.toml"
     big.write_bytes(b"#" * (2**20 + 1))
-    with pytest.raises(UsageError, match="at most 1048576 bytes"):
+    with pytest.raises(UsageError, match="at most 1 MiB"):
         load(str(big))
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe")

@@ -12,7 +12,9 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import cache, cpu
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
-from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.runtime.store import folder as store
+from tilewright.runtime.store import hosts
+from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
 from tilewright.schedules.tiling import NONE
 
 from .conftest import forget
@@ -93,6 +95,54 @@ def test_an_entry_that_is_no_library_is_built_again(private_cache, compilations,
     assert len(compilations) == 2
 
 
+def test_an_entry_without_its_function_is_built_again(private_cache, compilations, monkeypatch):
+    first = _result()
+    name = _entry(private_cache).name
+    other = compile_shared(toolchain(), "int tw_another(void) { return 1; }", strict=False)
+    cache.save(cache.directory(), name, other)
+    forget(monkeypatch)
+    np.testing.assert_array_equal(_result(), first)
+    assert len(compilations) == 2
+    assert cache.load(cache.directory(), name) not in {None, other}
+
+
+@pytest.mark.parametrize("mask", [0o002, 0o000, 0o022, 0o077])
+def test_directories_of_ours_are_private_whatever_the_mask(tmp_path, monkeypatch, mask, recwarn):
+    monkeypatch.delenv("TILEWRIGHT_CACHE", raising=False)
+    monkeypatch.delenv("TILEWRIGHT_STORE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a" / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "b" / "data"))
+    before = os.umask(mask)
+    try:
+        first, second = cache.directory(), store.directory()
+        assert hosts.keep(hosts.host()) is not None
+        cache.save(first, "a", b"1")
+    finally:
+        os.umask(before)
+    assert (first, second) == (cache.directory(), store.directory())
+    assert cache.load(first, "a") == b"1"
+    made = [each for each in tmp_path.rglob("*") if each.is_dir()]
+    assert len(made) >= 8
+    assert {each.stat().st_mode & 0o777 for each in made} == {0o700}
+    assert {each.stat().st_mode & 0o777 for each in tmp_path.rglob("*") if each.is_file()} == {0o600}
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("which", ["cache", "store"])
+def test_a_directory_that_others_could_write_to_says_what_to_do(tmp_path, monkeypatch, which):
+    place = tmp_path / "tilewright"
+    (place / "kernels").mkdir(parents=True)
+    place.chmod(0o775)
+    monkeypatch.setenv(f"TILEWRIGHT_{which.upper()}", str(place))
+    with pytest.warns(TilewrightWarning) as caught:
+        assert (cache if which == "cache" else store).directory() is None
+    (said,) = (str(each.message) for each in caught)
+    assert f"{str(place)!r} can be written by other users, so it is not used (hint: `chmod go-w '{place}'` if" in said
+    place.chmod(0o755)
+    (place / "kernels").chmod(0o700)
+    assert (cache if which == "cache" else store).directory() is not None
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
 def test_a_directory_others_may_write_to_is_refused(private_cache, compilations, monkeypatch, mode):
     _result()
@@ -127,7 +177,7 @@ def test_a_cache_that_cannot_be_written_costs_one_warning(private_cache, monkeyp
         raise OSError(28, "No space left on device")
 
     cache.directory()
-    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    monkeypatch.setattr(cache, "replaced", full)
     with pytest.warns(TilewrightWarning, match="cannot be written.*No space left") as caught:
         _save_twice()
     assert len(caught) == 1

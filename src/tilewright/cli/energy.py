@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tilewright.base.paths import write_text
 from tilewright.cli import output
 from tilewright.cli.options import BoundaryText, DType, Json, Tile, whole
 
@@ -178,7 +179,7 @@ def _micro(
     if save is not None:
         from tilewright.machines.dump import to_toml
 
-        save.write_text(to_toml(found.machine), encoding="utf-8")
+        write_text(save, to_toml(found.machine))
 
 
 def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None) -> dict[str, object]:
@@ -189,7 +190,7 @@ def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None)
     if save is not None:
         from tilewright.machines.dump import to_toml
 
-        save.write_text(to_toml(api.with_fit(machine, found)), encoding="utf-8")
+        write_text(save, to_toml(api.with_fit(machine, found)))
     return found.to_dict()
 
 

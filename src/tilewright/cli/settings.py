@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
+from tilewright.base.paths import read_bounded
 
 KEYS: dict[str, type] = {
     "backend": str,
@@ -46,10 +47,9 @@ def load(environ: Mapping[str, str], file: Path) -> dict[str, str]:
 def _read(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
-    if file.stat().st_size > _LARGEST:
-        raise UsageError(f"a settings file has at most 1 MiB, {file.name!r} has more")
+    data = read_bounded(file, _LARGEST, "settings file")
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or numbers of thousands of digits
         raise UsageError(f"{file.name!r} is not valid TOML: {error}", f"correct {file.name} or remove it") from None
     return {key: _text(key, value, file.name) for key, value in table.items()}

@@ -117,7 +117,7 @@ class Checkpoints:
             padded = np.zeros(extents, blocks[0].dtype)
             for number, block in enumerate(blocks):
                 padded[number][tuple(slice(0, size) for size in block.shape)] = block
-            disk.import_zarr().open_array(store=str(path), mode="r+")[rank] = padded
+            disk.open_zarr(path, "r+")[rank] = padded
 
         def name() -> None:
             if rank == 0:
@@ -132,7 +132,7 @@ class Checkpoints:
     def _read(self, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
         where = f"the checkpoint of step {self._last} in {str(self.folder)!r} cannot be read"
         with told(where, "run without resume=True to begin again"):
-            array = disk.import_zarr().open_array(store=str(self._path(self._last)), mode="r")
+            array = disk.open_zarr(self._path(self._last), "r")
             topology = tuple(map(int, array.attrs["topology"]))
             if len(topology) != like.ndim or not _fits(topology, like.shape):
                 raise ValueError(f"no grid of this size has blocks of the topology {topology}")

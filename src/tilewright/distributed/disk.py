@@ -25,6 +25,7 @@ from tilewright.base.extras import needed
 from tilewright.base.fingerprint import digest
 from tilewright.base.intmath import round_up
 from tilewright.base.paths import as_path
+from tilewright.runtime.formats.codecs import check_codecs, check_metadata
 
 Array = npt.NDArray[Any]
 _DIRTY_BYTES = 2**26
@@ -345,6 +346,7 @@ def open_rows(value: Any, name: str, *, writes: bool = False) -> RowArray:  # no
     if is_zarr(value):
         if writes and getattr(value, "read_only", False):
             raise ArrayError(f"the zarr array of {name} is read-only", "open it with mode='r+'")
+        check_metadata(value.metadata.to_dict(), name)
         return ZarrRows(value)
     if isinstance(value, str | os.PathLike):
         return _open_path(as_path(value, name), name, writes=writes)
@@ -364,9 +366,9 @@ def _open_path(path: Path, name: str, *, writes: bool) -> RowArray:
             mapped = np.load(path, mmap_mode="r+" if writes else "r", allow_pickle=False)
         return open_rows(mapped, name, writes=writes)
     if path.suffix == ".zarr":
-        zarr = import_zarr()
+        import_zarr()
         with told(f"{str(path)!r} of {name} cannot be opened as a zarr array"):
-            return ZarrRows(zarr.open_array(store=str(path), mode="r+" if writes else "r"))
+            return ZarrRows(open_zarr(path, "r+" if writes else "r"))
     raise ArrayError(f"the path of {name} ends in .npy or .zarr, got {str(path)!r}")
 
 
@@ -379,6 +381,12 @@ def import_zarr() -> Any:  # noqa: ANN401
     with needed("zarr", "an array of zarr"):
         import zarr
     return zarr
+
+
+def open_zarr(path: Path, mode: str) -> Any:  # noqa: ANN401
+    """Open a zarr array of which no codec runs code."""
+    check_codecs(path)
+    return import_zarr().open_array(store=str(path), mode=mode)
 
 
 def _open_memmap(value: "np.memmap[Any, Any]", name: str, *, writes: bool) -> RowArray:
@@ -437,10 +445,11 @@ def exists(value: object) -> bool:
 def open_array(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
     """Return the array at a path as its library has it: a ``numpy.memmap`` or a zarr array, to be read."""
     place = as_path(path, "an array")
-    zarr = import_zarr() if place.suffix == ".zarr" else None
+    if place.suffix == ".zarr":
+        import_zarr()
     with told(f"{str(place)!r} cannot be read as an array"):
-        if zarr is not None:
-            return zarr.open_array(store=str(place), mode="r")
+        if place.suffix == ".zarr":
+            return open_zarr(place, "r")
         return np.load(place, mmap_mode="r", allow_pickle=False)
 
 

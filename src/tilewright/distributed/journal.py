@@ -2,11 +2,11 @@
 
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import replaced
 
 _VERSION = 1
 NAME = "journal.json"
@@ -60,12 +60,8 @@ def read(folder: Path) -> RunProgress | None:
 
 def write(folder: Path, progress: RunProgress) -> None:
     """Write the journal, whole or not at all; it is on the disk when this returns."""
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({"version": _VERSION, **asdict(progress)}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(temporary).replace(folder / NAME)
+    with replaced(folder / NAME, 0o600) as place:
+        place.write_text(json.dumps({"version": _VERSION, **asdict(progress)}), encoding="utf-8")
     directory = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(directory)

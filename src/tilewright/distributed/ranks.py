@@ -208,7 +208,7 @@ class Array:
 
         def write() -> None:
             if zarr:
-                disk.import_zarr().open_array(store=str(place), mode="r+")[_slices(self.box)] = self.local
+                disk.open_zarr(place, "r+")[_slices(self.box)] = self.local
             else:
                 target = np.load(place, mmap_mode="r+", allow_pickle=False)
                 target[_slices(self.box)] = self.local

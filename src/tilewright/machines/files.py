@@ -25,6 +25,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
+from tilewright.base.paths import read_bounded
 from tilewright.machines.coefficients import KINDS
 from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine, Parameter, Quantity
 
@@ -105,13 +106,7 @@ def _load_named(name: str) -> Machine:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise UsageError(f"a machine file has at most {MAX_BYTES} bytes, {str(path)!r} has more")
-        return data.decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"the machine file {str(path)!r} cannot be read: {error.strerror}") from None
+        return read_bounded(path, MAX_BYTES, "machine file").decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"a machine file is UTF-8 text, {str(path)!r} is not") from None
 

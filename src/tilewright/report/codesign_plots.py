@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 from tilewright.costs.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -126,8 +127,6 @@ def _matplotlib() -> Any:  # noqa: ANN401  (an optional package: its types are n
 def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"a drawing is written as {', '.join(FORMATS)}, got {path.name!r}")
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise UsageError(f"the drawing cannot be written to {str(path)!r}: {error.strerror or error}") from None
+    with written(path) as target:
+        figure.savefig(target, dpi=150)
     return path

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.drawing_stream import draw_stream
@@ -124,10 +125,8 @@ def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matpl
     Raises:
         UsageError: If the file cannot be written.
     """
-    try:
-        figure.savefig(target, dpi=150)
-    except OSError as error:
-        raise UsageError(f"the drawing cannot be written to {str(target)!r}: {error.strerror or error}") from None
+    with written(target) as place:
+        figure.savefig(place, dpi=150)
 
 
 def _cut_axes(tiling: Tiling, tree: Node, pieces: list[Piece]) -> dict[int, int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 from tilewright.base.tables import Pairs, Shown, Table, table
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.report.tables import number
@@ -183,10 +184,8 @@ def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: 
         axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
         axes.minorticks_off()
     figure.suptitle(title)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    with written(path) as target:
+        figure.savefig(target)
 
 
 def _point(point: Document) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete
@@ -90,6 +91,6 @@ def draw_schedule(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         frameon=False,
         fontsize="small",
     )
-    target = Path(path)
-    figure.savefig(target)
-    return target
+    with written(Path(path)) as target:
+        figure.savefig(target)
+    return Path(path)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.gpu_schedule import COMPUTED, LOADED, WRITTEN
 from tilewright.schedules.catalogue import complete
@@ -100,6 +101,6 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     meaning = ("kept", "loaded", "computed and kept", "computed and written")
     handles = [Patch(facecolor=colour, label=text) for colour, text in zip(colours.values(), meaning, strict=True)]
     figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False)
-    target = Path(path)
-    figure.savefig(target, dpi=150)
-    return target
+    with written(Path(path)) as target:
+        figure.savefig(target, dpi=150)
+    return Path(path)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.report.figures import figures, tile
 from tilewright.report.study import StudiedTiling, Study, TradeOff
@@ -76,10 +77,7 @@ def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> P
     if path.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"a report is written to a file that ends in .html, got {path.name!r}")
     text = page(studies, title, made)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    write_text(path, text)
     return path
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 
 _FORMATS = (".png", ".svg", ".pdf")
 _NARROW = 2.0
@@ -50,8 +51,6 @@ def plot(panels: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Pa
         if high < _NARROW * low:  # weak scaling, as a rule: small differences are to look small
             axes.set_ylim(low / _NARROW, high * _NARROW)
         axes.legend()
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    with written(path) as target:
+        figure.savefig(target)
     return path

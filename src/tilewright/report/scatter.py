@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import written
 
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -39,8 +40,6 @@ def scatter(pairs: Sequence[tuple[float, float, str]], path: Path, title: str) -
     axes.loglog(ends, ends, "-", color="0.6", linewidth=1, label="equal")
     axes.set(xlabel="predicted seconds", ylabel="measured seconds", title=title)
     axes.legend()
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    with written(path) as target:
+        figure.savefig(target)
     return path

@@ -1,6 +1,5 @@
 """Tables and plots of a validation: figures 3 to 6 of the time-model paper (Prajapati et al., PPoPP 2017)."""
 
-import csv
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import UsageError
 from tilewright.base.extras import needed
+from tilewright.base.paths import make_folder, write_rows, written
 from tilewright.base.tables import Table, table
 from tilewright.costs.arrays import Floats
 from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy
@@ -65,15 +64,9 @@ def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
     Raises:
         UsageError: If the file cannot be written.
     """
-    try:
-        with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(SCORE_COLUMNS)
-            for name, one in rows:
-                values = [getattr(one, column) for column in SCORE_COLUMNS[1:-4]]
-                writer.writerow([name, *values, *one.fraction_of_best])
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    values = ([getattr(one, column) for column in SCORE_COLUMNS[1:-4]] for _, one in rows)
+    lines = ([name, *each, *one.fraction_of_best] for (name, one), each in zip(rows, values, strict=True))
+    write_rows(path, SCORE_COLUMNS, lines)
     return path
 
 
@@ -90,10 +83,7 @@ def draw(panels: Sequence[StencilPanel], folder: Path) -> tuple[Path, ...]:
     Raises:
         UsageError: If matplotlib is missing or a file cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from None
+    make_folder(folder)
     made = [_draw_accuracy(panels, folder / "accuracy.png")]
     with_tiles = [panel for panel in panels if panel.space is not None]
     if with_tiles:
@@ -191,8 +181,6 @@ def _grid(count: int, *, wide: bool = False) -> tuple[Any, list[Any]]:
 
 
 def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    with written(path) as target:
+        figure.savefig(target, dpi=130)
     return path

@@ -8,15 +8,16 @@ its limit drops the entries that were written or read longest ago.
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from tilewright.base.fingerprint import digest
+from tilewright.base.paths import replaced
 from tilewright.runtime.warn import warn_once
 
 _VARIABLE = "TILEWRIGHT_CACHE"
 _LIMIT = "TILEWRIGHT_CACHE_MIB"
 _DEFAULT_MIB = 1024
+_OPEN = "can be written by other users"
 _LEFT = 0.8
 """What is left of a full cache, so that not every new entry looks for old ones."""
 
@@ -31,18 +32,22 @@ def directory() -> Path | None:
     try:
         root = Path(asked) if asked else _user_directory()
         root = root / "kernels"
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        problem = distrust(root) or distrust(root.parent)
+        make_private(root)
+        problem = distrust(root, _VARIABLE) or distrust(root.parent, _VARIABLE)
     except (OSError, RuntimeError) as error:
         warn_once(f"the kernel cache cannot be used, so kernels are compiled anew in every process: {error}")
         return None
     if problem:
-        warn_once(
-            f"the kernel cache {str(root)!r} {problem}, so it is not used "
-            f"(hint: set {_VARIABLE} to a directory of your own)"
-        )
+        warn_once(f"the kernel cache {problem}")
         return None
     return root
+
+
+def make_private(path: Path) -> None:
+    """Make a directory and those above it that are not there, for this user alone whatever the process's mask."""
+    if not path.parent.exists():
+        make_private(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _user_directory() -> Path:
@@ -51,8 +56,22 @@ def _user_directory() -> Path:
     return Path(platformdirs.user_cache_dir("tilewright", appauthor=False))
 
 
-def distrust(path: Path) -> str:
-    """Why a directory cannot be trusted, or an empty string."""
+def distrust(path: Path, variable: str) -> str:
+    """Say that a directory is not used, why, and what to do about it; or an empty string.
+
+    Nothing is mended: what others could write to may hold anything by now.
+
+    Args:
+        path: The directory.
+        variable: The environment variable that names another one.
+    """
+    problem = _problem(path)
+    mend = f"`chmod go-w '{path}'` if nobody else wrote to it, else delete it; or " if problem == _OPEN else ""
+    another = f"(hint: {mend}set {variable} to a directory of your own)"
+    return f"{str(path)!r} {problem}, so it is not used {another}" if problem else ""
+
+
+def _problem(path: Path) -> str:
     if not hasattr(os, "getuid"):
         return ""
     status = path.lstat()
@@ -64,7 +83,7 @@ def distrust(path: Path) -> str:
         return "belongs to another user"
     others = status.st_mode & (stat.S_IWOTH | stat.S_IWGRP)
     sticky = status.st_mode & stat.S_ISVTX and path.name != "kernels"  # others may add to it, but not rename ours
-    return "can be written by other users" if others and not sticky else ""
+    return _OPEN if others and not sticky else ""
 
 
 def load(store: Path | None, key: str) -> bytes | None:
@@ -91,16 +110,11 @@ def save(store: Path | None, key: str, content: bytes) -> None:
     """Write an entry; a disk that is full or read-only costs one warning, never the result."""
     if store is None:
         return
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=store, prefix=".new-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(digest(content).encode() + b"\n" + content)
-        Path(temporary).replace(store / key)
+        with replaced(store / key, 0o600, synchronize=False) as place:  # what is torn fails its digest
+            place.write_bytes(digest(content).encode() + b"\n" + content)
     except OSError as error:
         warn_once(f"the kernel cache cannot be written, so kernels are compiled anew in every process: {error}")
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         return
     _shrink(store, key)
 

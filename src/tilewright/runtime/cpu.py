@@ -128,7 +128,7 @@ def load(artifact: Artifact[Any]) -> tuple[CompiledFunction, ...]:
     with _lock:
         known = _loaded.get(artifact.key)
         if known is None:
-            known = _loaded[artifact.key] = artifact.content, _library(artifact)
+            known = _loaded[artifact.key] = _library(artifact)
     library = known[1]
     found = []
     for kernel in artifact.source.kernels:
@@ -166,13 +166,23 @@ def _compiled(artifact: Artifact[Any]) -> bytes:
     return content
 
 
-def _library(artifact: Artifact[Any]) -> ctypes.CDLL:
-    with suppress(OSError):
-        return open_library(artifact.content)
-    try:  # what the cache had is no library, or none that can be loaded here: once more from the text
-        return open_library(_compiled(artifact))
-    except OSError as error:
+def _library(artifact: Artifact[Any]) -> tuple[bytes, ctypes.CDLL]:
+    """Return the code that has every function, and the library that it makes."""
+    with suppress(OSError, AttributeError):
+        return artifact.content, _opened(artifact, artifact.content)
+    # What the cache had is no library, lacks a function, or cannot be loaded here: once more from the text.
+    content = _compiled(artifact)
+    try:
+        return content, _opened(artifact, content)
+    except (OSError, AttributeError) as error:
         raise ToolchainError(f"the compiled kernel cannot be loaded: {error}", "see `tilewright doctor`") from error
+
+
+def _opened(artifact: Artifact[Any], content: bytes) -> ctypes.CDLL:
+    library = open_library(content)
+    for kernel in artifact.source.kernels:
+        getattr(library, kernel.entry)
+    return library
 
 
 def execute(

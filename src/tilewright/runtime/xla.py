@@ -9,6 +9,7 @@ import itertools
 import math
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -141,12 +142,18 @@ def handler(include: str) -> Any:  # noqa: ANN401
     key = fingerprint("xla", _HANDLER, header, flags, tools.command, tools.identity, cpu_features())
     store = cache.directory()
     content = cache.load(store, f"{key}.so")
-    if content is None:
-        content = compile_shared(tools, _HANDLER, strict=False, options=(f"-I{include}",))
-        cache.save(store, f"{key}.so", content)
+    if content is not None:
+        with suppress(OSError, AttributeError, ValueError):
+            return _connected(content)
+    content = compile_shared(tools, _HANDLER, strict=False, options=(f"-I{include}",))
+    cache.save(store, f"{key}.so", content)
     try:
-        library = open_library(content)
+        return _connected(content)
     except OSError as error:
         raise ToolchainError(f"XLA's handler cannot be loaded: {error}", "see `tilewright doctor`") from error
+
+
+def _connected(content: bytes) -> Any:  # noqa: ANN401  (a C function)
+    library = open_library(content)
     ctypes.c_void_p.in_dll(library, "tw_call").value = ctypes.cast(_call_from_c, ctypes.c_void_p).value
     return library.tw_handler

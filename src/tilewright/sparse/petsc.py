@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.base.paths import written
 from tilewright.codegen.matrices.dia import library_text
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
@@ -182,9 +182,12 @@ def build(output: str | Path | None = None) -> Plugin:
         if store is None:
             raise UsageError("there is no cache directory to keep the plug-in in", "name a file with -o")
         target = store / f"petsc-{key[:16]}" / NAME
+        cache.make_private(target.parent)
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.is_file() or target.read_bytes() != content:
-        _write(target, content)
+        with written(target) as new:  # a program that has the former file open keeps it
+            new.write_bytes(content)
+            new.chmod(0o755)
     place = str(target.resolve())
     return Plugin(library=place, petsc=petsc.version, compiler=tools.identity.partition(" ")[2], dtype=petsc.dtype)
 
@@ -199,16 +202,3 @@ def _compiled(petsc: Petsc, tools: Toolchain) -> tuple[bytes, str]:
         content = compile_shared(tools, text, strict=False, options=petsc.options)
         cache.save(store, f"{key}.so", content)
     return content, key
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Write a file by renaming, so that a program that has it open keeps what it has."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o755)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise

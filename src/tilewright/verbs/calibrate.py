@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import check_place, write_text
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_seconds
 from tilewright.codegen.emit import StencilLayout
@@ -16,6 +17,7 @@ from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
 from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
+from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue
@@ -28,7 +30,6 @@ from tilewright.runtime.calibration import gpu as devices
 from tilewright.runtime.cpu import CompiledKernel, compile_source, load_stencils
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import open_device
-from tilewright.runtime.formats.files import check_place
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.store import hosts
 from tilewright.runtime.toolchains.artifact import Artifact
@@ -208,7 +209,7 @@ def calibrate(
     if target is None:
         target = hosts.keep(machine)
     else:
-        hosts.write(machine, target)
+        write_text(target, to_toml(machine))
     memo.forget()
     return _calibration(chosen, machine, target, fits)
 
@@ -292,7 +293,7 @@ def calibrate_gpu(
     if target is None:
         target = hosts.keep(machine)
     else:
-        hosts.write(machine, target)
+        write_text(target, to_toml(machine))
     return _calibration(chosen, machine, target, fits, _GPU_MEASURED)
 
 

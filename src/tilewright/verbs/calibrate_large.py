@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.base.units import format_bytes, format_seconds
 from tilewright.distributed import measure
+from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.runtime.store import hosts
 from tilewright.verbs import memo
@@ -89,7 +91,7 @@ def _kept(found: dict[str, Quantity], output: Path | None) -> Measured:
     if output is None:
         path = hosts.keep(machine)
     else:
-        hosts.write(machine, output)
+        write_text(output, to_toml(machine))
         path = output
     memo.forget()
     return Measured(machine=machine, path=path, found=found)

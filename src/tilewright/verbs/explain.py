@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import check_place
 from tilewright.programs.stencil.problem import Problem, make_problem
-from tilewright.runtime.formats.files import check_place
 from tilewright.schedules import catalogue
 from tilewright.schedules.counting.counts import Counts
 from tilewright.schedules.tiling import Tiling, parse

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.base.units import format_shape
 from tilewright.runtime.store import wisdom as store
 from tilewright.runtime.store.wisdom import Circumstances, Wisdom
@@ -58,7 +59,7 @@ def export(path: Path | None = None, program: str | None = None) -> str:
     """
     text = store.dump([each.wisdom for each in known(program)])
     if path is not None:
-        store.write_document(path, text)
+        write_text(path, text)
     return text
 
 

@@ -1,6 +1,5 @@
 """Files of a codesign: the two figures, the table, all designs; and its solved tables, to be weighed again later."""
 
-import csv
 import dataclasses
 import io
 import json
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import make_folder, read_bounded, write_rows, written
 from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.costs.pipelines.separable import SeparableForm
@@ -101,15 +101,12 @@ def write(result: Codesign, folder: Path, suffix: str = ".png") -> tuple[Path, .
     Raises:
         UsageError: If matplotlib is missing or a file cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        drawn = panels(result)
-        figures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
-        table, every = folder / "sensitivity.csv", folder / "designs.csv"
-        _write_rows(table, _COLUMNS, (_row(row) for row in result.insight("sensitivity")))
-        _write_rows(every, ("panel", "area_mm2", "gflops", "shared_share", "vector_share", "pareto"), _points(drawn))
-    except OSError as error:
-        raise UsageError(f"the results cannot be written to {str(folder)!r}: {error.strerror}") from None
+    make_folder(folder)
+    drawn = panels(result)
+    figures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
+    table, every = folder / "sensitivity.csv", folder / "designs.csv"
+    write_rows(table, _COLUMNS, (_row(row) for row in result.insight("sensitivity")))
+    write_rows(every, ("panel", "area_mm2", "gflops", "shared_share", "vector_share", "pareto"), _points(drawn))
     return (*figures, table, every)
 
 
@@ -133,13 +130,6 @@ def _points(drawn: tuple[DesignPanel, ...]) -> "list[tuple[object, ...]]":
             for *values, front in zip(*columns, optimal, strict=True)
         ]
     return rows
-
-
-def _write_rows(path: Path, columns: tuple[str, ...], rows: object) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(columns)
-        writer.writerows(rows)  # type: ignore[arg-type]
 
 
 def save(result: Codesign, path: Path) -> None:
@@ -178,11 +168,8 @@ def save(result: Codesign, path: Path) -> None:
     arrays["choice"] = np.stack([s.choice for s in one.solutions])
     if any(s.joules is not None for s in one.solutions):
         raise UsageError("tables are kept for the metrics time and per_area", "solve the others again")
-    try:
-        with path.open("wb") as stream:
-            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
-    except OSError as error:
-        raise UsageError(f"the tables cannot be written to {str(path)!r}: {error.strerror}") from None
+    with written(path) as target, target.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
 
 
 def load(path: Path) -> Codesign:
@@ -192,8 +179,7 @@ def load(path: Path) -> Codesign:
         UsageError: If the file is not one of those.
     """
     try:
-        with path.open("rb") as stream:  # never more: a device has no end
-            held = io.BytesIO(stream.read(_LARGEST_FILE + 1))
+        held = io.BytesIO(read_bounded(path, _LARGEST_FILE, "file of tables"))
         _inspect(held, path)
         held.seek(0)
         with np.load(held, allow_pickle=False) as data:
@@ -211,7 +197,7 @@ def load(path: Path) -> Codesign:
 def _inspect(held: io.BytesIO, path: Path) -> None:
     """Refuse an archive that is too large or whose checksums do not hold, before anything in it is parsed."""
     with zipfile.ZipFile(held) as archive:
-        if len(held.getbuffer()) > _LARGEST_FILE or sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
+        if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
             raise UsageError(f"tables of codesign have at most {_LARGEST} bytes, {str(path)!r} has more")
         if archive.testzip() is not None:
             raise zipfile.BadZipFile

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
+from tilewright.base.paths import check_place
 from tilewright.base.units import format_seconds, format_shape
 from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report.waiting import waiting
-from tilewright.runtime.formats.files import check_output, check_place, is_archive, read_planes, write_planes
+from tilewright.runtime.formats.files import check_output, is_archive, read_planes, write_planes
+from tilewright.runtime.formats.pictures import depth_of, is_picture, picture_bits
 from tilewright.runtime.formats.series import check_series, is_series
 from tilewright.runtime.memory import Array, check_memory
 from tilewright.runtime.session import point_tables
@@ -190,7 +192,9 @@ def perform(job: Job, note: Note) -> Report:
     _check_outputs(program, job, note)
     scalars = data.scalar_values(program, job.scalars)
     planes = data.planes(program, job.inputs, job.shape, job.dtype, job.seed)
-    boundary, looks = parse_boundary(job.boundary), _Looks(job, program, len(planes))
+    bits = max([8, *(picture_bits(path) for path in job.inputs if is_picture(path))])
+    _note_depth(job, len(planes), bits, note)
+    boundary, looks = parse_boundary(job.boundary), _Looks(job, program, len(planes), bits)
     cases = [
         make_case(
             program, arrays, scalars, steps=job.steps, boundary=boundary, dtype=job.dtype, where=looks.mask,
@@ -212,7 +216,7 @@ def perform(job: Job, note: Note) -> Report:
     done = [_computed(each, looks.monitor, deep=deep) for each in calculations]
     seconds = time.perf_counter() - begin
     results = [{field: levels[0] for field, levels in found.items()} for found, _ in done]
-    _write(problem, results, job.outputs, note)
+    _write(problem, results, job.outputs, bits, note)
     for path in filter(data.holds_state, job.outputs):
         data.write_state(path, program, {**looks.constant, **done[0][0]}, done[0][1])
     kernel = calculations[0].kernel
@@ -240,7 +244,8 @@ def _computed(
 class _Looks:
     """What a job wants to see or to change while it runs, read and checked."""
 
-    def __init__(self, job: Job, program: Program, planes: int) -> None:
+    def __init__(self, job: Job, program: Program, planes: int, bits: int) -> None:
+        self._bits = bits
         self.mask = None if job.where is None else read_planes(job.where)[0]
         self.sources = [read_source(text) for text in job.sources] or None
         self.constant: Mapping[str, Sequence[Array]] = {}
@@ -266,7 +271,7 @@ class _Looks:
         target, updated = self._target.with_stem(f"{self._target.stem}-{step:06d}"), self._program.updated
         views = view if len(updated) > 1 else (view,)
         if self._series is None and not is_archive(target):
-            write_planes(target, (views[0],))
+            write_planes(target, (views[0],), self._bits)
             return
         levels = {
             field: each if isinstance(each, tuple) else (each,) for field, each in zip(updated, views, strict=True)
@@ -319,14 +324,27 @@ def _note_lost(program: Program, field: str, path: Path, note: Note, *, alone: b
         )
 
 
-def _write(problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Sequence[Path], note: Note) -> None:
+def _note_depth(job: Job, planes: int, bits: int, note: Note) -> None:
+    """Say which pictures hold fewer bits than those that are read."""
+    for path in (*job.outputs, *([] if job.snapshots is None else [job.snapshots])):
+        depth = depth_of(path, planes, bits) if is_picture(path) else bits
+        if depth < bits:
+            note(
+                f"warning: {str(path)!r} holds {depth} bits per channel, the input {bits} "
+                "(hint: .png keeps 16, .npy everything)"
+            )
+
+
+def _write(
+    problem: Problem, results: Sequence[Mapping[str, Array]], outputs: Sequence[Path], bits: int, note: Note
+) -> None:
     for field in problem.program.updated:
         bad = sum(int(np.count_nonzero(~np.isfinite(result[field]))) for result in results)
         if bad:
             note(f"warning: {bad} values of {field!r} are not finite after {problem.steps} steps")
     single = [path for path in outputs if not data.holds_state(path)]
     for field, path in zip(problem.program.updated, single, strict=False):
-        clipped = write_planes(path, tuple(result[field] for result in results))
+        clipped = write_planes(path, tuple(result[field] for result in results), bits)
         if clipped:
             note(f"warning: {clipped} values of {field!r} outside 0 to 1 are clipped in {str(path)!r}")
 

@@ -1,5 +1,6 @@
 """A shot as the command line asks for it: models, receivers and traces in files."""
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.paths import check_place, read_bounded
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.runtime.formats.files import read_planes, write_archive, write_planes
 from tilewright.waves.layers import CPML, Layers, Sponge, parse_layers
 from tilewright.waves.models import Floats, Model
 from tilewright.waves.shots import Shot, shot
+
+_LARGEST_TEXT = 2**26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +114,8 @@ def perform(job: ShotJob) -> ShotReport:
     )
     if job.target is not None and job.target.suffix not in {".npy", ".npz"}:
         raise UsageError(f"traces are written to a .npy or .npz file, got {str(job.target)!r}")
+    if job.target is not None:
+        check_place(job.target)
     made = shot(
         model,
         [_numbers(job.source, "source")],
@@ -158,21 +165,19 @@ def _numbers(text: str, name: str) -> tuple[float, ...]:
 
 def _array(path: Path, name: str) -> Floats:
     try:
-        found = np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, ndmin=2)
-        return np.asarray(found, dtype=np.float64)
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read from {str(path)!r}: {error.strerror or error}") from None
+        if path.suffix == ".npy":
+            return read_planes(path, "float64")[0]
+        data = read_bounded(path, _LARGEST_TEXT, f"text of {name}")
+        return np.loadtxt(io.StringIO(data.decode("utf-8")), ndmin=2)
+    except UsageError:
+        raise
     except (ValueError, TypeError) as error:
         raise ArrayError(f"{str(path)!r} holds no array of numbers for {name}: {error}") from None
 
 
 def _write(made: Shot, path: Path) -> Path:
-    try:
-        if path.suffix == ".npz":
-            arrays: dict[str, Any] = {"times": made.times, **made.traces}
-            np.savez(path, **arrays)
-        else:
-            np.save(path, next(iter(made.traces.values())))
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    if path.suffix == ".npz":
+        write_archive(path, {"times": made.times, **made.traces})
+    else:
+        write_planes(path, (next(iter(made.traces.values())),))
     return path

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError, WrongResultError
+from tilewright.base.paths import check_place, read_bounded, write_text
 from tilewright.base.units import format_seconds, parse_shape
 from tilewright.cli.jobs.job import Job, Note
 from tilewright.plan import read_target
 from tilewright.programs.tables.reference import fill as fill_reference
 from tilewright.programs.tables.table import Recurrence
 from tilewright.runtime.formats.fasta import FastaRecord, read_fasta
-from tilewright.runtime.formats.files import check_output, check_place, read_planes, write_planes
+from tilewright.runtime.formats.files import check_output, read_planes, write_planes
 from tilewright.verbs.load import load_any
 from tilewright.verbs.tables.align import Alignment, align, choose_scoring, rescore
 from tilewright.verbs.tables.data import make_data
@@ -25,6 +26,7 @@ _LETTERS = "ACGT"
 _FASTA = frozenset({".fasta", ".fa", ".faa", ".fna", ".ffn", ".fas"})
 _TEXTS = frozenset({".txt"})
 _LONG_CHECK = 10**8
+_LARGEST_MATRIX = 2**20
 _PAIR_OPTIONS = ("match", "mismatch", "gap_open", "gap_extend")
 
 
@@ -155,7 +157,7 @@ def _aligned(known: Recurrence, job: Job, note: Note) -> TableReport:
         **{name: _whole(name, options.get(name)) for name in _PAIR_OPTIONS},
     )
     if job.outputs:
-        job.outputs[0].write_text(f"{first.name}\n{second.name}\n{found}\n", encoding="utf-8")
+        write_text(job.outputs[0], f"{first.name}\n{second.name}\n{found}\n")
     report = TableReport(
         program=known.name,
         names=(first.name, second.name),
@@ -276,7 +278,7 @@ def _matrix(text: str | None) -> str | None:
     """Return a matrix's name, or the text of a file of one."""
     if text is None or not Path(text).is_file():
         return text
-    return Path(text).read_text(encoding="ascii", errors="replace")
+    return read_bounded(Path(text), _LARGEST_MATRIX, "matrix").decode("ascii", errors="replace")
 
 
 def _whole(name: str, text: str | None) -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import read_bounded
 from tilewright.frontends.annotated import macros
 from tilewright.frontends.annotated.c import parse_code, parse_unit, without_transforms
 from tilewright.frontends.annotated.flow import BEGIN, END, Functions
@@ -115,13 +116,7 @@ def read_text(path: Path) -> str:
     Raises:
         UsageError: If it cannot be read, is too large, or is no text.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE + 1)
-    except OSError as error:
-        raise UsageError(f"the file {str(path)!r} cannot be read: {error.strerror}") from None
-    if len(data) > MAX_FILE:
-        raise UsageError(f"an annotated file has at most {MAX_FILE} bytes, {str(path)!r} has more")
+    data = read_bounded(path, MAX_FILE, "annotated file")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -10,6 +10,7 @@ import functools
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +66,8 @@ def compile_cuda(text: str, architecture: str, *, strict: bool = False) -> Compi
     store = cache.directory()
     stored = cache.load(store, key)
     if stored is not None:
-        head, separator, cubin = stored.partition(b"\n")
-        if separator:
+        head, _, cubin = stored.partition(b"\n")
+        with suppress(ValueError, TypeError):  # what the cache has is no record of ours: once more from the text
             return Compiled(cubin=cubin, resources=Resources(**json.loads(head)), architecture=architecture)
     cubin, log = _compile(text, options)
     needs = resources(log)

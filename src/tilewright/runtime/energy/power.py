@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import read_bounded
 
 POWERCAP = Path("/sys/class/powercap")
 WINDOW = 1.0
@@ -233,13 +234,7 @@ def trace(path: Path) -> Trace:
     Raises:
         UsageError: If it cannot be read or is not as it must be.
     """
-    try:
-        with path.open("rb") as stream:  # never more: a device has no end
-            data = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"the power trace {str(path)!r} cannot be read: {error.strerror}") from None
-    if len(data) > _MAX_BYTES:
-        raise UsageError(f"a power trace has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
+    data = read_bounded(path, _MAX_BYTES, "power trace")
     try:
         lines = io.StringIO(data.decode("utf-8"), newline="")
         rows = [(float(row["seconds"]), float(row["watts"])) for row in csv.DictReader(lines)]

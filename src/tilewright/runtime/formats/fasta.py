@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import format_bytes
+from tilewright.base.paths import read_bounded
 
 _MOST_BYTES = 2**31
 
@@ -39,10 +39,8 @@ def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
     """
     if not path.is_file():
         raise UsageError(f"there is no file {str(path)!r}", "give the path of a FASTA file")
-    if path.stat().st_size > _MOST_BYTES:
-        raise UsageError(f"a FASTA file may have at most {format_bytes(_MOST_BYTES)}, {path.name!r} has more")
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
+        lines = read_bounded(path, _MOST_BYTES, "FASTA file").decode("ascii").splitlines()
     except UnicodeDecodeError as error:
         raise UsageError(f"{str(path)!r} is no FASTA file: byte {error.start} is no ASCII character") from None
     parts: list[tuple[str, list[str]]] = []

@@ -4,7 +4,6 @@ A picture's values are numbers from 0 (black) to 1 (white). A grey picture is on
 (red, green, blue; transparency is dropped). Nothing is unpickled.
 """
 
-import importlib.util
 import lzma
 import tokenize
 import zipfile
@@ -17,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
+from tilewright.base.paths import check_place, check_there, written
+from tilewright.runtime.formats.pictures import FLOATS, PICTURES, check_pillow, read_picture, write_picture
 from tilewright.runtime.memory import check_memory
 
 Array = npt.NDArray[Any]
 
-PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
-"""File name endings that are read and written as pictures."""
-_CHANNELS = 3
 _DAMAGE = (ValueError, EOFError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError)
 """What reading a damaged array can raise: its header is Python's text for a dictionary."""
 _ARCHIVE_DAMAGE = (
@@ -48,16 +46,17 @@ def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
     """
     _check_format(path)
     check_there(path, "a .npy file or a picture")
-    planes = (_read_npy(path),) if path.suffix.lower() == ".npy" else _read_picture(path)
+    planes = (_read_npy(path),) if path.suffix.lower() == ".npy" else read_picture(path).planes
     return tuple(plane if dtype is None else plane.astype(dtype, copy=False) for plane in planes)
 
 
-def write_planes(path: Path, planes: tuple[Array, ...]) -> int:
+def write_planes(path: Path, planes: tuple[Array, ...], bits: int = 8) -> int:
     """Write an array, or planes as a picture.
 
     Args:
         path: A ``.npy`` file or a picture; replaced if it exists.
         planes: One array, or three planes of equal shape, which a ``.npy`` file holds as a last axis of extent 3.
+        bits: Bits per channel of a picture, see :func:`~tilewright.runtime.formats.pictures.write_picture`.
 
     Returns:
         How many values lay outside 0 to 1 and were clipped; 0 for ``.npy``.
@@ -67,17 +66,18 @@ def write_planes(path: Path, planes: tuple[Array, ...]) -> int:
         UsageError: If the name's ending is neither ``.npy`` nor a picture's, or its folder does not exist.
     """
     check_output(path)
-    values = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
     if path.suffix.lower() == ".npy":
-        with path.open("wb") as file:
-            np.save(file, values, allow_pickle=False)
+        with written(path) as target, target.open("wb") as file:
+            np.save(file, planes[0] if len(planes) == 1 else np.stack(planes, axis=-1), allow_pickle=False)
         return 0
-    if planes[0].ndim != 2 or values.dtype.kind == "c":
+    if planes[0].ndim != 2 or planes[0].dtype.kind == "c":
         raise ArrayError(
-            f"a picture has two dimensions of real values, got {planes[0].ndim} of {values.dtype}",
+            f"a picture has two dimensions of real values, got {planes[0].ndim} of {planes[0].dtype}",
             "write a .npy file instead",
         )
-    return _write_picture(path, values)
+    if write_picture(path, planes, bits) == FLOATS:
+        return 0
+    return sum(int(np.count_nonzero(~((plane >= 0) & (plane <= 1)))) for plane in planes)
 
 
 def is_archive(path: Path) -> bool:
@@ -109,7 +109,7 @@ def read_archive(path: Path) -> dict[str, Array]:
 
 def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays by their names to a ``.npz`` file, without compression; it is replaced if it exists."""
-    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+    with written(path) as target, zipfile.ZipFile(target, "w", allowZip64=True) as archive:
         for name, values in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
@@ -126,34 +126,6 @@ def check_output(path: Path) -> None:
     check_place(path)
 
 
-def check_place(path: Path) -> None:
-    """Check before any computation that there can be a file.
-
-    Raises:
-        UsageError: If its folder does not exist, or it is a folder itself.
-    """
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
-    if path.is_dir():
-        raise UsageError(f"{str(path)!r} is a folder, where a file is to be written", "give another name")
-
-
-def check_there(path: Path, kind: str) -> None:
-    """Check that there is a file to read.
-
-    Args:
-        path: The file.
-        kind: What it should be, for the hint.
-
-    Raises:
-        ArrayError: If there is nothing, or a folder.
-    """
-    if path.is_dir():
-        raise ArrayError(f"{str(path)!r} is a folder, where a file is to be read", f"give the path of {kind}")
-    if not path.is_file():
-        raise ArrayError(f"there is no file {str(path)!r}", f"give the path of {kind}")
-
-
 def _check_format(path: Path) -> None:
     if path.suffix.lower() not in PICTURES | {".npy"}:
         raise UsageError(
@@ -162,19 +134,6 @@ def _check_format(path: Path) -> None:
         )
     if path.suffix.lower() in PICTURES:
         check_pillow(path)
-
-
-def check_pillow(path: Path) -> None:
-    """Check that a picture can be read and written.
-
-    Raises:
-        UsageError: If Pillow is not there.
-    """
-    if importlib.util.find_spec("PIL") is None:
-        raise UsageError(
-            f"{path.name!r} is a picture, which needs Pillow, which is not installed",
-            "install it: pip install 'tilewright[picture]'; arrays in .npy files need nothing",
-        )
 
 
 def _read_npy(path: Path) -> Array:
@@ -186,29 +145,3 @@ def _read_npy(path: Path) -> Array:
             f"{str(path)!r} is no .npy file of plain numbers: {error}", "write it with numpy.save"
         ) from None
     return values
-
-
-def _read_picture(path: Path) -> tuple[Array, ...]:
-    from PIL import Image
-
-    try:
-        with Image.open(path) as picture:
-            deep = picture.mode in {"I;16", "I;16B", "I;16L", "I", "F"}
-            grey = deep or picture.mode in {"1", "L", "LA", "La"}
-            values = np.asarray(
-                picture if deep else (picture if grey else picture.convert("RGBA")).convert("L" if grey else "RGB")
-            )
-            scale = {"F": 1.0}.get(picture.mode, 65535.0 if deep else 255.0)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
-    values = (values / scale).astype(np.float32)
-    return (values,) if grey else tuple(np.ascontiguousarray(values[..., i]) for i in range(_CHANNELS))
-
-
-def _write_picture(path: Path, values: Array) -> int:
-    from PIL import Image
-
-    outside = int(np.count_nonzero(~((values >= 0) & (values <= 1))))
-    shown = np.nan_to_num(np.clip(values.astype(np.float64), 0.0, 1.0), nan=0.0)
-    Image.fromarray(np.round(shown * 255.0).astype(np.uint8)).save(path)
-    return outside

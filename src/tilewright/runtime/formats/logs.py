@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import read_bounded
 from tilewright.base.records import Outcome
 from tilewright.programs.stencil import catalogue
 from tilewright.schedules.tiling import Tiling
@@ -87,13 +88,7 @@ def read_text(path: Path) -> str:
         UsageError: If the file cannot be read, is too large or is not UTF-8 text.
     """
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise UsageError(f"a file of results has at most {MAX_BYTES} bytes, {str(path)!r} has more")
-        return data.decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"the file {str(path)!r} cannot be read: {error.strerror}") from None
+        return read_bounded(path, MAX_BYTES, "file of results").decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{str(path)!r} is no text file") from None
 

@@ -1,9 +1,10 @@
 """Pictures with their depth: 8 and 16 bits, grey and colour, as planes of float32 from 0 to 1.
 
 Pillow reads and writes everything but colour of 16 bits per channel, which it cuts to 8 without a word. OpenCV (the
-extra ``image``) reads and writes that.
+extra ``image``) reads and writes that. A grey TIFF file may hold ``float32``.
 """
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.runtime.formats.files import PICTURES, check_output, check_pillow, check_there
+from tilewright.base.paths import check_place, check_there, written
 
 Array = npt.NDArray[Any]
+PICTURES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+"""File name endings that are read and written as pictures."""
+FLOATS = 32
+"""Bits of a picture that holds ``float32`` values as they are: a grey TIFF file."""
 _EIGHT_BIT = frozenset({".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
+_FLOATING = frozenset({".tif", ".tiff"})
+_ORIENTATION = 0x0112
 _INSTALL = "install it: pip install 'tilewright[image]'"
 
 
@@ -25,7 +32,7 @@ class Picture:
 
     Attributes:
         planes: One plane of grey, or three of colour (red, green, blue), float32 from 0 to 1.
-        bits: Bits per channel, 8 or 16.
+        bits: Bits per channel, 8 or 16, or :data:`FLOATS`.
     """
 
     planes: tuple[Array, ...]
@@ -43,57 +50,76 @@ def luminance(red: Array, green: Array, blue: Array) -> Array:
 
 
 def read_picture(path: Path) -> Picture:
-    """Read a picture; transparency is dropped.
+    """Read a picture as cameras mean it to be held; transparency is dropped.
 
     Raises:
         ArrayError: If there is no such file, or it is no picture.
         UsageError: If its ending is no picture's, or it needs Pillow or OpenCV, which is not there.
     """
-    if path.suffix.lower() not in PICTURES:
+    if not is_picture(path):
         raise UsageError(
             f"a picture ends in {' '.join(sorted(PICTURES))}, got {path.name!r}", "arrays are for `tilewright run`"
         )
     check_there(path, "a picture")
     check_pillow(path)
-    deep_colour, pixels, bits = _with_pillow(path)
-    if deep_colour:
-        pixels, bits = _with_opencv(path), 16
-    values = pixels.astype(np.float32) / np.float32(2**bits - 1)
+    from PIL import Image
+
+    try:
+        # By its name Pillow maps a TIFF file, and mixes up the rows of one that is to be turned.
+        with path.open("rb") as stream, Image.open(stream) as picture:
+            bits = _bits(picture)
+            if bits == 16 and len(picture.getbands()) > 1:
+                pixels = _with_opencv(path)
+            elif bits == FLOATS:
+                pixels = np.asarray(picture)
+            elif bits == 16:
+                pixels = np.clip(np.asarray(picture).astype(np.int64), 0, 65535)
+            elif picture.mode in {"1", "L", "LA", "La"}:
+                pixels = np.asarray(picture.convert("L"))
+            else:
+                pixels = np.asarray(picture.convert("RGBA").convert("RGB"))
+            if picture.format != "TIFF":  # those are turned by both libraries
+                pixels = _turned(pixels, picture.getexif().get(_ORIENTATION, 1))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
+    values = pixels.astype(np.float32) / np.float32(1 if bits == FLOATS else 2**bits - 1)
     if values.ndim == 2:
         return Picture(planes=(values,), bits=bits)
     return Picture(planes=tuple(np.ascontiguousarray(values[..., i]) for i in range(3)), bits=bits)
 
 
-def _with_pillow(path: Path) -> tuple[bool, Array, int]:
-    """Whether the picture has deep colour, else its pixels and bits."""
+def is_picture(path: Path) -> bool:
+    """Whether a file's name is that of a picture."""
+    return path.suffix.lower() in PICTURES
+
+
+def picture_bits(path: Path) -> int:
+    """Return the bits per channel of a picture as :func:`read_picture` does; only its head is read."""
     from PIL import Image
 
-    try:
-        with Image.open(path) as picture:
-            if _has_deep_colour(picture, path):
-                return True, np.empty(0), 16
-            if picture.mode in {"I;16", "I;16B", "I;16L", "I;16N", "I"}:
-                return False, np.clip(np.asarray(picture).astype(np.int64), 0, 65535), 16
-            if picture.mode == "F":
-                raise ArrayError(f"{path.name!r} holds floats, not 8 or 16 bits", "use `tilewright run` for it")
-            if picture.mode in {"1", "L", "LA", "La"}:
-                return False, np.asarray(picture.convert("L")), 8
-            return False, np.asarray(picture.convert("RGBA").convert("RGB")), 8
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ArrayError(f"{str(path)!r} is no readable picture: {error}", "convert it to PNG") from None
+    with Image.open(path) as picture:
+        return _bits(picture)
 
 
-def _has_deep_colour(picture: Any, path: Path) -> bool:  # noqa: ANN401  (a PIL image, which is an optional type here)
-    """Whether a picture has 16 bits in several channels; Pillow shows it as one of 8 bits."""
-    if path.suffix.lower() == ".png":
-        with path.open("rb") as file:
-            head = file.read(26)
-        return len(head) == 26 and head[24] == 16 and head[25] in {2, 4, 6}
+def _bits(picture: Any) -> int:  # noqa: ANN401  (a PIL image, which is an optional type here)
+    """Return 8, 16 or :data:`FLOATS`; Pillow shows colour of 16 bits as of 8, but for how it is to be decoded."""
+    if picture.mode == "F":
+        return FLOATS
+    if picture.mode in {"I;16", "I;16B", "I;16L", "I;16N", "I"}:
+        return 16
     if picture.format == "TIFF":
         bits = picture.tag_v2.get(258, (8,))
-        depths = bits if isinstance(bits, tuple) else (bits,)
-        return len(depths) > 1 and max(depths) == 16
-    return False
+        return 16 if 16 in (bits if isinstance(bits, tuple) else (bits,)) else 8
+    raw = picture.tile[0].args if picture.tile else ""
+    deep = "16" in raw if isinstance(raw, str) else picture.format == "PPM" and raw[-1] > 255
+    return 16 if deep else 8
+
+
+def _turned(pixels: Array, orientation: int) -> Array:
+    """Turn a picture to how it is looked at. The orientation is that of EXIF: which sides come first, by rows."""
+    turned = pixels.swapaxes(0, 1) if orientation in {5, 6, 7, 8} else pixels
+    turned = turned[::-1] if orientation in {3, 4, 7, 8} else turned
+    return np.ascontiguousarray(turned[:, ::-1] if orientation in {2, 3, 6, 7} else turned)
 
 
 def _opencv() -> Any:  # noqa: ANN401  (a module)
@@ -120,7 +146,7 @@ def write_picture(path: Path, planes: tuple[Array, ...], bits: int) -> int:
     Args:
         path: Where; its ending decides the format. Formats of 8 bits are written with 8.
         planes: One of grey, or three of colour.
-        bits: 8 or 16 per channel.
+        bits: 8 or 16 per channel, or :data:`FLOATS`.
 
     Returns:
         The bits written.
@@ -129,19 +155,41 @@ def write_picture(path: Path, planes: tuple[Array, ...], bits: int) -> int:
         UsageError: If the ending is no picture's, its folder does not exist, or OpenCV is needed and not there.
     """
     check_picture(path, len(planes), bits)
-    depth = 8 if path.suffix.lower() in _EIGHT_BIT else bits
+    depth = depth_of(path, len(planes), bits)
     values = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
+    if depth == FLOATS:
+        _save(path, values.astype(np.float32))
+        return depth
     shown = np.nan_to_num(np.clip(values.astype(np.float64), 0.0, 1.0), nan=0.0)
     pixels = np.rint(shown * (2**depth - 1)).astype(np.uint8 if depth == 8 else np.uint16)
     if depth == 16 and pixels.ndim == 3:
-        cv2 = _opencv()
-        if not cv2.imwrite(str(path), pixels[..., ::-1]):
+        encoded, content = _opencv().imencode(path.suffix, pixels[..., ::-1])
+        if not encoded:
             raise ArrayError(f"{str(path)!r} cannot be written", "write a .png or .tif file")
+        with written(path) as target:
+            target.write_bytes(content.tobytes())
         return depth
+    _save(path, pixels)
+    return depth
+
+
+def depth_of(path: Path, planes: int, bits: int) -> int:
+    """Return the bits per channel that a picture of some depth is written with.
+
+    >>> depth_of(Path("a.png"), 1, 16), depth_of(Path("a.jpg"), 1, 16), depth_of(Path("a.tif"), 1, FLOATS)
+    (16, 8, 32)
+    """
+    ending = path.suffix.lower()
+    if ending in _EIGHT_BIT:
+        return 8
+    return bits if planes == 1 and ending in _FLOATING else min(bits, 16)
+
+
+def _save(path: Path, pixels: Array) -> None:
     from PIL import Image
 
-    Image.fromarray(pixels).save(path)
-    return depth
+    with written(path) as target:
+        Image.fromarray(pixels).save(target)
 
 
 def check_picture(path: Path, planes: int, bits: int) -> None:
@@ -150,8 +198,22 @@ def check_picture(path: Path, planes: int, bits: int) -> None:
     Raises:
         UsageError: If it cannot.
     """
-    if path.suffix.lower() not in PICTURES:
+    if not is_picture(path):
         raise UsageError(f"a picture ends in {' '.join(sorted(PICTURES))}, got {path.name!r}", "use .png")
-    check_output(path)
-    if planes == 3 and bits == 16 and path.suffix.lower() not in _EIGHT_BIT:
+    check_pillow(path)
+    check_place(path)
+    if planes == 3 and depth_of(path, planes, bits) == 16:
         _opencv()
+
+
+def check_pillow(path: Path) -> None:
+    """Check that a picture can be read and written.
+
+    Raises:
+        UsageError: If Pillow is not there.
+    """
+    if importlib.util.find_spec("PIL") is None:
+        raise UsageError(
+            f"{path.name!r} is a picture, which needs Pillow, which is not installed",
+            "install it: pip install 'tilewright[picture]'; arrays in .npy files need nothing",
+        )

@@ -2,10 +2,13 @@
 
 A file of zarr or HDF5 has one variable per field and time level, named as in ``.npz`` files (``u``, ``u_prev``), with
 the records along a first axis; ``step``, the steps done at each record; fields that no step changes, without that axis;
-and attributes that say what was computed. ``step`` is written last, so that a record that was cut off is none. xarray
+and attributes that say what was computed. ``step`` is written last, so that a record that was cut off is none, and
+every file of a zarr group is replaced as a whole. A series takes the place of another with its first record. xarray
 opens both. VTK's image data is a file per record and one more that lists them, for ParaView; no run goes on from it.
 """
 
+import abc
+import asyncio
 import base64
 import importlib.util
 import json
@@ -20,12 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError, UsageError, told
+from tilewright.base.paths import replaced, replaced_folder
+from tilewright.runtime.formats import journal
+from tilewright.runtime.formats.codecs import check_codecs
 
 Array = npt.NDArray[Any]
 STEP = "step"
 _NEEDS = {".zarr": ("zarr", "zarr"), ".h5": ("h5py", "hdf5"), ".hdf5": ("h5py", "hdf5")}
 _VTK_AXES = 3
-_UNWRITTEN = "a state cannot be written to its series"
+_CUT_OFF = -1
 ENDINGS = (*_NEEDS, ".vti")
 """File name endings of series."""
 _VTK = {
@@ -100,13 +106,14 @@ def check_series(path: Path) -> None:
         raise UsageError(f"{str(path)!r} is a folder, where a file is to be written", "give another name")
 
 
-def create(path: Path, layout: Layout, first: Mapping[str, Array]) -> Series:
-    """Start a series, in place of what has its name.
+def create(path: Path, layout: Layout, step: int, first: Mapping[str, Array]) -> Series:
+    """Start a series with its first record, in place of what has its name.
 
     Args:
         path: Where.
         layout: What it holds besides the records.
-        first: Arrays of the shape and element type that every record has, by name.
+        step: Steps done at the first record.
+        first: Its arrays by name, of the shape and element type that every record has.
 
     Raises:
         ArrayError: If the format has no such element type.
@@ -121,9 +128,18 @@ def create(path: Path, layout: Layout, first: Mapping[str, Array]) -> Series:
             raise UsageError(
                 f"VTK's image data has up to {_VTK_AXES} axes, got {len(layout.dims)}", "write .zarr or .h5"
             )
-        return _Vtk(path, layout, first)
+        images = _Vtk(path, layout, first)
+        images.append(step, first)
+        return images
+    kind, replacing = (_Zarr, replaced_folder) if path.suffix.lower() == ".zarr" else (_Hdf5, replaced)
     with told(f"the series {str(path)!r} cannot be made"):
-        return (_Zarr if path.suffix.lower() == ".zarr" else _Hdf5).created(path, layout, first)
+        journal.discard(path)
+        with replacing(path) as target:
+            try:
+                kind.created(target, layout, first).add(step, first)
+            finally:
+                journal.discard(target)
+        return kind(path)
 
 
 def open_to_append(path: Path) -> Series:
@@ -155,6 +171,12 @@ def read(path: Path) -> Saved:
     return found
 
 
+def _complete(steps: Array) -> Array:
+    """Return the steps without the last one if its record was cut off, so that it holds what fills the array."""
+    cut_off = (steps[-1:] < 0).any() or (np.diff(steps[-2:]) <= 0).any()
+    return steps[:-1] if cut_off else steps
+
+
 def _check(found: Saved) -> None:
     """Refuse steps and records that are none, with a sentence of why."""
     steps, every = found.steps, list(found.values.values())
@@ -168,19 +190,38 @@ def _check(found: Saved) -> None:
             raise ValueError(f"it has {len(steps)} steps and {each.shape[0]} records")
 
 
-class _Zarr:
-    """A group of zarr arrays; every record is a chunk or more, and is on disk when the call returns."""
+class _Appending(abc.ABC):
+    """A series of some format."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, step: int, values: Mapping[str, Array]) -> None:
+        with told(f"a state cannot be written to {str(self._path)!r}"):
+            self.add(step, values)
+
+    @abc.abstractmethod
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
+        """Write a record, or raise whatever the library does."""
+
+
+class _Zarr(_Appending):
+    """A group of zarr arrays; every record is a chunk or more."""
+
+    def __init__(self, path: Path, group: Any = None) -> None:  # noqa: ANN401
+        super().__init__(path)
         import zarr
 
-        self._group: Any = zarr.open_group(path, mode="r+")
+        if group is None:
+            check_codecs(*path.glob("*"))
+        self._group: Any = group or zarr.open_group(_store(path), mode="r+", use_consolidated=False)
 
     @classmethod
     def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Zarr":
         import zarr
 
-        group = zarr.open_group(path, mode="w", attributes={**layout.attrs, "records": sorted(first)})
+        path.mkdir()
+        group = zarr.create_group(_store(path), attributes={**layout.attrs, "records": sorted(first)})
         for name, values in {**layout.coords, **layout.constant}.items():
             dims = (name,) if name in layout.coords else layout.dims
             group.create_array(name, data=np.ascontiguousarray(values), dimension_names=dims)
@@ -192,17 +233,20 @@ class _Zarr:
                 dtype=values.dtype,
                 dimension_names=(STEP, *layout.dims),
             )
-        group.create_array(STEP, shape=(0,), chunks=(1024,), dtype="int64", dimension_names=(STEP,))
-        return cls(path)
+        group.create_array(
+            STEP, shape=(0,), chunks=(1024,), dtype="int64", fill_value=_CUT_OFF, dimension_names=(STEP,)
+        )
+        return cls(path, group)
 
-    def append(self, step: int, values: Mapping[str, Array]) -> None:
-        with told(_UNWRITTEN):
-            count = self._group[STEP].shape[0]
-            for name, each in values.items():
-                array = self._group[name]
-                array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
-                array[count] = each
-            self._group[STEP].append(np.array([step]))
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
+        steps = self._group[STEP]
+        count = len(_complete(steps[...]))
+        for name, each in values.items():
+            array = self._group[name]
+            array.resize((count + 1, *array.shape[1:]))  # in place of a record that was cut off
+            array[count] = each
+        steps.resize((count + 1,))
+        steps[count] = step
 
     def read(self) -> Saved:
         attrs = dict(self._group.attrs)
@@ -211,20 +255,41 @@ class _Zarr:
         dims = tuple(values[names[0]].metadata.dimension_names[1:])
         others = {name: each[...] for name, each in self._group.arrays() if name not in {*names, STEP}}
         layout = _layout(dims, others, attrs)
-        return Saved(steps=self._group[STEP][...], values=values, layout=layout)
+        return Saved(steps=_complete(self._group[STEP][...]), values=values, layout=layout)
 
 
-class _Hdf5:
-    """A file of HDF5 with dimension scales; it is closed between records, so that what is written stays readable."""
+def _store(path: Path) -> Any:  # noqa: ANN401
+    """Return zarr's store of a folder, in which every file is replaced as a whole, as not all its versions do."""
+    from zarr.abc.store import Store as Base
+    from zarr.storage import LocalStore
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    class Store(LocalStore):
+        async def _open(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
+            # Zarr's threads go on after Ctrl-C: they may not make a folder again that is gone.
+            await Base._open(self)  # noqa: SLF001
+
+        async def set(self, key: str, value: Any) -> None:  # noqa: ANN401
+            await asyncio.to_thread(_put, self.root, key, value.to_bytes())
+
+    return Store(path)
+
+
+def _put(root: Path, key: str, content: bytes) -> None:
+    for folder in list(Path(key).parents)[-2::-1]:
+        (root / folder).mkdir(exist_ok=True)
+    with replaced(root / key, synchronize=False) as place:
+        place.write_bytes(content)
+
+
+class _Hdf5(_Appending):
+    """A file of HDF5 with dimension scales; it is closed between records, and each is added as a whole."""
 
     @classmethod
     def created(cls, path: Path, layout: Layout, first: Mapping[str, Array]) -> "_Hdf5":
         import h5py
 
-        with h5py.File(path, "w") as file:
+        path.touch()
+        with journal.changed(path) as target, h5py.File(target, "w") as file:
             for name, value in layout.attrs.items():
                 file.attrs[name] = value if isinstance(value, str | int | float) else json.dumps(value)
             file.attrs["records"] = json.dumps(sorted(first))
@@ -243,10 +308,10 @@ class _Hdf5:
                 _scaled(dataset, (STEP, *layout.dims), scales)
         return cls(path)
 
-    def append(self, step: int, values: Mapping[str, Array]) -> None:
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
         import h5py
 
-        with told(_UNWRITTEN), h5py.File(self._path, "r+") as file:
+        with journal.changed(self._path) as target, h5py.File(target, "r+") as file:
             count = file[STEP].shape[0]
             for name, each in values.items():
                 file[name].resize(count + 1, axis=0)
@@ -257,13 +322,14 @@ class _Hdf5:
     def read(self) -> Saved:
         import h5py
 
+        journal.carry_out(self._path)
         with h5py.File(self._path, "r") as file:
             attrs = dict(file.attrs)
             names = json.loads(attrs.pop("records"))
             values = {name: file[name][...] for name in names}
             dims = tuple(dim.keys()[0] for dim in list(file[names[0]].dims)[1:])
             others = {name: file[name][...] for name in file if name not in {*names, STEP}}
-            return Saved(steps=file[STEP][...], values=values, layout=_layout(dims, others, attrs))
+            return Saved(steps=_complete(file[STEP][...]), values=values, layout=_layout(dims, others, attrs))
 
 
 def _scaled(dataset: Any, dims: Sequence[str], scales: Mapping[str, Any]) -> None:  # noqa: ANN401
@@ -286,28 +352,30 @@ def _chunk(values: Array) -> tuple[int, ...]:
     return (max(1, min(len(values), _CHUNK_CELLS // row)), *values.shape[1:])
 
 
-class _Vtk:
+class _Vtk(_Appending):
     """Files of VTK's XML image data, and a collection that gives each its step as a time."""
 
     def __init__(self, path: Path, layout: Layout, first: Mapping[str, Array]) -> None:
         for name, values in first.items():
             if values.dtype.name not in _VTK:
                 raise ArrayError(f"{name!r} holds {values.dtype}, which VTK has no name for", "write .zarr or .h5")
-        self._path, self._layout, self._written = path, layout, list[tuple[int, str]]()
+        super().__init__(path)
+        self._layout, self._written = layout, list[tuple[int, str]]()
 
-    def append(self, step: int, values: Mapping[str, Array]) -> None:
+    def add(self, step: int, values: Mapping[str, Array]) -> None:
         target = self._path.with_stem(f"{self._path.stem}-{step:06d}")
-        with told(_UNWRITTEN):
-            target.write_text(image_data(values, self._layout), encoding="ascii", errors="xmlcharrefreplace")
+        with replaced(target) as place:
+            place.write_text(image_data(values, self._layout), encoding="ascii", errors="xmlcharrefreplace")
         self._written.append((step, target.name))
         entries = "\n".join(
             f'    <DataSet timestep="{number}" file={quoteattr(name)}/>' for number, name in self._written
         )
-        self._path.with_suffix(".pvd").write_text(
+        text = (
             f'<?xml version="1.0"?>\n<VTKFile type="Collection" version="1.0">\n  <Collection>\n{entries}\n'
-            "  </Collection>\n</VTKFile>\n",
-            encoding="utf-8",
+            "  </Collection>\n</VTKFile>\n"
         )
+        with replaced(self._path.with_suffix(".pvd")) as place:
+            place.write_text(text, encoding="utf-8")
 
 
 def image_data(values: Mapping[str, Array], layout: Layout) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.base.records import Outcome
 from tilewright.base.units import parse_shape
 from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_text
@@ -259,10 +260,7 @@ def _load(path: Path) -> object:
 
 
 def _write(path: Path, document: object) -> None:
-    try:
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+    write_text(path, json.dumps(document, indent=1) + "\n")
 
 
 def _numbered(values: Mapping[str, object], prefix: str, where: str) -> tuple[int, ...]:

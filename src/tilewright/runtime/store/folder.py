@@ -34,15 +34,13 @@ def directory() -> Path | None:
     asked = os.environ.get(_VARIABLE, "")
     try:
         root = Path(asked) if asked else _user_directory()
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        problem = cache.distrust(root)
+        cache.make_private(root)
+        problem = cache.distrust(root, _VARIABLE)
     except (OSError, RuntimeError) as error:
         warn_once(f"what is measured cannot be kept for later runs: {error}")
         return None
     if problem:
-        warn_once(
-            f"the store {str(root)!r} {problem}, so it is not used (hint: set {_VARIABLE} to a directory of your own)"
-        )
+        warn_once(f"the store {problem}")
         return None
     return root
 

@@ -6,15 +6,16 @@ simply not found. Files appear by atomic renaming; one that cannot be read is as
 
 import functools
 import os
-import tempfile
 from pathlib import Path
 
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.fingerprint import fingerprint
+from tilewright.base.paths import replaced
 from tilewright.machines import files
 from tilewright.machines.dump import to_toml
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine
+from tilewright.runtime import cache
 from tilewright.runtime.host import available_cpus, cpu_features
 from tilewright.runtime.toolchains.cpu import compiler_identity, target_cpu
 from tilewright.runtime.warn import warn_once
@@ -89,28 +90,13 @@ def keep(machine: Machine) -> Path | None:
     """
     try:
         target = _place(machine)
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write(machine, target)
+        cache.make_private(target.parent)
+        with replaced(target, 0o600) as place:
+            place.write_text(to_toml(machine), encoding="utf-8")
     except (OSError, RuntimeError) as error:
         warn_once(f"the calibration cannot be kept: {error} (hint: set {_VARIABLE} to a directory of your own)")
         return None
     return target
-
-
-def write(machine: Machine, target: Path) -> None:
-    """Write a machine file, whole or not at all.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(to_toml(machine))
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _user_directory() -> Path:

@@ -6,7 +6,6 @@ What was measured in another environment is stale: it is listed and flagged, and
 import functools
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -16,6 +15,7 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.fingerprint import DATA_MODEL_VERSION, digest, fingerprint
+from tilewright.base.paths import read_bounded
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import DTYPES, Problem
 from tilewright.runtime.host import cpu_features, describe_cpu
@@ -285,14 +285,7 @@ def read_document(path: Path) -> tuple[Wisdom, ...]:
     Raises:
         UsageError: If there is no such file, or it is not what :func:`dump` writes.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_IMPORT + 1)
-    except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST_IMPORT:
-        raise UsageError(f"a wisdom file has at most 16 MiB, {path.name!r} has more")
-    return parse_document(data, path.name)
+    return parse_document(read_bounded(path, _LARGEST_IMPORT, "wisdom file"), path.name)
 
 
 def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
@@ -378,18 +371,3 @@ def here() -> Circumstances | None:
         return circumstances()
     except ToolchainError:
         return None
-
-
-def write_document(path: Path, text: str) -> None:
-    """Write an exported document, replacing the file at once or not at all.
-
-    Raises:
-        UsageError: If it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}") from None

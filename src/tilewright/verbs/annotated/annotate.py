@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import ToolchainError, UsageError
+from tilewright.base.paths import write_text
 from tilewright.frontends.annotated.file import RegionGroup, read_file, read_text, sibling
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.plan import read_target
@@ -131,7 +132,8 @@ def annotate(
     new = replaced(text, list(zip(sites, results, strict=True)))
     notes = _checked(source, _program(text, sites), new, options, [site.spec for site in sites])
     if target is not None:
-        _write(target, new, "\r\n" if b"\r\n" in source.read_bytes() else "\n")
+        ends = "\r\n" if b"\r\n" in source.read_bytes() else "\n"
+        write_text(target, new.replace("\n", ends))
     return Annotated(
         source=str(source),
         backend=backend,
@@ -219,10 +221,3 @@ def _target(source: Path, out: str | Path | None) -> Path | None:
     if target.is_dir():
         raise UsageError(f"the output is a file, {str(target)!r} is a folder")
     return target
-
-
-def _write(target: Path, text: str, newline: str) -> None:
-    try:
-        target.write_text(text, encoding="utf-8", newline=newline)
-    except OSError as error:
-        raise UsageError(f"the output {str(target)!r} cannot be written: {error.strerror}") from None

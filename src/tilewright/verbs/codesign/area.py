@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import read_bounded
 from tilewright.costs import area as model
 from tilewright.costs.area import Line, Parts
 from tilewright.machines import files
@@ -128,14 +129,9 @@ def read_points(path: Path) -> dict[str, list[tuple[float, float]]]:
         UsageError: If the file cannot be read, lacks a column, or has an unknown memory or a wrong number.
     """
     try:
-        with path.open("rb") as stream:  # never more: a device has no end
-            text = stream.read(_LARGEST_FILE + 1).decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"the points {str(path)!r} cannot be read: {error.strerror}") from None
+        text = read_bounded(path, _LARGEST_FILE, "file of points").decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"the points {str(path)!r} are not UTF-8 text") from None
-    if len(text) > _LARGEST_FILE:
-        raise UsageError(f"a file of points has at most {_LARGEST_FILE} bytes, {str(path)!r} has more")
     rows = csv.DictReader(text.splitlines())
     try:
         names, lines = rows.fieldnames, [(rows.line_num, row) for row in rows]

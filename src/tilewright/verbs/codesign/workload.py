@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
+from tilewright.base.paths import read_bounded
 from tilewright.base.units import parse_shape
 from tilewright.programs.stencil import catalogue
 from tilewright.runtime.warn import warn_of
@@ -58,13 +59,7 @@ def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[We
 
 
 def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except OSError as error:
-        raise UsageError(f"the workload {str(path)!r} cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise UsageError(f"a workload has at most {_LARGEST} bytes, {str(path)!r} has more")
+    data = read_bounded(path, _LARGEST, "workload")
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or numbers of thousands of digits

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import parse_shape
+from tilewright.base.paths import read_bounded, write_rows
+from tilewright.base.units import format_shape, parse_shape
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
@@ -109,27 +110,21 @@ def read_runs(path: Path) -> tuple[FitRun, ...]:
     Raises:
         UsageError: If the file cannot be read or a row is not as it must be.
     """
+    data = read_bounded(path, _MAX_BYTES, "file of runs")
     try:
-        with path.open("rb") as stream:  # never more: a device has no end
-            data = stream.read(_MAX_BYTES + 1)
-        rows = [] if len(data) > _MAX_BYTES else list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
-    except OSError as error:
-        raise UsageError(f"the runs {str(path)!r} cannot be read: {error.strerror}") from None
+        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
     except (UnicodeDecodeError, csv.Error):
         raise UsageError(f"the runs {str(path)!r} are not a CSV file") from None
-    if len(data) > _MAX_BYTES:
-        raise UsageError(f"a file of runs has at most {_MAX_BYTES} bytes, {str(path)!r} has more")
     return tuple(_run(row, number, path) for number, row in enumerate(rows, 2))
 
 
 def write_runs(runs: Sequence[FitRun], path: Path) -> None:
     """Write runs as :func:`read_runs` reads them."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(COLUMNS)
-        for run in runs:
-            shape = "x".join(map(str, run.shape))
-            writer.writerow((run.program, shape, run.steps, run.tiling, repr(run.seconds), repr(run.joules)))
+    rows = (
+        (run.program, format_shape(run.shape), run.steps, run.tiling, repr(run.seconds), repr(run.joules))
+        for run in runs
+    )
+    write_rows(path, COLUMNS, rows)
 
 
 def _run(row: dict[str, str], number: int, path: Path) -> FitRun:

@@ -162,8 +162,5 @@ def append_run(path: Path, metered: Metered) -> int:
         UsageError: If the file holds something else, or cannot be written.
     """
     known = read_runs(path) if path.exists() else ()
-    try:
-        write_runs((*known, metered.run), path)
-    except OSError as error:
-        raise UsageError(f"the runs {str(path)!r} cannot be written: {error.strerror}") from None
+    write_runs((*known, metered.run), path)
     return len(known) + 1

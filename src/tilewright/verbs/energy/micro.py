@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import read_bounded, write_rows
 from tilewright.costs.energy.micro import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
@@ -168,13 +169,7 @@ def write_windows(windows: Sequence[MeterWindow], path: Path) -> None:
     Raises:
         UsageError: If the file cannot be written.
     """
-    try:
-        with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(COLUMNS)
-            writer.writerows([getattr(each, name) for name in COLUMNS] for each in windows)
-    except OSError as error:
-        raise UsageError(f"the windows {str(path)!r} cannot be written: {error.strerror}") from None
+    write_rows(path, COLUMNS, ([getattr(each, name) for name in COLUMNS] for each in windows))
 
 
 def read_windows(path: Path, kind: str = "cpu") -> tuple[MeterWindow, ...]:
@@ -183,10 +178,9 @@ def read_windows(path: Path, kind: str = "cpu") -> tuple[MeterWindow, ...]:
     Raises:
         UsageError: If the file cannot be read or is not as it must be.
     """
+    data = read_bounded(path, _MAX_BYTES, "file of windows")
     try:
-        with path.open("rb") as stream:  # never more: a device has no end
-            text = stream.read(_MAX_BYTES).decode("utf-8")
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
         windows = tuple(
             MeterWindow(
                 round=int(row["round"]),
@@ -197,8 +191,6 @@ def read_windows(path: Path, kind: str = "cpu") -> tuple[MeterWindow, ...]:
             )
             for row in rows
         )
-    except OSError as error:
-        raise UsageError(f"the windows {str(path)!r} cannot be read: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, csv.Error):
         raise UsageError(f"the windows {str(path)!r} must be a CSV file of {', '.join(COLUMNS)}") from None
     unknown = next((each.benchmark for each in windows if each.benchmark not in benchmarks(kind)), None)

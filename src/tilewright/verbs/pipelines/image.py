@@ -13,7 +13,7 @@ from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_seconds
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.runtime.formats.pictures import check_picture, luminance, read_picture, write_picture
+from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
 from tilewright.runtime.pipelines.hysteresis import hysteresis
 from tilewright.verbs.pipelines.pipelines import StencilPipeline, chosen_boundary, pipeline
 
@@ -231,6 +231,8 @@ def process(
         raise UsageError(f"the operation on a picture is one of {', '.join(OPERATIONS)}, got {operation!r}")
     check_picture(target, 1, 8)
     picture = read_picture(source)
+    if picture.bits == FLOATS:
+        raise ArrayError(f"{source.name!r} holds floats, not 8 or 16 bits", "use `tilewright run` for it")
     check_picture(target, len(picture.planes) if operation == "blur" else 1, picture.bits)
     begin = time.perf_counter()
     edges = None

@@ -198,8 +198,9 @@ class Recorder:
                     "date": today(),
                 },
             )
-            self._series = series.create(self._path, layout, values)
-        self._series.append(step, values)
+            self._series = series.create(self._path, layout, step, values)
+        else:
+            self._series.append(step, values)
         self.last = step
 
     def looking(self, callback: Callback | None, start: int, *, levels: bool) -> Callback:

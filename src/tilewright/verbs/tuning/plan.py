@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
+from tilewright.base.paths import write_text
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.codegen.gpu.emit import launches
@@ -309,11 +310,8 @@ class Plan:
             source = replace(source, text=self._banner() + source.text)
             host = host_program(source, self._host_run(decision, source.layout.copies), target.name)
             texts = {target: source.text, target.with_name(f"{target.stem}_main{end}"): host}
-        try:
-            for each, text in texts.items():
-                each.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}") from None
+        for each, text in texts.items():
+            write_text(each, text)
         first, second = texts
         return first, second
 
