@@ -1,6 +1,7 @@
 """The command line: parse, call ``verbs``, show. One file per group of commands, no logic."""
 
 import signal
+import sys
 import warnings
 
 
