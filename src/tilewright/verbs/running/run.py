@@ -118,8 +118,10 @@ def run(
         checkpoint: On ranks: a folder that keeps the run's state, every ``every`` steps or so, at exchanges.
             With ``out`` a series of states: go on from the last one in it, up to ``steps``.
         axes: Which axes of arrays with more of them are the program's: ``(-2, -1)`` runs a program of two axes over
-            the last two, and the others number the grids of a batch. Arrays with as many axes as the program serve
-            every grid. On the host, without every, callback, until, where, sources, receivers and record.
+            the last two, and the others number the grids of a batch. ``(1, 0)`` runs it over the transpose of arrays of
+            two axes. Where some have more axes than the program, arrays with as many serve every grid and lie as the
+            program does, as all of fewer axes do. The result lies as the arrays do. On the host, without every,
+            callback, until, where, sources, receivers and record.
         **scalars: The program's scalars; an array makes one a coefficient field, and one of fewer axes or of extents 1
             is repeated as NumPy does. An array of one value per step, of another length than the last axis of the grid,
             makes it vary from step to step; :func:`tilewright.per_step` says so of any array.
