@@ -12,7 +12,7 @@ source adds to a cell what lies outside and stands for it (the transpose). Beyon
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,9 +166,11 @@ class Weights:
 
     def times(self, factor: Array) -> "Weights":
         """Return weights multiplied entry by entry."""
-        return Weights(
-            points=self.points, point=self.point, cell=self.cell, weight=self.weight * factor, constant=self.constant
-        )
+        return replace(self, weight=self.weight * factor)
+
+    def some(self, which: npt.NDArray[np.bool_]) -> "Weights":
+        """Return some of the entries."""
+        return replace(self, point=self.point[which], cell=self.cell[which], weight=self.weight[which])
 
     def cells(self) -> Index:
         """Return the cells with an entry, ascending."""

@@ -105,7 +105,8 @@ def run(
         where: Truth values of the grid's shape; cells where it is false keep their first value.
         sources: What is added to new values in every step: :class:`tilewright.Points` with values, or pairs of a cell
             and its values, or a list of both, for the first updated field, or a mapping of such by field. Values are a
-            number or one per step. Nothing is added to cells that a ``fixed`` boundary holds; a warning says so.
+            number or one per step. Nothing is added to cells that a ``fixed`` boundary or ``where`` holds; a warning
+            names a source that adds nothing at all.
         receivers: :class:`tilewright.Points` that record the first updated field, or a mapping of such by field, after
             every step, or every ``every`` steps where the points or the run say so. Then ``(state, traces)`` is
             returned, ``traces`` a mapping of fields to arrays of shape (steps, points).
@@ -273,11 +274,12 @@ def make_case(
             problem = replace(problem, subdomains=given.program.subdomains)
         else:
             given = whole(given)
-    points = gather_points(given, problem, sources, receivers, every)
+    added = frozenset(set(given.versions) - own)
+    mask = next((given.versions[name][0] for name in added), None)
+    points = gather_points(given, problem, sources, receivers, every, mask=mask)
     if points is not None:
         problem = replace(problem, points=points.fields(problem))
     warn_if_unstable(problem, given.scalars)
-    added = frozenset(set(given.versions) - own)
     return CheckedProblem(given=given, points=points, problem=problem, added=added)
 
 
