@@ -268,22 +268,22 @@ def norm(x: Array) -> float:
         >>> norm(np.array([2e200, 0.0]))
         2e+200
     """
-    return _root(apply("norm2", x)[0], x)
+    return root_of(apply("norm2", x)[0], x)
 
 
 def dot_norm(x: Array, y: Array) -> tuple[float, float]:
     """Return x.y and the norm of x, reading x once."""
     product, square = apply("dot_norm2", x, y)
-    return product, _root(square, x)
+    return product, root_of(square, x)
 
 
 def axpy_norm(a: float, x: Array, y: Array) -> float:
     """Store a x + y in y and return its norm, reading and writing y once."""
-    return _root(apply("axpy_norm2", x, y, scalars=(a,))[0], y)
+    return root_of(apply("axpy_norm2", x, y, scalars=(a,))[0], y)
 
 
-def _root(square: float, x: Array) -> float:
-    """Return the root of a sum of squares; where it left the range of numbers, sum again scaled."""
+def root_of(square: float, x: Array) -> float:
+    """Return the root of a sum of squares of a vector; where it left the range of numbers, sum again scaled."""
     least, most = _RANGES[x.dtype]
     if least < square < most or not x.size:
         return math.sqrt(square)
@@ -295,6 +295,11 @@ def _root(square: float, x: Array) -> float:
 
 _RANGES = {kind: (float(np.finfo(kind).tiny) / float(np.finfo(kind).eps), float(np.finfo(kind).max)) for kind in _TYPES}
 """Sums of squares that lost nothing, by type."""
+
+
+def smallest(dtype: np.dtype[Any]) -> float:
+    """Return a number of a type with so many digits below it as numbers near 1 have."""
+    return _RANGES[dtype][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
