@@ -75,7 +75,8 @@ class Points:
             coordinates: One row of coordinates per point, or, in 1D, one number per point; cell 0 is at 0.
             values: What is added per step, for sources: a number, one per step, or one per step and point.
             interpolation: ``linear`` or ``sinc``.
-            spacing: Distance of neighbouring cells in units of the coordinates: a number, or one per axis.
+            spacing: Distance of neighbouring cells in units of the coordinates: a number, or one per axis. A point
+                that lies within rounding of a grid line lies on it: ``3 * 0.1`` at a spacing of 0.1 is 3 cells.
             scale: What the weights of sources are multiplied by, cell by cell.
             every: For receivers: record every so many steps; by default the run's ``every``, else every step.
 
@@ -102,7 +103,7 @@ class Points:
             raise UsageError(f"spacing is a number or one per axis ({places.shape[1]}), got {spacing!r:.60}")
         if not (np.isfinite(steps) & (steps > 0)).all():
             raise UsageError(f"spacing is positive, got {spacing!r:.60}")
-        self.coordinates: Floats = places / steps
+        self.coordinates: Floats = _on_lines(places / steps, max(_rounding(coordinates), _rounding(spacing)))
         self.values = None if values is None else _values(values, len(places))
         self.interpolation, self.scale, self.every = interpolation, scale, every
 
@@ -114,6 +115,18 @@ class Points:
         count, rank = self.coordinates.shape
         kind = "without values" if self.values is None else "with values"
         return f"Points({count} point{'s' * (count != 1)} in {rank}D, {self.interpolation}, {kind})"
+
+
+def _rounding(given: Any) -> float:  # noqa: ANN401
+    """By how much, relative to them, a few operations in the type of numbers change them."""
+    single = np.asarray(given).dtype in {np.dtype(np.float16), np.dtype(np.float32)}
+    return 4 * float(np.finfo(np.float32 if single else np.float64).eps)
+
+
+def _on_lines(places: Floats, rounding: float) -> Floats:
+    """Return places in cells, those that are whole numbers but for rounding as these numbers."""
+    lines = np.rint(places)
+    return np.where(np.abs(places - lines) <= rounding * np.maximum(np.abs(places), 1.0), lines, places)
 
 
 def _numbers(given: Any, name: str) -> Floats:  # noqa: ANN401
@@ -237,7 +250,7 @@ def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
             f"got {places.shape[1]}"
         )
     ends = np.array(
-        [n - 1e-9 if pair[0].kind == "wrap" else n - 1 for n, pair in zip(shape, sides, strict=True)], np.float64
+        [np.nextafter(n, 0) if pair[0].kind == "wrap" else n - 1 for n, pair in zip(shape, sides, strict=True)]
     )
     lost = np.flatnonzero(((places < 0) | (places > ends)).any(axis=1))
     if len(lost):
