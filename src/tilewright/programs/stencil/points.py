@@ -103,7 +103,8 @@ class Points:
             raise UsageError(f"spacing is a number or one per axis ({places.shape[1]}), got {spacing!r:.60}")
         if not (np.isfinite(steps) & (steps > 0)).all():
             raise UsageError(f"spacing is positive, got {spacing!r:.60}")
-        self.coordinates: Floats = _on_lines(places / steps, max(_rounding(coordinates), _rounding(spacing)))
+        found = in_cells(coordinates, spacing)
+        self.coordinates: Floats = found[:, np.newaxis] if found.ndim == 1 else found
         self.values = None if values is None else _values(values, len(places))
         self.interpolation, self.scale, self.every = interpolation, scale, every
 
@@ -117,16 +118,16 @@ class Points:
         return f"Points({count} point{'s' * (count != 1)} in {rank}D, {self.interpolation}, {kind})"
 
 
-def _rounding(given: Any) -> float:  # noqa: ANN401
-    """By how much, relative to them, a few operations in the type of numbers change them."""
-    single = np.asarray(given).dtype in {np.dtype(np.float16), np.dtype(np.float32)}
-    return 4 * float(np.finfo(np.float32 if single else np.float64).eps)
+def in_cells(coordinates: Any, spacing: Any) -> Floats:  # noqa: ANN401
+    """Return real coordinates in cells; what lies within rounding of the numbers' type of a grid line lies on it.
 
-
-def _on_lines(places: Floats, rounding: float) -> Floats:
-    """Return places in cells, those that are whole numbers but for rounding as these numbers."""
-    lines = np.rint(places)
-    return np.where(np.abs(places - lines) <= rounding * np.maximum(np.abs(places), 1.0), lines, places)
+    >>> in_cells([0.3, 0.1 + 0.2, 0.25], 0.1).tolist()
+    [3.0, 3.0, 2.5]
+    """
+    places: Floats = np.asarray(coordinates, np.float64) / np.asarray(spacing, np.float64)
+    short = {np.dtype(np.float16), np.dtype(np.float32)} & {np.asarray(each).dtype for each in (coordinates, spacing)}
+    lines, eps = np.rint(places), np.finfo(np.float32 if short else np.float64).eps
+    return np.where(np.abs(places - lines) <= 4 * eps * np.maximum(np.abs(places), 1.0), lines, places)
 
 
 def _numbers(given: Any, name: str) -> Floats:  # noqa: ANN401
