@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
+from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.runtime.cpu import CompiledFunction, functions
@@ -106,6 +108,7 @@ class Iteration:
         return self.x
 
 
+@checked
 def cg(  # noqa: PLR0913  (SciPy's options)
     matrix: Dia,
     b: Any,  # noqa: ANN401
@@ -141,12 +144,12 @@ def cg(  # noqa: PLR0913  (SciPy's options)
         [1.0, 2.0, 3.0]
     """
     n = matrix.shape[0]
-    right = np.ascontiguousarray(b, dtype=matrix.dtype)
+    right = np.ascontiguousarray(real_numbers(b, "b"), dtype=matrix.dtype)
     if matrix.shape != (n, n) or right.shape != (n,):
         raise ArrayError(f"a matrix of shape {matrix.shape} does not go with a right-hand side of {right.shape}")
     if not (rtol >= 0 and atol >= 0):
         raise UsageError(f"tolerances are at least 0, got rtol={rtol} and atol={atol}")
-    start = np.zeros(n, matrix.dtype) if x0 is None else np.array(x0, dtype=matrix.dtype)
+    start = np.zeros(n, matrix.dtype) if x0 is None else real_numbers(x0, "x0").astype(matrix.dtype)
     if start.shape != (n,):
         raise ArrayError(f"a first guess has {n} elements, got an array of shape {start.shape}")
     residual = right - matrix.matvec(start, threads=threads)

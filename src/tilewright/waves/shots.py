@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, real_number, whole_number
@@ -95,6 +96,7 @@ class Shot:
         return f"Shot({what}, {self.run.problem.steps} steps of {self.time_step:.4g} s)"
 
 
+@checked
 def shot(  # noqa: PLR0913  (a public verb)
     model: Model,
     source: Any,  # noqa: ANN401

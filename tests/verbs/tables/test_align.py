@@ -304,7 +304,7 @@ def test_the_default_tile_is_the_models():
     ("call", "message"),
     [
         (lambda: tw.align("", "A"), "the first sequence has no letters"),
-        (lambda: tw.align("AC", b"AC"), r"the second is a bytes \(hint: use \.decode"),
+        (lambda: tw.align("AC", b"AC"), r"'b' of align is a text, got b'AC' \(hint: use \.decode"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM61"), "did you mean BLOSUM62"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM62", match=1, mismatch=0), "not by both"),
         (lambda: tw.align("AC", "AC", match=1), "are given together"),

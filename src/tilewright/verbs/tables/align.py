@@ -3,6 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, replace
 
+from tilewright.base.arguments import checked
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
@@ -124,6 +125,7 @@ def _equal(p: str, q: str) -> bool:
     return p.upper() == q.upper()
 
 
+@checked
 def align(
     a: str,
     b: str,
@@ -252,12 +254,6 @@ def choose_scoring(
     Raises:
         UsageError: If the options contradict each other, or one cannot be used.
     """
-    for name, text in (("first", texts[0]), ("second", texts[1])):
-        if not isinstance(text, str):
-            raise UsageError(
-                f"a sequence is a str of letters, the {name} is a {type(text).__name__}",
-                "use .decode()" if isinstance(text, bytes | bytearray) else "use str(…)",
-            )
     simple = pairs != (None, None)
     if matrix is not None and simple:
         raise UsageError("pairs are scored by a matrix or by match and mismatch, not by both")
