@@ -67,7 +67,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         places = [order[min(number, len(order) - 1)] if order else ("", Any) for number in range(len(args))]
         fitted = [_fitted(function, name, value, hint) for (name, hint), value in zip(places, args, strict=True)]
         found = {name: _fitted(function, name, each, named.get(name, others)) for name, each in options.items()}
-        return function(*fitted, **found)  # type: ignore[arg-type]
+        return function(*fitted, **found)
 
     return call
 
