@@ -322,3 +322,12 @@ def test_element_types_without_code_for_gpus_are_for_cpus(dtype, gpu):
         return
     with pytest.raises(UsageError, match=r"GPU backends compute in float32, .* got complex64"):
         make_setting(problem, H200)
+
+
+@pytest.mark.parametrize("machine", ["h200", "k20c", "gtx980"])
+@pytest.mark.parametrize("sizes", ["t=2,s=4x4x32", "t=8,s=16x32x256,team=2"])
+def test_a_family_of_cpus_has_no_price_on_a_gpu(machine, sizes):
+    problem = make_problem(program("heat3d"), (64, 64, 64), 16, "float32", "fixed")
+    tiling = catalogue.complete(problem, parse(f"wavefront-diamond:{sizes}"))
+    with pytest.raises(UsageError, match="code of the family wavefront-diamond for CPUs alone, got a GPU"):
+        model.predict(problem, tiling, load(machine))

@@ -283,3 +283,49 @@ def test_cg_solves_like_scipys(dtype):
         tw.sparse.cg(a, b[:-1])
     with pytest.raises(UsageError, match="at least 0"):
         tw.sparse.cg(a, b, rtol=-1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor"),
+    [("float32", f) for f in (2.0**66, 2.0**100, 2.0**-80, 2.0**-110)]
+    + [("float64", f) for f in (2.0**515, 2.0**1000, 2.0**-560, 2.0**-900)],
+)
+def test_cg_solves_alike_at_every_size_of_the_right_hand_side(dtype, factor):
+    """A power of two changes no digit, so that iterations, norms and the solution are those of the plain numbers."""
+    a = poisson((20, 21), dtype)
+    b = a @ np.random.default_rng(9).standard_normal(a.shape[0]).astype(dtype)
+    plain, found = tw.sparse.cg(a, b), tw.sparse.cg(a, b * b.dtype.type(factor))
+    assert (plain.converged, found.converged) == (True, True)
+    np.testing.assert_array_equal(found.x, plain.x * b.dtype.type(factor))
+    assert found.history == pytest.approx([each * factor for each in plain.history], rel=1e-6)
+    warm = tw.sparse.cg(a, b * b.dtype.type(factor), found.x, rtol=1e-4)
+    assert (warm.converged, warm.iterations) == (True, 0)
+    absolute = tw.sparse.cg(a, b * b.dtype.type(factor), rtol=0, atol=plain.residual * factor)
+    assert (absolute.converged, absolute.iterations) == (True, plain.iterations)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_cg_never_converges_where_the_residual_is_not_finite(dtype, bad):
+    a = poisson((20, 21), dtype)
+    b, x0, broken = np.ones(a.shape[0], dtype), np.zeros(a.shape[0], dtype), poisson((20, 21), dtype)
+    b[5] = x0[7] = broken.diagonals[2][3] = bad
+    for found in (tw.sparse.cg(a, b), tw.sparse.cg(a, np.ones_like(b), x0), tw.sparse.cg(broken, np.ones_like(b))):
+        assert not found.converged
+        assert not np.isfinite(found.residual)
+
+
+def test_cg_does_not_claim_what_its_type_cannot_hold():
+    """Solutions beyond the type's range, and squares that vanish long before the residual does."""
+    large, small = (tw.sparse.Dia.from_diagonals({0: value}, (9, 9), "float32") for value in (1e30, 1e-30))
+    b = np.full(9, 1e20, "float32")
+    too_large, too_small = tw.sparse.cg(small, b), tw.sparse.cg(large, 1 / b)
+    assert (too_large.converged, np.isfinite(too_large.residual)) == (False, False)
+    assert (too_small.converged, too_small.residual) == (False, pytest.approx(3e-20))
+    for dtype in ("float32", "float64"):
+        a = poisson((200,), dtype)
+        exact = tw.sparse.cg(a, np.ones(200, dtype), rtol=0, maxiter=5000)
+        assert exact.converged == (exact.residual == 0)
+        np.testing.assert_allclose(a @ exact.x, 1, rtol=0.01 if dtype == "float32" else 1e-10)
+    zero = tw.sparse.cg(tw.sparse.Dia.from_diagonals({0: 0.0}, (9, 9)), np.ones(9))
+    assert not zero.converged

@@ -8,6 +8,7 @@ import tilewright as tw
 from tilewright import waves
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.warn import forget_warnings
+from tilewright.waves import shots
 from tilewright.waves.layers import sides_of, taper_of
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
@@ -52,6 +53,17 @@ def test_a_point_source_is_greens_function_in_3d():
     distance = np.linalg.norm(receivers[0] - source)
     wanted = waves.ricker(14.0)(made.times - distance / SPEED) / (4 * np.pi * distance)
     assert deviation(made.traces["u"][:, 0], wanted) < 0.03
+
+
+@pytest.mark.parametrize("spacing", [0.1, 0.7, 2.3, 0.15, 12.1])
+def test_places_on_the_last_cells_are_inside_however_they_are_computed(spacing):
+    for n in range(2, 60):
+        model, end = even((n, 5), spacing), spacing * (n - 1)
+        for last in (end, float(f"{end:.15g}"), end * (1 + 4e-16), np.float32(end)):
+            places = np.array([(last, 0.0)], dtype=getattr(last, "dtype", "float64"))
+            assert shots._places(places, model, "source").tolist() == [[n - 1, 0]]
+    with pytest.raises(tw.TilewrightError, match=r"source: point 0 at .* lies outside the model"):
+        shots._places([(end * (1 + 1e-12), 0.0)], model, "source")
 
 
 def test_errors_fall_with_the_order_in_space():

@@ -5,8 +5,9 @@ import importlib
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.extras import needed
 
 NARROW = ("float16", "bfloat16")
@@ -29,6 +30,35 @@ def numpy_type(name: str) -> np.dtype[Any]:
         return np.dtype(name)
     except TypeError:
         raise UsageError(f"NumPy has no element type {name!r}", "write float32, for example") from None
+
+
+def native(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array in this machine's order of bytes: itself, or a copy.
+
+    >>> native(np.arange(3, dtype=">i4")).dtype
+    dtype('int32')
+    """
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def real_numbers(value: Any, name: str) -> npt.NDArray[Any]:  # noqa: ANN401
+    """Return an array of real numbers that a caller gave, in this machine's order of bytes, without a copy if possible.
+
+    Args:
+        value: What was given.
+        name: What it is, for the message.
+
+    Raises:
+        ArrayError: If it is none.
+    """
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.empty(0, object)
+    if array.dtype.kind not in "biuf":
+        got = f"{array.dtype} values" if array.dtype.kind == "c" else f"{value!r:.60}"
+        raise ArrayError(f"{name!r} holds real numbers, got {got}")
+    return native(array)
 
 
 def arithmetic(name: str) -> np.dtype[Any]:

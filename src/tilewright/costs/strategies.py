@@ -43,7 +43,14 @@ def evaluate(family: str, sizes: TileSizes, setting: Setting) -> Breakdown:
 
     Returns:
         Every quantity, of shape (n,).
+
+    Raises:
+        UsageError: If the machine is a GPU and there is code of the family for CPUs alone.
     """
+    if family in COUNTED and not setting.cpu:
+        raise UsageError(
+            f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {', '.join(ON_GPUS)}"
+        )
     work = work_of(family, sizes, setting)
     return _on_cpu(work, sizes, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
 from tilewright.base.constants import CACHE_LINE, PAGE
+from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.extras import needed
 from tilewright.base.units import format_bytes
@@ -82,6 +84,7 @@ class Dia:
     __array_ufunc__ = None
 
     @classmethod
+    @checked
     def from_diagonals(
         cls,
         diagonals: Mapping[int, Any],
@@ -99,7 +102,7 @@ class Dia:
             UsageError: If there is nothing to tell the shape from, or the type is not supported.
             ArrayError: If a diagonal has another length than its offset demands.
         """
-        arrays = {int(offset): np.asarray(values) for offset, values in diagonals.items()}
+        arrays = {offset: real_numbers(values, f"diagonal {offset}") for offset, values in diagonals.items()}
         kind = _kind(dtype, arrays.values())
         if shape is None:
             sized = [(offset, each) for offset, each in arrays.items() if each.ndim]
@@ -124,6 +127,7 @@ class Dia:
         return result
 
     @classmethod
+    @checked
     def from_scipy(cls, matrix: Any, dtype: npt.DTypeLike | None = None, *, fill: float = 16.0) -> "Dia":  # noqa: ANN401
         """Convert a SciPy sparse matrix or array of any format, or a dense array.
 
@@ -184,6 +188,7 @@ class Dia:
             diagonals=self.diagonals[::-1],
         )
 
+    @checked
     def diagonal(self, offset: int = 0) -> Array:
         """Return a diagonal: its elements, or zeros where none is stored."""
         if offset in self.offsets:
@@ -194,6 +199,7 @@ class Dia:
         """Return a copy with another element type."""
         return Dia.from_diagonals(dict(zip(self.offsets, self.diagonals, strict=True)), self.shape, dtype)
 
+    @checked
     def matvec(self, x: Any, out: Array | None = None, *, threads: int | None = None, add: bool = False) -> Array:  # noqa: ANN401
         """Return A x.
 
@@ -210,7 +216,7 @@ class Dia:
             ArrayError: If the shapes or types do not fit.
             ToolchainError: If there is no C compiler, or it fails.
         """
-        given = np.asarray(x)
+        given = real_numbers(x, "x")
         if given.ndim not in {1, 2} or given.shape[0] != self.shape[1]:
             raise ArrayError(
                 f"a matrix of shape {self.shape} multiplies {self.shape[1]} elements, got shape {given.shape}"
@@ -232,6 +238,7 @@ class Dia:
             self._product()(vector, target, threads, add=add)
         return target
 
+    @checked
     def rmatvec(self, x: Any, out: Array | None = None, *, threads: int | None = None, add: bool = False) -> Array:  # noqa: ANN401
         """Return the transposed matrix times x; see :meth:`matvec`."""
         return self.T.matvec(x, out, threads=threads, add=add)
@@ -240,7 +247,7 @@ class Dia:
         return self.matvec(x)
 
     def __rmatmul__(self, x: Any) -> Array:  # noqa: ANN401
-        given = np.asarray(x)
+        given = real_numbers(x, "x")
         return self.rmatvec(given) if given.ndim == 1 else self.rmatvec(given.T).T
 
     def _product(self) -> Matvec:
@@ -256,6 +263,7 @@ class Dia:
             result[t + max(0, -offset), t + max(0, offset)] = values
         return result
 
+    @checked
     def to_scipy(self, format: str = "dia") -> Any:  # noqa: A002, ANN401  (SciPy's name)
         """Return the matrix as a SciPy sparse array of any format; stored zeros go where the format has none."""
         sparse = _scipy("sparse")
@@ -265,7 +273,10 @@ class Dia:
             row[max(0, offset) : max(0, offset) + values.size] = values
         index = np.int32 if max(self.size, *self.shape) < 2**31 else np.int64
         matrix = sparse.dia_array((padded, np.array(self.offsets, dtype=index)), shape=(rows, columns))
-        return matrix if format == "dia" else matrix.asformat(format)
+        try:
+            return matrix.asformat(format)
+        except ValueError:
+            raise UsageError(f"SciPy has no sparse format {format!r}", "csr, csc, coo, dia and bsr are some") from None
 
     def linear_operator(self) -> Any:  # noqa: ANN401
         """Return a ``scipy.sparse.linalg.LinearOperator`` for SciPy's solvers."""
@@ -314,7 +325,11 @@ def _shape(shape: Sequence[int]) -> tuple[int, int]:
 
 def _kind(dtype: npt.DTypeLike | None, arrays: Any) -> np.dtype[Any]:  # noqa: ANN401
     """Return the element type: the one asked for, else what the arrays have in common."""
-    kind = np.dtype(dtype) if dtype is not None else np.result_type(*(each.dtype for each in arrays), np.float32)
+    try:
+        kind = np.dtype(dtype) if dtype is not None else np.result_type(*(each.dtype for each in arrays), np.float32)
+    except (TypeError, ValueError):
+        raise UsageError(f"sparse matrices hold {' or '.join(DTYPES)}, got {dtype!r:.60}") from None
+    kind = kind.newbyteorder("=")
     if dtype is None and kind.kind in "fiub":
         kind = np.dtype("float32") if kind == np.float32 and _floats(arrays) else np.dtype("float64")
     if str(kind) not in DTYPES:
@@ -331,8 +346,8 @@ def _triples(matrix: Any) -> tuple[Array, Array, Array, tuple[int, int]]:  # noq
     if hasattr(matrix, "tocoo"):
         coo = matrix.tocoo()
         return coo.row, coo.col, coo.data, (int(coo.shape[0]), int(coo.shape[1]))
-    dense = np.asarray(matrix)
-    if dense.ndim != 2 or dense.dtype.kind not in "fiub":
+    dense = real_numbers(matrix, "the matrix")
+    if dense.ndim != 2:
         raise UsageError(f"expected a matrix of real numbers, got {type(matrix).__name__} of shape {dense.shape}")
     rows, columns = np.nonzero(dense)
     return rows, columns, dense[rows, columns], (dense.shape[0], dense.shape[1])

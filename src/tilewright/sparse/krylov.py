@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
+from tilewright.base.dtypes import native
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
 from tilewright.runtime.cpu import CompiledFunction, functions
@@ -62,20 +64,22 @@ class _Prepared:
         self._ready: dict[tuple[object, ...], _Ready] = {}
 
     def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
-        """Return the vectors' addresses once they fit.
+        """Return the vectors' addresses once they fit; none if their bytes are in another order than this machine's.
 
         Raises:
             UsageError: If the number of arguments is wrong.
             ArrayError: If a vector does not fit.
         """
         what = self.what
+        if not isinstance(scalars, Sequence):
+            raise UsageError(f"the scalars of {what.name!r} are a sequence of numbers, got {scalars!r:.60}")
         if len(vectors) != len(what.vectors) or len(scalars) != len(what.scalars):
             raise UsageError(
                 f"{what.name!r} takes {len(what.vectors)} vectors ({', '.join(what.vectors)}) and "
                 f"{len(what.scalars)} scalars, got {len(vectors)} and {len(scalars)}"
             )
         first = vectors[0]
-        starts = []
+        starts, swapped = [], False
         for i, each in enumerate(vectors):
             if not isinstance(each, np.ndarray) or each.ndim != 1 or each.size != first.size:
                 raise _unfit(what, i, first)
@@ -83,7 +87,9 @@ class _Prepared:
             if not flags.c_contiguous:
                 raise _unfit(what, i, first)
             if each.dtype is not first.dtype and each.dtype != first.dtype:
-                raise _mistyped(what, i, each)
+                if each.dtype.newbyteorder("=") != first.dtype.newbyteorder("="):
+                    raise _mistyped(what, i, each)
+                swapped = True
             if flags.writeable:
                 # A quarter of the time that asking the array takes, which is much for a short vector.
                 starts.append(_ADDRESS(_NOTHING(each)))
@@ -92,9 +98,11 @@ class _Prepared:
             else:
                 starts.append(each.__array_interface__["data"][0])
         if first.dtype not in _TYPES:
-            raise _mistyped(what, 0, first)
+            if first.dtype.newbyteorder("=") not in _TYPES:
+                raise _mistyped(what, 0, first)
+            swapped = True
         self._check_overlap(starts, first.nbytes)
-        return starts
+        return [] if swapped else starts
 
     def _check_overlap(self, starts: Sequence[int], size: int) -> None:
         """What one vector's assignment would change under another one's reading is refused."""
@@ -109,6 +117,14 @@ class _Prepared:
     def run(self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None) -> tuple[float, ...]:
         """Check the arguments and run."""
         starts = self.check(vectors, scalars)
+        if not starts:
+            return self._swapped(vectors, scalars, choice)
+        if choice is not None and not isinstance(choice, KernelChoice):
+            raise UsageError(f"how a kernel runs is a KernelChoice, got {choice!r:.60}")
+        try:
+            numbers = self._scalars(*scalars)
+        except (TypeError, OverflowError):
+            raise UsageError(f"the scalars of {self.what.name!r} are numbers, got {scalars!r:.60}") from None
         first = vectors[0]
         key = (first.dtype, first.size, choice or known(), *map(_SETTING, _VARIABLES))
         ready = self._ready.get(key)
@@ -117,11 +133,22 @@ class _Prepared:
                 self._ready.clear()
             ready = self._ready[key] = self._prepared(first.dtype, first.size, choice)
         if not self.sums:
-            ready.function(self._pointers(*starts), ready.size, None, self._scalars(*scalars))
+            ready.function(self._pointers(*starts), ready.size, None, numbers)
             return ()
         work = ready.work()
-        ready.function(self._pointers(*starts), ready.size, work, self._scalars(*scalars))
+        ready.function(self._pointers(*starts), ready.size, work, numbers)
         return tuple(work[: self.sums])
+
+    def _swapped(
+        self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None
+    ) -> tuple[float, ...]:
+        """Run on copies where vectors have another order of bytes, and copy back what is written."""
+        copies = [native(each) for each in vectors]
+        sums = self.run(copies, scalars, choice)
+        for each, copied, written in zip(vectors, copies, self.written, strict=True):
+            if written and copied is not each:
+                each[:] = copied
+        return sums
 
     def _prepared(self, dtype: np.dtype[Any], length: int, choice: KernelChoice | None) -> "_Ready":
         """Compile a kernel for vectors of a length, to run as asked, as tuning found best, or else reasonably."""
@@ -202,7 +229,7 @@ def apply(
 def _named(what: VectorKernel | str) -> VectorKernel:
     if isinstance(what, VectorKernel):
         return what
-    if what not in CATALOGUE:
+    if not isinstance(what, str) or what not in CATALOGUE:
         raise UsageError(f"there is no vector kernel {what!r}", f"there are {', '.join(CATALOGUE)}")
     return CATALOGUE[what]
 
@@ -231,11 +258,12 @@ def aypx(a: float, x: Array, y: Array) -> Array:
 
 def waxpy(a: float, x: Array, y: Array, w: Array | None = None) -> Array:
     """Store a x + y in w, a new vector by default; returns w."""
-    target = np.empty_like(y) if w is None else w
+    target = np.empty_like(native(y)) if w is None and isinstance(y, np.ndarray) else w
     apply("waxpy", x, y, target, scalars=(a,))
     return target
 
 
+@checked
 def maxpy(factors: Sequence[float], xs: Sequence[Array], y: Array) -> Array:
     """Store y + the sum of factors times vectors in y, reading and writing y once; returns y.
 
@@ -268,22 +296,23 @@ def norm(x: Array) -> float:
         >>> norm(np.array([2e200, 0.0]))
         2e+200
     """
-    return _root(apply("norm2", x)[0], x)
+    return root_of(apply("norm2", x)[0], x)
 
 
 def dot_norm(x: Array, y: Array) -> tuple[float, float]:
     """Return x.y and the norm of x, reading x once."""
     product, square = apply("dot_norm2", x, y)
-    return product, _root(square, x)
+    return product, root_of(square, x)
 
 
 def axpy_norm(a: float, x: Array, y: Array) -> float:
     """Store a x + y in y and return its norm, reading and writing y once."""
-    return _root(apply("axpy_norm2", x, y, scalars=(a,))[0], y)
+    return root_of(apply("axpy_norm2", x, y, scalars=(a,))[0], y)
 
 
-def _root(square: float, x: Array) -> float:
-    """Return the root of a sum of squares; where it left the range of numbers, sum again scaled."""
+def root_of(square: float, x: Array) -> float:
+    """Return the root of a sum of squares of a vector; where it left the range of numbers, sum again scaled."""
+    x = native(x)
     least, most = _RANGES[x.dtype]
     if least < square < most or not x.size:
         return math.sqrt(square)
@@ -295,6 +324,11 @@ def _root(square: float, x: Array) -> float:
 
 _RANGES = {kind: (float(np.finfo(kind).tiny) / float(np.finfo(kind).eps), float(np.finfo(kind).max)) for kind in _TYPES}
 """Sums of squares that lost nothing, by type."""
+
+
+def smallest(dtype: np.dtype[Any]) -> float:
+    """Return a number of a type with so many digits below it as numbers near 1 have."""
+    return _RANGES[dtype][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +356,7 @@ class KrylovTrial:
         return asdict(self)
 
 
+@checked
 def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> KrylovTrial:
     """Measure every variant of a kernel on vectors of a length, check their results, and keep the fastest.
 
@@ -341,6 +376,8 @@ def tune(what: VectorKernel | str, length: int, dtype: str = "float64") -> Krylo
         ToolchainError: If there is no C compiler, or it fails.
     """
     what = _named(what)
+    if dtype not in DTYPES:
+        raise UsageError(f"vectors are of {' or '.join(DTYPES)}, got {dtype!r}")
     if length < 1:
         raise UsageError(f"the length of a vector to tune for is at least 1, got {length}")
     rng = np.random.default_rng(0)

@@ -1,4 +1,8 @@
-"""The conjugate-gradient method with its iteration fused into two passes over memory."""
+"""The conjugate-gradient method with its iteration fused into two passes over memory.
+
+The iteration runs on the residual over a power of two, which changes no digit, so that squares of small and of large
+numbers stay in the range of their type; norms are scaled likewise.
+"""
 
 import ctypes
 import functools
@@ -9,12 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
+from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.matrices.cg import emit_cg
 from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate
 from tilewright.sparse.dia import Dia
-from tilewright.sparse.krylov import axpy, dot
+from tilewright.sparse.krylov import axpy, dot, norm, root_of, smallest
 from tilewright.sparse.matvec import threads_for, unrolling
 from tilewright.tuning.spaces.unrolling import CG_BLOCK
 
@@ -33,8 +39,9 @@ class Solution:
     Attributes:
         x: The solution.
         iterations: Iterations made.
-        residual: Norm of the residual, as the method carries it along.
-        converged: Whether it fell below the tolerance.
+        residual: Norm of the residual, as the method carries it along; infinite or not a number where the right-hand
+            side, the matrix or the solution is.
+        converged: Whether it is finite and fell to the tolerance.
         history: The residual's norm before the first and after every iteration.
     """
 
@@ -76,11 +83,6 @@ class Iteration:
         self._work = np.zeros(5 + -(-n // CG_BLOCK))
         self._work[4] = dot(residual, residual)
 
-    @property
-    def square(self) -> float:
-        """The residual's squared norm."""
-        return float(self._work[4])
-
     def step(self) -> float:
         """Do one iteration; the solution lags one direction behind until :meth:`finish`.
 
@@ -106,6 +108,7 @@ class Iteration:
         return self.x
 
 
+@checked
 def cg(  # noqa: PLR0913  (SciPy's options)
     matrix: Dia,
     b: Any,  # noqa: ANN401
@@ -141,27 +144,32 @@ def cg(  # noqa: PLR0913  (SciPy's options)
         [1.0, 2.0, 3.0]
     """
     n = matrix.shape[0]
-    right = np.ascontiguousarray(b, dtype=matrix.dtype)
+    right = np.ascontiguousarray(real_numbers(b, "b"), dtype=matrix.dtype)
     if matrix.shape != (n, n) or right.shape != (n,):
         raise ArrayError(f"a matrix of shape {matrix.shape} does not go with a right-hand side of {right.shape}")
     if not (rtol >= 0 and atol >= 0):
         raise UsageError(f"tolerances are at least 0, got rtol={rtol} and atol={atol}")
-    x = np.zeros(n, matrix.dtype) if x0 is None else np.array(x0, dtype=matrix.dtype)
-    if x.shape != (n,):
-        raise ArrayError(f"a first guess has {n} elements, got an array of shape {x.shape}")
-    residual = right - matrix.matvec(x, threads=threads)
-    limit = max(rtol * math.sqrt(max(0.0, dot(right, right))), atol)
-    state = Iteration(matrix, x, residual, threads)
-    history = [math.sqrt(state.square)]
+    start = np.zeros(n, matrix.dtype) if x0 is None else real_numbers(x0, "x0").astype(matrix.dtype)
+    if start.shape != (n,):
+        raise ArrayError(f"a first guess has {n} elements, got an array of shape {start.shape}")
+    residual = right - matrix.matvec(start, threads=threads)
+    limit = max(rtol * norm(right), atol)
+    history = [norm(residual)]
+    exponent = math.frexp(history[0])[1] - 1 if 0 < history[0] < math.inf else 0
+    state = Iteration(matrix, np.zeros_like(start), np.ldexp(residual, -exponent, out=residual), threads)
     most = 10 * n if maxiter is None else maxiter
-    while history[-1] > limit and len(history) <= most:
-        history.append(math.sqrt(state.step()))
-        if not math.isfinite(history[-1]):
-            break
+    square, least = 1.0, smallest(start.dtype)  # below it squares lose digits, and so would the next direction
+    while limit < history[-1] < math.inf and square > least and len(history) <= most:
+        square = state.step()
+        history.append(root_of(square, state.residual) * 2.0**exponent)
+    with np.errstate(all="ignore"):
+        x = start + np.ldexp(state.finish(), exponent)
+        if not least < norm(x) < math.inf:  # what the method carries along may not be that of such an x
+            history[-1] = norm(right - matrix.matvec(x, threads=threads))
     return Solution(
-        x=state.finish(),
+        x=x,
         iterations=len(history) - 1,
         residual=history[-1],
-        converged=history[-1] <= limit,
+        converged=history[-1] <= limit and history[-1] < math.inf,
         history=tuple(history),
     )

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
+from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -58,6 +60,7 @@ class _Setting:
         return self.copies * len(self.unknowns)
 
 
+@checked
 def from_stencil(
     program: Any,  # noqa: ANN401
     shape: tuple[int, ...],
@@ -143,8 +146,12 @@ def _setting(
     shape, boundary, dtype = grid
     if isinstance(components, bool) or int(components) != components or components < 1:
         raise UsageError(f"components is a whole number of at least 1, got {components!r}")
-    values = {**dict(program.defaults), **values}
-    program = with_coefficients(program, tuple(name for name in program.scalars if np.ndim(values.get(name, 0)) > 0))
+    if isinstance(at, np.ndarray):
+        raise ArrayError(f"at holds one array per updated field {list(program.updated)}, got one array", "at=(array,)")
+    values = {name: real_numbers(value, name) for name, value in {**dict(program.defaults), **values}.items()}
+    program = with_coefficients(
+        program, tuple(name for name in program.scalars if name in values and values[name].ndim)
+    )
     if STEP in program.scalars:
         raise UsageError(f"{program.name!r} computes with tw.t, the number of a step, so it has no one matrix")
     problem = make_problem(program, shape, 1, dtype, boundary)
@@ -172,7 +179,7 @@ def _setting(
 
 
 def _field(value: Any, name: str, shape: tuple[int, ...]) -> Array:  # noqa: ANN401
-    array = np.asarray(value, dtype=np.float64)
+    array = real_numbers(value, name).astype(np.float64)
     if array.ndim and array.shape != shape:
         raise ArrayError(f"field {name!r} must have the grid's shape {shape}, got {array.shape}")
     return np.broadcast_to(array, shape)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import arithmetic, check_fits, is_number, numpy_type
+from tilewright.base.dtypes import arithmetic, check_fits, is_number, native, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
@@ -277,7 +277,7 @@ def problem_of(
 
 
 def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
-    """Read anything that holds numbers as a NumPy array, without a copy where possible.
+    """Read anything that holds numbers as a NumPy array in this machine's order of bytes, without a copy if possible.
 
     Raises:
         ArrayError: If it holds no numbers, or lies on a GPU.
@@ -285,7 +285,7 @@ def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
     array = read_array(value, name)
     if isinstance(array, DeviceView):
         raise ArrayError(f"{name!r} lies on a GPU, where it cannot be read here", "copy it to the host first")
-    return array
+    return native(array)
 
 
 def read_array(value: Any, name: str) -> Array:  # noqa: ANN401

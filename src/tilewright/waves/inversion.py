@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.verbs.arrays import as_array
 from tilewright.verbs.gradients.vjp import vjp
@@ -20,6 +21,7 @@ from tilewright.waves.shots import Wavelet, prepare
 Array = npt.NDArray[Any]
 
 
+@checked
 def misfit(  # noqa: PLR0913  (a public verb)
     model: Model,
     source: Any,  # noqa: ANN401

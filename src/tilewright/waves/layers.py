@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
+from tilewright.base.units import real_number
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,8 +33,8 @@ class Sponge:
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check_width(self.width)
-        if self.decay is not None and not 0 < self.decay < np.inf:
-            raise UsageError(f"the decay of a sponge is positive, got {self.decay!r}")
+        if self.decay is not None:
+            real_number(self.decay, "the decay of a sponge")
 
     def taper(self) -> Floats:
         """Return the factors from the outside in; shape (width,)."""
@@ -70,9 +71,9 @@ class CPML:
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check_width(self.width)
-        if self.frequency is not None and not 0 < self.frequency < np.inf:
-            raise UsageError(f"the frequency of a CPML is positive, got {self.frequency!r}")
-        if not 0 < self.reflection < 1:
+        if self.frequency is not None:
+            real_number(self.frequency, "the frequency of a CPML")
+        if not 0 < real_number(self.reflection, "the reflection of a CPML") < 1:
             raise UsageError(f"the reflection of a CPML lies between 0 and 1, got {self.reflection!r}")
 
     def memory(self, depth: Floats, thickness: float, speed: float, step: float) -> tuple[Floats, Floats]:

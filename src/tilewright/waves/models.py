@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.differences import weights
@@ -92,6 +93,7 @@ def _positive(given: Any, name: str, shape: tuple[int, ...] | None, *, zero: boo
     return array
 
 
+@checked
 def longest_step(model: Model, space_order: int = 8) -> float:
     """Return the longest time step for which a model's scheme is stable.
 

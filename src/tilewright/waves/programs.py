@@ -5,9 +5,12 @@ Staggered grids: of a field that is half a cell further along some axes, index i
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.base.arguments import checked
+from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.differences import diff, laplacian
 from tilewright.programs.stencil.expression import Inside, Leaf, Profile, Read, Value, apply, flatten
 from tilewright.programs.stencil.program import FieldBuilder, Program, StencilGrid, stencil
@@ -21,6 +24,7 @@ AXES = {1: ("x",), 2: ("z", "x"), 3: ("z", "y", "x")}
 """Names of the axes, depth first."""
 
 
+@checked
 def acoustic(
     spacing: Sequence[float],
     space_order: int = 8,
@@ -66,6 +70,7 @@ def _acoustic(parts: "_Parts") -> "WaveEquation":
     return parts.equation(f"acoustic{rank}d", ("u",), ("m",), lambda _: {"u": Beyond("mirror", turned=True)})
 
 
+@checked
 def pressure(
     spacing: Sequence[float],
     space_order: int = 8,
@@ -109,6 +114,7 @@ def _pressure(parts: "_Parts") -> "WaveEquation":
     return parts.equation(f"pressure{rank}d", waves, coefficients, beyond)
 
 
+@checked
 def elastic(
     spacing: Sequence[float],
     space_order: int = 8,
@@ -222,6 +228,11 @@ def wave_equation(
 ) -> WaveEquation:
     """Build :func:`acoustic`, :func:`pressure` or :func:`elastic`, with what their free surfaces want."""
     make = {"acoustic": _acoustic, "pressure": _pressure, "elastic": _elastic}[kind]
+    if len(spacing) not in AXES or not all(math.isfinite(each) and each > 0 for each in spacing):
+        raise UsageError(f"the spacing is one to three positive numbers, one per axis, got {spacing!r:.60}")
+    beyond = [axis for axis in (*absorbed, *(axis for axis, _ in free)) if not 0 <= axis < len(spacing)]
+    if beyond:
+        raise UsageError(f"layers and free surfaces lie along the axes 0 to {len(spacing) - 1}, got {beyond[0]}")
     return make(_Parts(spacing, check_order(space_order), damped=damped, absorbed=absorbed, free=free))
 
 

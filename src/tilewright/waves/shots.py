@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
 from tilewright.base.dtypes import is_rounded, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape, real_number, whole_number
-from tilewright.programs.stencil.points import Points
+from tilewright.programs.stencil.points import Points, in_cells
 from tilewright.programs.stencil.problem import DTYPES
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.warn import warn
@@ -95,6 +96,7 @@ class Shot:
         return f"Shot({what}, {self.run.problem.steps} steps of {self.time_step:.4g} s)"
 
 
+@checked
 def shot(  # noqa: PLR0913  (a public verb)
     model: Model,
     source: Any,  # noqa: ANN401
@@ -274,23 +276,22 @@ def _places(given: Any, model: Model, name: str) -> Floats:  # noqa: ANN401
     """Return coordinates in cells of the model; shape (n, rank)."""
     rank = model.velocity.ndim
     try:
-        places = np.asarray(given, dtype=np.float64)
+        places = np.asarray(given)
     except (TypeError, ValueError):
         places = np.empty(0)
     if places.ndim == 1 and rank in {1, len(places)}:
         places = places.reshape(-1, rank)
-    if places.ndim != 2 or places.shape[1] != rank or not len(places):
+    if places.ndim != 2 or places.shape[1] != rank or not len(places) or places.dtype.kind not in "biuf":
         raise ArrayError(f"{name}: coordinates have the shape (n, {rank}), got {given!r:.60}", "in metres, depth first")
     if not np.isfinite(places).all():
         raise ArrayError(f"{name}: coordinates are finite, got some that are not")
-    ends = np.array([h * (n - 1) for h, n in zip(model.spacing, model.velocity.shape, strict=True)])
-    lost = np.flatnonzero(((places < 0) | (places > ends)).any(axis=1))
+    found, ends = in_cells(places, model.spacing), np.array(model.velocity.shape) - 1
+    lost = np.flatnonzero(((found < 0) | (found > ends)).any(axis=1))
     if len(lost):
-        size = " x ".join(f"{end:g}" for end in ends)
+        size = " x ".join(f"{end:g}" for end in ends * model.spacing)
         raise UsageError(
             f"{name}: point {lost[0]} at {tuple(places[lost[0]].tolist())} m lies outside the model, {size} m"
         )
-    found: Floats = places / np.array(model.spacing)
     return found
 
 

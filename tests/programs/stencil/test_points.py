@@ -63,6 +63,53 @@ def test_beyond_the_grid_points_read_what_the_boundary_says(kind):
     assert np.allclose(read(Points(places, interpolation="sinc"), field, sides), wanted, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_coordinates_within_rounding_of_a_grid_line_are_on_it(dtype):
+    """Cells at multiples of a spacing, however they are computed; 34 of these 580 grids were refused."""
+    for spacing in (
+        0.1,
+        0.2,
+        0.3,
+        0.7,
+        0.01,
+        1e-3,
+        1 / 3,
+        0.15,
+        2.5,
+        12.5,
+        1e-9,
+        3e5,
+        0.6,
+        0.9,
+        1.1,
+        7.3,
+        5e-4,
+        0.35,
+        33.3,
+        1e10,
+    ):
+        for n in range(2, 31):
+            kind = np.dtype(dtype).type
+            lines = kind(spacing) * np.arange(n, dtype=dtype)
+            ways = [lines, np.linspace(0, lines[-1], n, dtype=dtype), lines * kind(1 + np.finfo(dtype).eps)]
+            for coordinates in (*ways, -ways[0][:1] - np.finfo(dtype).tiny):
+                found = weights(Points(coordinates, spacing=spacing), (n,), sides_of(1, "fixed"))
+                assert found.cell.tolist() == list(range(len(coordinates)))
+                assert found.weight.tolist() == [1.0] * len(coordinates)
+
+
+def test_coordinates_off_a_grid_line_stay_where_they_are():
+    for place in (3 + 1e-12, 3 - 1e-12, 2.5, 1e-14):
+        assert Points([place]).coordinates[0, 0] == place
+        assert Points([place * 0.1], spacing=0.1).coordinates[0, 0] == pytest.approx(place, rel=1e-15, abs=0)
+    with pytest.raises(TilewrightError, match="outside"):
+        weights(Points([3 + 1e-12]), (4,), sides_of(1, "fixed"))
+    around_it = weights(Points([0.4 - 1e-15], spacing=0.1), (4,), sides_of(1, "wrap"))
+    assert sorted(around_it.cell.tolist()) == [0, 3]
+    with pytest.raises(TilewrightError, match="outside"):
+        weights(Points([0.1 * 3 + 0.1], spacing=0.1), (4,), sides_of(1, "wrap"))
+
+
 def test_beyond_fixed_sides_there_is_nothing():
     found = weights(Points([(0.5, 2.0)], interpolation="sinc"), (9, 9), FIXED)
     assert found.cell.tolist() == [2 + 9 * row for row in range(RADIUS + 1)]

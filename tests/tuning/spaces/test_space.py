@@ -12,8 +12,10 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.legality import Legal
+from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.traits import Traits
 from tilewright.tuning.select import best, rank, select
-from tilewright.tuning.spaces import space
+from tilewright.tuning.spaces import space, strategies
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=49152, l2_bytes=2**21, l3_bytes=2**25, clock_hz=2.6e9)
@@ -91,6 +93,36 @@ def test_a_machine_too_small_for_any_tile_has_an_empty_space():
     assert len(sizes.time) == 0
     assert best(np.zeros(0), sizes) is None
     assert len(select(np.zeros(0), sizes)) == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "team", "times"),
+    [([], None, []), ([(16, 64), (8, 64)], None, [4, 4]), ([(16, 64)], 2, [4])],
+)
+def test_a_family_that_names_its_tiles_may_have_no_teams_and_none_at_all(monkeypatch, sizes, team, times):
+    problem = make_problem(program("heat2d"), (512, 512), 32, "float32", "fixed")
+    setting = make_setting(problem, load("h200"))
+    named = [tilings_of_one("wavefront-diamond", each, team) for each in sizes]
+    monkeypatch.setattr(strategies, "traits", lambda _: Traits(candidates=lambda *_: named))
+    found = strategies.points("wavefront-diamond", setting)
+    assert found.time.tolist() == times
+    assert len(found.space) == 2
+    assert sorted(zip(*(each.tolist() for each in found.space), strict=True)) == sorted(sizes)
+    assert (found.team is None) == (team is None)
+
+
+def tilings_of_one(name, sizes, team):
+    return Tiling(family=name, time=4, space=sizes, team=team)
+
+
+def test_named_tiles_of_different_numbers_of_sizes_are_refused_in_a_sentence(monkeypatch):
+    setting = make_setting(make_problem(program("heat2d"), (512, 512), 32, "float32", "fixed"), load("h200"))
+    named = [tilings_of_one("wavefront-diamond", each, None) for each in ((16,), (16, 64))]
+    monkeypatch.setattr(strategies, "traits", lambda _: Traits(candidates=lambda *_: named))
+    with pytest.raises(
+        UsageError, match="of the family wavefront-diamond have as many sizes each, got some of 1 and 2"
+    ):
+        strategies.points("wavefront-diamond", setting)
 
 
 def test_families():

@@ -129,7 +129,7 @@ def test_shapes_may_be_pairs():
     ("shapes", "options", "words"),
     [
         ([(2, 3), (4, 5)], {}, "must have 3 rows, got 4"),
-        ([(2, 3), (3, 5, 6)], {}, "one pair"),
+        ([(2, 3), (3, 5, 6)], {}, "a sequence of pairs of whole numbers"),
         ((5, 6, 7), {"objective": "beauty"}, "objective of a chain"),
         ((5, 6, 7), {"objective": "energy"}, "needs a machine"),
         ((5, 6, 7), {"model": "roofline"}, "model of a chain"),

@@ -1,5 +1,6 @@
 """Gradients through runs: against differences, against JAX, with few states in memory, in every form of input."""
 
+import copy
 import gc
 import itertools
 import weakref
@@ -254,6 +255,73 @@ def test_no_steps_hand_the_cotangent_on():
     y, pullback = tw.vjp("gradient2d", np.ones((12, 13)), steps=0)
     np.testing.assert_array_equal(y, np.ones((12, 13)))
     np.testing.assert_array_equal(pullback(worth)[0][0], worth)
+
+
+def _leaves(value):
+    """Every array in a result."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    return [leaf for each in entries for leaf in _leaves(each)]
+
+
+def _changing(case, draw):
+    """A program, its arrays, and its options, of which every array may be changed afterwards."""
+    u, v, k, f = draw.uniform(0.1, 0.3, (4, 14, 15))
+    steps = 9
+    points = {
+        "sources": {"u": tw.Points([(3.5, 4.0), (6.0, 7.0)], draw.standard_normal((steps, 2)), scale=v)},
+        "receivers": tw.Points([(0.0, 5.0), (8.25, 9.0)]),
+    }
+    return {
+        "states": ("gradient2d", (u,), {}),
+        "coefficients": ("heat2d_var", (u, k), {}),
+        "no states": (waves, ((u, v), k), {"wrt": ()}),
+        "levels at fixed edges": (wave, ((u, v),), {"m": k}),
+        "several fields": (reacting, (u, v, k, f), {}),
+        "values per step": (heating, (u, k), {"a": np.linspace(0.1, 1.0, steps), "wrt": ("k",)}),
+        "sources and receivers": (waves, ((u, v), k), {"sources": points["sources"], "receivers": points["receivers"]}),
+        "sources of a program with states": ("gradient2d", (u,), points),
+        "a row": (wave, ((u, v),), {"m": k[0]}),
+        "values of a side": ("gradient2d", (u,), {"boundary": ("nearest", tw.Boundary("constant", v[:, :1]))}),
+        "no steps": ("gradient2d", (u,), {"steps": 0}),
+    }[case]
+
+
+CHANGED = (
+    "states", "coefficients", "no states", "levels at fixed edges", "several fields", "values per step", "a row",
+    "sources and receivers", "sources of a program with states", "values of a side", "no steps",
+)  # fmt: skip
+KEPT = ({"checkpoints": 2}, {"checkpoints": 4}, {"checkpoints": 100}, {"checkpoints": 4, "disk": True})
+
+
+@pytest.mark.parametrize(("case", "kept"), covering(CHANGED, KEPT))
+def test_a_pullback_is_that_of_the_arrays_as_they_were(private_folders, tmp_path, case, kept):
+    """Whatever is written into the arrays, the result and the gradients before it is called, or called again."""
+
+    def gradients_of(spoil):
+        program, arrays, options = _changing(case, np.random.default_rng(19))
+        given = _leaves([*arrays, *options.values()])
+        for points in options.get("sources", {}).values():
+            given += [points.values, points.scale, points.coordinates]
+        if isinstance(options.get("boundary"), tuple):
+            given.append(options["boundary"][1].value)
+        chosen = {**kept, "disk": tmp_path} if "disk" in kept else kept
+        result, pullback = tw.vjp(program, *arrays, **{"steps": 9, **options}, **chosen)
+        worth = copy.deepcopy(result)
+        for each in [*given, *_leaves(result)] if spoil else []:
+            each[...] = np.nan
+        first = _leaves(pullback(worth))
+        expected = [each.copy() for each in first]
+        for each in first if spoil else []:
+            each[...] = np.nan
+        for once, again in zip(expected, _leaves(pullback(worth)), strict=True):
+            np.testing.assert_array_equal(once, again)
+        return expected
+
+    for found, right in zip(gradients_of(spoil=True), gradients_of(spoil=False), strict=True):
+        assert np.isfinite(right).all()
+        np.testing.assert_array_equal(found, right)
 
 
 BRANCHES = {

@@ -135,6 +135,47 @@ def test_results_are_written_where_they_are_wanted(private_folders):
     np.testing.assert_array_equal(stacked, kept)
 
 
+def _turned(arrays, axes):
+    return [tuple(np.moveaxis(level, axes, range(-len(axes), 0)) for level in each) for each in arrays]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", ["jacobi1d", "wave2d", "heat2d_var", "fdtd2d", "laplacian3d"])
+def test_one_grid_whose_axes_lie_otherwise_is_turned_there_and_back(private_folders, case, dtype):
+    program = as_program(case)
+    draw = np.random.default_rng(8)
+    shape = (14, 9, 12)[: program.rank]
+    arrays = [tuple(draw.random(shape, dtype) for _ in range(program.history(field))) for field in program.fields]
+    given = [each if len(each) > 1 else each[0] for each in arrays]
+    for number, axes in enumerate(itertools.permutations(range(program.rank))):
+        boundary = BOUNDARIES[number % len(BOUNDARIES)]
+        there = [each if len(each) > 1 else each[0] for each in _turned(arrays, axes)]
+        expected = tw.run(program, *there, steps=3, boundary=boundary, tiling="none", levels=True)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        wanted = [np.moveaxis(each, range(-len(axes), 0), axes) for each in expected]
+        for each in (axes, tuple(axis - program.rank for axis in axes)):
+            out = tuple(np.full(shape, np.nan, dtype) for _ in wanted)
+            found = tw.run(program, *given, steps=3, boundary=boundary, axes=each, levels=True)
+            into = out if len(out) > 1 else out[0]
+            tw.run(program, *given, steps=3, boundary=boundary, axes=each, levels=True, out=into)
+            for results in (found if isinstance(found, tuple) else (found,), out):
+                assert [result.dtype for result in results] == [dtype] * len(wanted)
+                for result, right in zip(results, wanted, strict=True):
+                    np.testing.assert_allclose(result, right, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-6)
+
+
+def test_coefficients_and_values_of_sides_of_one_turned_grid(private_folders):
+    """Arrays as large as the field's are turned like it; rows, values per step and per side lie as the program's."""
+    draw = np.random.default_rng(9)
+    field, whole, row = draw.random((20, 30)), 0.2 * draw.random((20, 30)), 0.2 * draw.random(20)
+    side = tw.Boundary("constant", draw.random((30, 1)))
+    for k, there in ((whole, whole.T), (row, row), (row[:3], row[:3]), (0.1, 0.1), (whole[:1], whole[:1].T)):
+        for boundary in ("wrap", tw.Boundary("constant", np.arange(3.0)), ("nearest", (side, "nearest"))):
+            found = tw.run(varied, field, steps=3, axes=(1, 0), k=k, boundary=boundary)
+            expected = tw.run(varied, field.T, steps=3, k=there, boundary=boundary).T
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_small_grids_have_a_thread_each_and_large_ones_all(private_folders):
     small = make_problem(as_program("j2d5pt"), (64, 64), 100, "float32", "fixed")
     large = make_problem(as_program("j2d5pt"), (4096, 4096), 100, "float32", "fixed")

@@ -208,6 +208,52 @@ def test_a_source_on_a_cell_that_is_held_is_warned_of(backend):
         tw.run("heat2d", u, steps=3, sources={"u": [((0, 0), 1.0)]}, boundary=mixed, backend=backend)
 
 
+@pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("tiling", ["none", "hybrid:t=4,s=4x16", "skewed:t=4,s=8x16", "overlapped:t=3,s=8x16"])
+@pytest.mark.parametrize("boundary", ["fixed", "wrap"])
+def test_nothing_is_added_to_cells_that_a_mask_keeps(backend, tiling, boundary):
+    """A cell of the wall, points beside it, and points by sinc weights whose cells lie on both sides of it."""
+    u0, mask, steps = field((20, 25)), np.ones((20, 25), dtype=bool), 7
+    mask[:, 11:13] = False
+    mask[3, 4] = False
+    wave = np.cos(np.arange(steps))
+    parts = [
+        ((5, 11), wave),
+        ((3, 4), 2.0),
+        ((5, 10), wave),
+        tw.Points([(8.0, 10.5), (9.25, 13.0 - 0.125)], values=wave),
+        tw.Points([(10.5, 12.25)], values=3.0, interpolation="sinc", scale=0.5),
+    ]
+    found = tw.run(
+        "heat2d", u0, steps=steps, where=mask, sources=parts, boundary=boundary, backend=backend, tiling=tiling,
+        strict=True,
+    )  # fmt: skip
+    np.testing.assert_array_equal(found[~mask], u0[~mask])
+    state = u0
+    for step in range(steps):
+        now = [
+            tw.Points(part.coordinates, np.broadcast_to(part.values, steps)[[step]], interpolation=part.interpolation,
+                      scale=part.scale)
+            if isinstance(part, tw.Points)
+            else (part[0], float(np.broadcast_to(part[1], steps)[step]))
+            for part in parts
+        ]  # fmt: skip
+        free = tw.run("heat2d", state, steps=1, sources=now, boundary=boundary, backend="numpy")
+        state = np.where(mask, free, state)
+    np.testing.assert_allclose(found, state, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_a_source_on_a_cell_that_a_mask_keeps_is_warned_of(backend):
+    u, mask = field((8, 9)), np.ones((8, 9), dtype=bool)
+    mask[4] = False
+    with pytest.warns(tw.TilewrightWarning, match=r"at the cell \(4, 5\) adds nothing: where= is false in that cell"):
+        kept = tw.run("heat2d", u, steps=3, where=mask, sources=[((4, 5), 1.0)], backend=backend)
+    np.testing.assert_array_equal(kept, tw.run("heat2d", u, steps=3, where=mask, backend=backend))
+    tw.run("heat2d", u, steps=3, where=mask, sources=tw.Points([(4.5, 5.0)], values=1.0), backend=backend)
+
+
 @pytest.mark.parametrize("sources", [[(0, 1.0)], [(np.int64(0), 1.0)], [([0], 1.0)], zip([0], [1.0], strict=True)])
 def test_a_source_in_one_dimension_that_is_held_is_warned_of(sources):
     """However its cell is written, and where the list can be read only once."""

@@ -1,6 +1,7 @@
 """Local alignments against Biopython's aligner, and alignments against their own scores."""
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -192,11 +193,35 @@ def test_nothing_in_common():
 
 def test_an_alignment_says_what_it_is():
     found = tw.align("TTGATTACATT", "gattaca", match=2, mismatch=-3, gap_open=5, gap_extend=2)
-    assert (found.a, found.b, found.cigar, found.matches, found.gaps) == ((2, 9), (0, 7), "7=", 0, 0)
+    assert (found.a, found.b, found.cigar, found.matches, found.gaps) == ((2, 9), (0, 7), "7=", 7, 0)
     document = found.to_dict()
     assert document["score"] == 14
     assert document["tiling"] == str(found.tiling)
     assert "GATTACA 9" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("pair", "options"),
+    [
+        (("acgtacgtac", "ACGTACGTAC"), {}),
+        (("GATTACAGATTUCA", "GATCAGATTACA"), {}),
+        (("MKVLAAGIVJ*DE", "MKVAAGLVJ*DD"), {"matrix": "BLOSUM62"}),
+        (("MKVLAAGIVDE", "MKVAAGLVDD"), {"matrix": "PAM250", "tiling": "orthogonal:t=4,s=64"}),
+        (("acca", "acac"), {"matrix": "  A C\nA 2 -1\nC -1 2\n"}),
+        (("été1a", "ÉTÉ2A"), {"match": 2, "mismatch": -1}),
+    ],
+)
+def test_small_letters_count_as_capitals_in_all_that_is_said(pair, options):
+    draw = np.random.default_rng(11)
+    capitals = tw.align(pair[0].upper(), pair[1].upper(), **options)
+    assert capitals.matches == sum(int(run[:-1]) for run in re.findall(r"\d+.", capitals.cigar) if run[-1] == "=") > 0
+    for _ in range(5):
+        a, b = ("".join(c.upper() if draw.random() < 0.5 else c.lower() for c in text) for text in pair)
+        found = tw.align(a, b, **options)
+        assert (found.score, found.cigar, found.matches) == (capitals.score, capitals.cigar, capitals.matches)
+        assert str(found).upper().split("\n")[2:] == str(capitals).upper().split("\n")[2:]
+        assert found.to_dict()["matches"] == capitals.matches
+        assert (found.a_line, found.b_line) == (a[slice(*found.a)], b[slice(*found.b)]) or found.gaps
 
 
 def test_letters_decide_the_scoring_and_the_result_says_so():
@@ -279,7 +304,7 @@ def test_the_default_tile_is_the_models():
     ("call", "message"),
     [
         (lambda: tw.align("", "A"), "the first sequence has no letters"),
-        (lambda: tw.align("AC", b"AC"), r"the second is a bytes \(hint: use \.decode"),
+        (lambda: tw.align("AC", b"AC"), r"'b' of align is a text, got b'AC' \(hint: use \.decode"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM61"), "did you mean BLOSUM62"),
         (lambda: tw.align("ACDE", "AC", matrix="BLOSUM62", match=1, mismatch=0), "not by both"),
         (lambda: tw.align("AC", "AC", match=1), "are given together"),

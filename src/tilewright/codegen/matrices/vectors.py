@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import UsageError
 from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir
@@ -106,6 +107,7 @@ class VectorKernel:
         return any(name not in self.read for name in self.written)
 
 
+@checked
 def kernel(name: str, vectors: str, *operations: str, scalars: str = "") -> VectorKernel:
     """Write a kernel down.
 
@@ -167,6 +169,7 @@ def _evaluated(node: ast.expr, values: Mapping[str, BuilderValue | Number]) -> B
     raise UsageError(f"{ast.unparse(node)!r} is no formula of a vector kernel", "write sums and products of names")
 
 
+@checked
 def multiple(terms: int) -> VectorKernel:
     """Return the multiple AXPY: y += a0 x0 + a1 x1 + ….
 
@@ -202,6 +205,7 @@ CATALOGUE = {
 """The kernels of table II and compositions; the multiple AXPY is :func:`multiple`."""
 
 
+@checked
 def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) -> VectorKernel:
     """Fuse two kernels: the second runs on each element right after the first.
 

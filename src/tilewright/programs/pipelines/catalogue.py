@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.pipelines.builder import GridBuilder, PipelineBuilder, scalar
@@ -277,8 +278,9 @@ SCALARS = {"alpha": 64.0, "amount": 1.0, "k": 0.05}
 """Default values of scalars."""
 
 
+@checked
 @functools.lru_cache(maxsize=64)
-def pipeline(name: str, **options: float | None) -> Pipeline:
+def pipeline(name: str, **options: float | bool | None) -> Pipeline:
     """Return a pipeline that ships.
 
     Args:
@@ -300,4 +302,4 @@ def pipeline(name: str, **options: float | None) -> Pipeline:
         if option not in taken:
             known = f"it takes {', '.join(taken)}" if taken else "it takes none"
             raise UsageError(f"pipeline {name!r} takes no option {option!r}", known)
-    return MAKERS[name](**options)
+    return checked(MAKERS[name])(**options)

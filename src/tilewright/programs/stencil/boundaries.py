@@ -40,6 +40,8 @@ class Boundary:
     Examples:
         >>> str(Boundary("constant", 1.5)), str(Boundary("wrap")), str(Boundary("robin", 1.0, factor=0.5))
         ('constant:1.5', 'wrap', 'robin:1:0.5')
+        >>> str(Boundary("constant", np.zeros(3)))
+        'constant:<array of shape (3,)>'
     """
 
     kind: str = "fixed"
@@ -47,7 +49,8 @@ class Boundary:
     factor: float = 0.0
 
     def __str__(self) -> str:
-        value = f":{self.value:g}" if self.kind in {"constant", *FACES} else ""
+        number = f"{self.value:g}" if np.ndim(self.value) == 0 else f"<array of shape {np.shape(self.value)}>"
+        value = f":{number}" if self.kind in {"constant", *FACES} else ""
         return f"{self.kind}{value}{f':{self.factor:g}' if self.kind == 'robin' else ''}"
 
 

@@ -12,7 +12,7 @@ source adds to a cell what lies outside and stands for it (the transpose). Beyon
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,8 @@ class Points:
             coordinates: One row of coordinates per point, or, in 1D, one number per point; cell 0 is at 0.
             values: What is added per step, for sources: a number, one per step, or one per step and point.
             interpolation: ``linear`` or ``sinc``.
-            spacing: Distance of neighbouring cells in units of the coordinates: a number, or one per axis.
+            spacing: Distance of neighbouring cells in units of the coordinates: a number, or one per axis. A point
+                that lies within rounding of a grid line lies on it: ``3 * 0.1`` at a spacing of 0.1 is 3 cells.
             scale: What the weights of sources are multiplied by, cell by cell.
             every: For receivers: record every so many steps; by default the run's ``every``, else every step.
 
@@ -102,7 +103,8 @@ class Points:
             raise UsageError(f"spacing is a number or one per axis ({places.shape[1]}), got {spacing!r:.60}")
         if not (np.isfinite(steps) & (steps > 0)).all():
             raise UsageError(f"spacing is positive, got {spacing!r:.60}")
-        self.coordinates: Floats = places / steps
+        found = in_cells(coordinates, spacing)
+        self.coordinates: Floats = found[:, np.newaxis] if found.ndim == 1 else found
         self.values = None if values is None else _values(values, len(places))
         self.interpolation, self.scale, self.every = interpolation, scale, every
 
@@ -114,6 +116,18 @@ class Points:
         count, rank = self.coordinates.shape
         kind = "without values" if self.values is None else "with values"
         return f"Points({count} point{'s' * (count != 1)} in {rank}D, {self.interpolation}, {kind})"
+
+
+def in_cells(coordinates: Any, spacing: Any) -> Floats:  # noqa: ANN401
+    """Return real coordinates in cells; what lies within rounding of the numbers' type of a grid line lies on it.
+
+    >>> in_cells([0.3, 0.1 + 0.2, 0.25], 0.1).tolist()
+    [3.0, 3.0, 2.5]
+    """
+    places: Floats = np.asarray(coordinates, np.float64) / np.asarray(spacing, np.float64)
+    short = {np.dtype(np.float16), np.dtype(np.float32)} & {np.asarray(each).dtype for each in (coordinates, spacing)}
+    lines, eps = np.rint(places), np.finfo(np.float32 if short else np.float64).eps
+    return np.where(np.abs(places - lines) <= 4 * eps * np.maximum(np.abs(places), 1.0), lines, places)
 
 
 def _numbers(given: Any, name: str) -> Floats:  # noqa: ANN401
@@ -168,9 +182,11 @@ class Weights:
 
     def times(self, factor: Array) -> "Weights":
         """Return weights multiplied entry by entry."""
-        return Weights(
-            points=self.points, point=self.point, cell=self.cell, weight=self.weight * factor, constant=self.constant
-        )
+        return replace(self, weight=self.weight * factor)
+
+    def some(self, which: npt.NDArray[np.bool_]) -> "Weights":
+        """Return some of the entries."""
+        return replace(self, point=self.point[which], cell=self.cell[which], weight=self.weight[which])
 
     def cells(self) -> Index:
         """Return the cells with an entry, ascending."""
@@ -237,7 +253,7 @@ def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
             f"got {places.shape[1]}"
         )
     ends = np.array(
-        [n - 1e-9 if pair[0].kind == "wrap" else n - 1 for n, pair in zip(shape, sides, strict=True)], np.float64
+        [np.nextafter(n, 0) if pair[0].kind == "wrap" else n - 1 for n, pair in zip(shape, sides, strict=True)]
     )
     lost = np.flatnonzero(((places < 0) | (places > ends)).any(axis=1))
     if len(lost):

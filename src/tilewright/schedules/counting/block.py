@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK
@@ -168,7 +169,10 @@ class _Walk:
             case Wavefronts(ranges=ranges, child=child, bands=bands):
                 yield child, self._largest(child, ranges if bands is None else (bands[0], *ranges), names)
             case _:
-                raise ValueError(f"no tile is looked for in a {type(node).__name__}")
+                raise UsageError(
+                    f"the tiles of a schedule tree lie in loops alone, got a {type(node).__name__} above them",
+                    "put a Sequence inside the tiles, or into the body of a loop over them",
+                )
 
     def _largest(self, tile: Node, ranges: tuple[Range, ...], names: Mapping[str, int]) -> Mapping[str, int]:
         """The tile in the middle; along axes with few tiles, whose ends are those of a problem, the largest."""

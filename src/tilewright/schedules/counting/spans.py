@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.affine import STEPS, extent_of, value
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Wavefronts, unfolded
@@ -31,7 +32,7 @@ def spans_of(problem: Problem, tree: Node) -> Spans:
     """Return the lengths of the loops of a problem's tree, down one path through the middle of each.
 
     Raises:
-        ValueError: If there is more than one path above the tiles.
+        UsageError: If there is more than one path above the tiles.
     """
     names = {STEPS.name: problem.steps}
     names |= {extent_of(axis).name: cells for axis, cells in enumerate(problem.shape)}
@@ -64,7 +65,10 @@ def _above(node: Node, names: Mapping[str, int]) -> Spans:
             parts_of = _inside(node.child, {**names, **tile})
             return Spans(wavefronts=int(parts_of > 0), tiles=math.prod(counts) * (parts_of > 0), subtiles=parts_of)
         case _:
-            raise ValueError(f"no tile is looked for in a {type(node).__name__}")
+            raise UsageError(
+                f"the tiles of a schedule tree lie in loops alone, got a {type(node).__name__} above them",
+                "put a Sequence inside the tiles, or into the body of a loop over them",
+            )
 
 
 def _inside(node: Node, names: Mapping[str, int]) -> int:

@@ -6,6 +6,7 @@ Other families name theirs themselves (``Traits.candidates``).
 import numpy as np
 
 from tilewright.base.constants import WARP
+from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
@@ -35,7 +36,7 @@ def points(family: str, setting: Setting) -> TileSizes:
     """
     named = traits(family).candidates
     if named is not None:
-        return _named(list(named(setting.problem, setting.sm_count)))
+        return _named(family, list(named(setting.problem, setting.sm_count)), len(setting.shape))
     axes = _cpu_axes(setting) if setting.cpu else _gpu_axes(setting)
     if traits(family).diamonds:
         axes[0] = axes[0][axes[0] % 2 == 0]
@@ -55,11 +56,16 @@ def points(family: str, setting: Setting) -> TileSizes:
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
 
 
-def _named(tilings: list[Tiling]) -> TileSizes:
-    """The sizes of tilings of one family, in lexicographic order."""
+def _named(family: str, tilings: list[Tiling], rank: int) -> TileSizes:
+    """The sizes of tilings of one family, in lexicographic order; teams where any of them has one."""
+    counts = {len(each.space) for each in tilings} or {rank}
+    if len(counts) > 1:
+        got = " and ".join(map(str, sorted(counts)))
+        raise UsageError(f"the candidates of the family {family} have as many sizes each, got some of {got}")
     found = sorted(dict.fromkeys((each.time, *each.space, each.team or 1) for each in tilings))
-    time, *space, team = np.array(found, dtype=np.int64).T.copy()
-    return TileSizes(time=time, space=tuple(space), k=np.zeros_like(time), team=team)
+    time, *space, team = np.array(found, dtype=np.int64).reshape(-1, 2 + counts.pop()).T.copy()
+    shared = any(each.team is not None for each in tilings)
+    return TileSizes(time=time, space=tuple(space), k=np.zeros_like(time), team=team if shared else None)
 
 
 def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import UsageError
 from tilewright.costs.chains.time import ChainCost, HostTimes, Rates, energy, joules, machine_rates, seconds
 from tilewright.costs.chains.traffic import Floats, check_model
@@ -39,6 +40,7 @@ _ITEMSIZE = 4
 __all__ = ["OBJECTIVES", "ChainPlan", "ChainTrial", "HostTimes", "calibrate", "choose", "multi_dot", "plan", "trial"]
 
 
+@checked
 def plan(
     shapes: Sequence[int] | Sequence[tuple[int, int]],
     *,

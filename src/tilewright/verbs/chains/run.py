@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
+from tilewright.base.dtypes import numpy_type
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError, WrongResultError
 from tilewright.base.units import format_seconds
 from tilewright.costs.chains.time import HostTimes, estimated_times, machine_rates
@@ -36,6 +38,7 @@ _WORTH = 0.05
 """Fusing saves the trip of the intermediate to memory: below this share of the other words it is not worth it."""
 
 
+@checked
 def calibrate(dtype: str = "float64", threads: int | None = None) -> HostTimes:
     """Measure how long products and fused pairs take on this machine, and keep it for :func:`multi_dot`.
 
@@ -64,6 +67,7 @@ def _times(dtype: str, threads: int) -> HostTimes:
     return found or estimated_times(machine_rates(as_machine("host"), itemsize), itemsize)
 
 
+@checked
 def choose(
     sizes: Sequence[int], *, dtype: str = "float64", threads: int | None = None, times: HostTimes | None = None
 ) -> Tree:
@@ -78,7 +82,7 @@ def choose(
     Raises:
         UsageError: If the sizes make no chain.
     """
-    count = thread_count(threads)
+    count, dtype = thread_count(threads), numpy_type(dtype).name
     return _fastest(make_chain(tuple(sizes)), dtype, times or _times(dtype, count), dtype in DTYPES)
 
 
@@ -111,6 +115,7 @@ def _saves(batch: Batch) -> npt.NDArray[np.bool_]:
     return np.asarray(intermediate >= _WORTH * (p[0] * p[1] + p[1] * p[2] + p[2] * p[3] + p[0] * p[3]))
 
 
+@checked
 def multi_dot(
     arrays: Sequence[Any],
     *,
@@ -326,6 +331,7 @@ class ChainTrial:
         )
 
 
+@checked
 def trial(plan: ChainPlan, dtype: str = "float64") -> ChainTrial:
     """Run a plan on random matrices and compare it with ``numpy.linalg.multi_dot``.
 

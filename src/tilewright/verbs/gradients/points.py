@@ -5,7 +5,6 @@ step are worth is added after the step before is taken back, and what cells of s
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +106,7 @@ class Pulled:
             numbers = np.arange(each.every - 1, steps - 1, each.every)
             values = np.zeros((steps, each.weights.points), given.dtype)
             values[steps - 2 - numbers] = given[: len(numbers)]
-            weights = _some(each.weights, self._moves[id(each.weights)])
+            weights = each.weights.some(self._moves[id(each.weights)])
             sources.append(Sources(field=self._adjoint.worth(each.field), weights=weights, values=values))
         for field in dict.fromkeys(each.field for each in self._all()):
             cells, name = self._cells(field), self._adjoint.worth(field)
@@ -175,8 +174,3 @@ class Pulled:
     def _add(self, array: Array, weights: Weights, values: Array, which: Array) -> None:
         places = tuple(place[which] for place in self._places[id(weights)])
         np.add.at(array, places, values[which].astype(array.dtype))
-
-
-def _some(weights: Weights, which: Array) -> Weights:
-    """Return some entries of weights."""
-    return replace(weights, point=weights.point[which], cell=weights.cell[which], weight=weights.weight[which])

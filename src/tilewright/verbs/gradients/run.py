@@ -102,6 +102,29 @@ class DifferentiatedRun:
             self.problem = replace(self.problem, points=self._points.fields(self.problem))
             self._scaled = unscaled_sources(given, self.problem, sources)
 
+    def detached(self, start: State) -> State:
+        """Copy what is read of the caller's arrays on the way back, and return such a first state."""
+        read = {field for field, _ in self.adjoint.states.values()}
+        self.constants = {
+            field: tuple(map(self._copied, levels)) if self.needs_states or field in read else levels
+            for field, levels in self.constants.items()
+        }
+        self.scalars = {
+            name: value.copy() if isinstance(value, np.ndarray) else value for name, value in self.scalars.items()
+        }
+        if self._points is not None:
+            self._points = replace(self._points, sources=tuple(map(_with_own_values, self._points.sources)))
+            self._scaled = tuple((name, _with_own_values(each)) for name, each in self._scaled)
+        if self.needs_states or not self.problem.steps:
+            return {field: tuple(map(self._copied, levels)) for field, levels in start.items()}
+        return start
+
+    def _copied(self, array: Array) -> Array:
+        """Copy an array; one that is repeated along axes stays so."""
+        once = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
+        own = SHARED.copied(once, self._threads)
+        return own if own.shape == array.shape else np.broadcast_to(own, array.shape)
+
     def pulled(self, of_traces: Mapping[str, Any] | None) -> Pulled | None:
         """Return what takes sources and receivers back; None where there are none."""
         return (
@@ -522,6 +545,10 @@ class _StepsBack:
         """Hand the memory back."""
         if self._session is not None:
             self._session.close()
+
+
+def _with_own_values(sources: Sources) -> Sources:
+    return replace(sources, values=sources.values.copy())
 
 
 def _state_bytes(problem: Problem) -> int:

@@ -76,9 +76,13 @@ def vjp(
     from checkpoints, in segments (A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in
     reverse automatic differentiation", Optimization Methods and Software 1 (1992); here with equal segments).
 
+    The pullback is that of the arrays as they were: what it reads of them is copied, which is their first state, where
+    states are needed, as one of those that ``memory`` and ``checkpoints`` count, the coefficients that the way back
+    depends on, and values per step.
+
     Args:
         program: A stencil, a function, a program, or the name of a built-in one.
-        *arrays: One per field, as :func:`tilewright.run` takes them.
+        *arrays: One per field, as :func:`tilewright.run` takes them; they may be changed once this has returned.
         steps: Time steps.
         boundary: Boundaries.
         dtype: Element type, float32 or float64.
@@ -131,7 +135,7 @@ def vjp(
         disk=disk,
     )
     run = asked.run
-    last, kept, traces = run.forward(asked.start, asked.slots)
+    last, kept, traces = run.forward(run.detached(asked.start), asked.slots)
     results = tuple(like(last[field][0], arrays[run.program.fields.index(field)]) for field in run.program.updated)
     several = results[0] if len(results) == 1 else results
 

@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_seconds
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
 from tilewright.runtime.pipelines.hysteresis import hysteresis
+from tilewright.verbs.arrays import as_array
 from tilewright.verbs.pipelines.pipelines import StencilPipeline, chosen_boundary, pipeline
 
 Array = npt.NDArray[Any]
 LOW, HIGH = 0.1, 0.2
 """scikit-image's default thresholds, as fractions of the picture's range."""
+_BYTE = 255
 OPERATIONS = ("blur", "canny", "sobel")
 
 
+@checked
 def blur(
     image: Any,  # noqa: ANN401
     sigma: float = 1.0,
@@ -53,7 +57,7 @@ def blur(
         dtype('uint8')
     """
     values, limit = _picture(image)
-    how = pipeline("blur", sigma=float(sigma))
+    how = pipeline("blur", sigma=sigma)
     outside = chosen_boundary(boundary, border)
     if values.ndim == 2:
         soft: Array = how(values, boundary=outside, **options)
@@ -62,9 +66,10 @@ def blur(
         soft = np.stack(planes, axis=-1)
     if limit is None:
         return soft
-    return np.rint(soft * np.float32(limit)).astype(np.asarray(image).dtype)
+    return np.rint(soft * np.float32(limit)).astype(np.uint8 if limit == _BYTE else np.uint16)
 
 
+@checked
 def sobel(
     image: Any,  # noqa: ANN401
     *,
@@ -83,12 +88,13 @@ def sobel(
     Returns:
         The lengths, ``(rows, columns)``, in floating point.
     """
-    values = _grey(image)
+    values, _ = _grey(image)
     length: Array = pipeline("sobel")(values, boundary=chosen_boundary(boundary, border), **options)
     scaled: Array = length / length.dtype.type(4 * math.sqrt(2))
     return scaled
 
 
+@checked
 def canny(
     image: Any,  # noqa: ANN401
     sigma: float = 1.0,
@@ -119,9 +125,9 @@ def canny(
     """
     if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high):
         raise UsageError(f"the thresholds are numbers with 0 <= low <= high, got low {low!r} and high {high!r}")
-    values = _grey(image)
-    values = values if np.asarray(image).dtype.kind == "f" else values.astype(np.float64)
-    strength = _suppressed(values, float(sigma), chosen_boundary(boundary, border), options)
+    values, limit = _grey(image)
+    values = values if limit is None else values.astype(np.float64)
+    strength = _suppressed(values, sigma, chosen_boundary(boundary, border), options)
     strength[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
     strength[:, [0, -1]] = 0
     return hysteresis(strength, low, high)
@@ -144,7 +150,7 @@ def _suppressed(values: Array, sigma: float, boundary: BoundarySpec | None, opti
 
 def _picture(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
     """Return a picture in floating point, transparency included, and the largest whole number of its type, if any."""
-    values = np.asarray(image)
+    values = as_array(image, "image")
     flat = values.ndim == 2 or (values.ndim == 3 and values.shape[-1] in {3, 4})
     if not flat or 0 in values.shape:
         raise ArrayError(
@@ -162,12 +168,12 @@ def _picture(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
     return values, None
 
 
-def _grey(image: Any) -> Array:  # noqa: ANN401
-    """Return the luminance in floating point."""
-    values, _ = _picture(image)
+def _grey(image: Any) -> tuple[Array, int | None]:  # noqa: ANN401
+    """Return the luminance in floating point, and the largest whole number of the picture's type, if any."""
+    values, limit = _picture(image)
     if values.ndim == 2:
-        return values
-    return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype)
+        return values, limit
+    return luminance(values[..., 0], values[..., 1], values[..., 2]).astype(values.dtype), limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +203,7 @@ class Processed:
         )
 
 
+@checked
 def process(
     operation: str,
     source: Path,

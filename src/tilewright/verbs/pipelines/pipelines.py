@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.pipelines import catalogue
@@ -36,6 +37,7 @@ class StencilPipeline:
     def __init__(self, program: Pipeline) -> None:
         self.program = program
 
+    @checked
     def __call__(
         self,
         *arrays: Any,  # noqa: ANN401
@@ -92,6 +94,7 @@ class StencilPipeline:
         ]
         return final[0] if len(final) == 1 else tuple(final)
 
+    @checked
     def reference(
         self,
         *arrays: Any,  # noqa: ANN401
@@ -207,7 +210,11 @@ def _targets(problem: PipelineProblem, out: Any) -> list[Any]:  # noqa: ANN401
     for target, grid in zip(targets, problem.pipeline.outputs, strict=True):
         if target is None:
             continue
-        if not isinstance(target, np.ndarray) or target.shape != problem.shape or target.dtype != problem.dtype(grid):
+        if (
+            not isinstance(target, np.ndarray)
+            or target.shape != problem.shape
+            or target.dtype.newbyteorder("=") != problem.dtype(grid)
+        ):
             raise ArrayError(f"out= must be a NumPy array of shape {problem.shape} and type {problem.dtype(grid)}")
     return targets
 

@@ -49,7 +49,8 @@ def run_batches(
 
     Args:
         program: The program.
-        arrays: One per field, or a tuple of time levels; those that have as many axes as the program serve every grid.
+        arrays: One per field, or a tuple of time levels; where some have more axes than the program, those that have
+            as many serve every grid.
         scalars: By name; arrays among them as the fields'.
         axes: Which axes of the others are the program's, in its order.
         target: Where.
@@ -68,7 +69,7 @@ def run_batches(
         ArrayError: If an array does not fit.
         UsageError: If the axes are none of the arrays', or anything else cannot be used.
     """
-    program, boundary, scalars = with_edges(program, boundary, scalars)
+    program, boundary, edged = with_edges(program, boundary, scalars)
     wanted = len(program.fields)
     if len(arrays) != wanted:
         raise ArrayError(f"{program.name!r} takes {wanted} array{'s' * (wanted != 1)}, got {len(arrays)}")
@@ -77,11 +78,10 @@ def run_batches(
         for field, given in zip(program.fields, arrays, strict=True)
     }
     read |= {name: (as_array(value, name),) for name, value in scalars.items() if np.ndim(value)}
-    every = [array for versions in read.values() for array in versions]
-    ndim = max(array.ndim for array in every)
+    ndim = max(array.ndim for versions in read.values() for array in versions)
     batch = _Batch(rank=program.rank, ndim=ndim, axes=_axes(program, axes, ndim))
     shape = batch.shape(read)
-    numbers = {name: batch.one(read[name][0]) if name in read else value for name, value in scalars.items()}
+    numbers = edged | {name: batch.one(read[name][0]) for name in scalars if name in read}
     given = gather(program, [tuple(map(batch.one, read[field])) for field in program.fields], numbers, dtype, steps)
     moved = {
         field: tuple(batch.grids(array, shape, given.shape) for array in read[field])
@@ -129,8 +129,8 @@ class _Batch:
     axes: tuple[int, ...]
 
     def _last(self, array: Array) -> Array:
-        """Return an array with the program's axes last; one of a single grid as it is."""
-        if array.ndim <= self.rank:
+        """Return an array with the program's axes last; one of a single grid beside batches as it is."""
+        if array.ndim < self.ndim and array.ndim <= self.rank:
             return array
         whole = array.reshape((1,) * (self.ndim - array.ndim) + array.shape)
         return np.moveaxis(whole, self.axes, range(-self.rank, 0))

@@ -50,6 +50,7 @@ def gather_points(
     receivers: Mapping[str, Points] | Points | None,
     every: int | None = None,
     look: Look | None = None,
+    mask: Array | None = None,
 ) -> PointData | None:
     """Check the sources and receivers of a run.
 
@@ -61,6 +62,7 @@ def gather_points(
         receivers: Points for the first updated field, or by field.
         every: Receivers that do not say so themselves record every so many steps.
         look: What fields are at some cells; their values by default, in memory.
+        mask: Truth values of the grid's shape: nothing is added to cells where it is false.
 
     Returns:
         The sources and receivers, or None where there are none.
@@ -77,7 +79,7 @@ def gather_points(
         )
 
     added = tuple(
-        _sources(given, problem, field, entries, look or values)
+        _sources(given, problem, field, entries, look or values, mask)
         for field, entries in _by_field(given.program, sources).items()
     )
     recorded = []
@@ -107,7 +109,14 @@ def _by_field(program: Program, given: Any) -> Mapping[str, Any]:  # noqa: ANN40
     return given if isinstance(given, Mapping) else {program.updated[0]: given}
 
 
-def _sources(given: Given, problem: Problem, field: str, entries: Any, look: Look) -> Sources:  # noqa: ANN401
+def _sources(
+    given: Given,
+    problem: Problem,
+    field: str,
+    entries: Any,  # noqa: ANN401
+    look: Look,
+    mask: Array | None,
+) -> Sources:
     """Put all sources of a field together, in the order in which they were given."""
     if field not in problem.program.updated:
         known = ", ".join(problem.program.updated)
@@ -132,8 +141,8 @@ def _sources(given: Given, problem: Problem, field: str, entries: Any, look: Loo
     made = joined([each for each, _ in parts])
     values = np.concatenate([each for _, each in parts], axis=1) if parts else np.empty((problem.steps, 0))
     if problem.steps:
-        _warn_if_held(problem, field, made)
-    return Sources(field=field, weights=made, values=values)
+        _warn_if_held(problem, field, made, mask)
+    return Sources(field=field, weights=made if mask is None else made.some(mask.flat[made.cell]), values=values)
 
 
 def _typed(found: Weights, dtype: str) -> Weights:
@@ -207,21 +216,23 @@ def unscaled_sources(
     return tuple(found)
 
 
-def _warn_if_held(problem: Problem, field: str, added: Weights) -> None:
-    """Warn of sources all of whose cells a ``fixed`` boundary holds, where nothing is ever added."""
-    moves = updated_cells(problem, field, added.cell)
+def _warn_if_held(problem: Problem, field: str, added: Weights, mask: Array | None) -> None:
+    """Warn of sources all of whose cells a ``fixed`` boundary or a mask holds, where nothing is ever added."""
+    inside = updated_cells(problem, field, added.cell)
+    moves = inside if mask is None else inside & mask.flat[added.cell]
     held = ~np.isin(added.point, added.point[moves])
     if not held.any():
         return
     numbers = np.unique(added.cell[held])
     more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
     cell = tuple(map(int, np.unravel_index(added.cell[held][0], problem.shape)))
-    box = next(problem.update_box(each) for each in problem.program.statements if each.field == field)
-    inside = " x ".join(f"[{low}, {high})" for low, high in box)
-    warn(
-        f"the source of {field!r} at the cell {cell}{more} adds nothing: the boundary 'fixed' "
-        f"holds that cell (hint: cells of {inside} are updated, or take another boundary)"
-    )
+    if inside[held][0]:
+        why, hint = "where= is false in that cell, which keeps its value", "move the source"
+    else:
+        box = next(problem.update_box(each) for each in problem.program.statements if each.field == field)
+        cells = " x ".join(f"[{low}, {high})" for low, high in box)
+        why, hint = "the boundary 'fixed' holds that cell", f"cells of {cells} are updated, or take another boundary"
+    warn(f"the source of {field!r} at the cell {cell}{more} adds nothing: {why} (hint: {hint})")
 
 
 def _source(entry: Any, given: Given, steps: int) -> tuple[Cell, Array]:  # noqa: ANN401

@@ -106,7 +106,8 @@ def run(
         where: Truth values of the grid's shape; cells where it is false keep their first value.
         sources: What is added to new values in every step: :class:`tilewright.Points` with values, or pairs of a cell
             and its values, or a list of both, for the first updated field, or a mapping of such by field. Values are a
-            number or one per step. Nothing is added to cells that a ``fixed`` boundary holds; a warning says so.
+            number or one per step. Nothing is added to cells that a ``fixed`` boundary or ``where`` holds; a warning
+            names a source that adds nothing at all.
         receivers: :class:`tilewright.Points` that record the first updated field, or a mapping of such by field, after
             every step, or every ``every`` steps where the points or the run say so. Then ``(state, traces)`` is
             returned, ``traces`` a mapping of fields to arrays of shape (steps, points).
@@ -119,8 +120,10 @@ def run(
         checkpoint: On ranks: a folder that keeps the run's state, every ``every`` steps or so, at exchanges.
             With ``out`` a series of states: go on from the last one in it, up to ``steps``.
         axes: Which axes of arrays with more of them are the program's: ``(-2, -1)`` runs a program of two axes over
-            the last two, and the others number the grids of a batch. Arrays with as many axes as the program serve
-            every grid. On the host, without every, callback, until, where, sources, receivers and record.
+            the last two, and the others number the grids of a batch. ``(1, 0)`` runs it over the transpose of arrays of
+            two axes. Where some have more axes than the program, arrays with as many serve every grid and lie as the
+            program does, as all of fewer axes do. The result lies as the arrays do. On the host, without every,
+            callback, until, where, sources, receivers and record.
         **scalars: The program's scalars; an array makes one a coefficient field, and one of fewer axes or of extents 1
             is repeated as NumPy does. An array of one value per step, of another length than the last axis of the grid,
             makes it vary from step to step; :func:`tilewright.per_step` says so of any array.
@@ -273,12 +276,13 @@ def make_case(
             problem = replace(problem, subdomains=given.program.subdomains)
         else:
             given = whole(given)
-    points = gather_points(given, problem, sources, receivers, every)
+    added = frozenset(set(given.versions) - own)
+    mask = next((given.versions[name][0] for name in added), None)
+    points = gather_points(given, problem, sources, receivers, every, mask=mask)
     if points is not None:
         problem = replace(problem, points=points.fields(problem))
     warn_if_kept(problem)
     warn_if_unstable(problem, given.scalars, given.versions)
-    added = frozenset(set(given.versions) - own)
     return CheckedProblem(given=given, points=points, problem=problem, added=added)
 
 

@@ -3,6 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, replace
 
+from tilewright.base.arguments import checked
 from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
@@ -71,8 +72,8 @@ class Alignment:
 
     @property
     def matches(self) -> int:
-        """Columns with two equal letters."""
-        return sum(p == q for p, q in zip(self.a_line, self.b_line, strict=True))
+        """Columns with two equal letters, small ones as capitals."""
+        return sum(map(_equal, self.a_line, self.b_line))
 
     @property
     def gaps(self) -> int:
@@ -111,13 +112,21 @@ class Alignment:
         lines: list[str] = []
         for start in range(0, len(self.a_line), _LINE):
             first, second = self.a_line[start : start + _LINE], self.b_line[start : start + _LINE]
-            bars = "".join("|" if p == q else " " if "-" in {p, q} else "." for p, q in zip(first, second, strict=True))
+            bars = "".join(
+                " " if "-" in {p, q} else "|" if _equal(p, q) else "." for p, q in zip(first, second, strict=True)
+            )
             na, nb = len(first) - first.count("-"), len(second) - second.count("-")
             lines += [f"{at + 1:>9} {first} {at + na}", f"{'':>9} {bars}", f"{bt + 1:>9} {second} {bt + nb}", ""]
             at, bt = at + na, bt + nb
         return lines[:-1]
 
 
+def _equal(p: str, q: str) -> bool:
+    """Whether two letters score as the same one: small ones count as capitals."""
+    return p.upper() == q.upper()
+
+
+@checked
 def align(
     a: str,
     b: str,
@@ -246,12 +255,6 @@ def choose_scoring(
     Raises:
         UsageError: If the options contradict each other, or one cannot be used.
     """
-    for name, text in (("first", texts[0]), ("second", texts[1])):
-        if not isinstance(text, str):
-            raise UsageError(
-                f"a sequence is a str of letters, the {name} is a {type(text).__name__}",
-                "use .decode()" if isinstance(text, bytes | bytearray) else "use str(…)",
-            )
     simple = pairs != (None, None)
     if matrix is not None and simple:
         raise UsageError("pairs are scored by a matrix or by match and mismatch, not by both")
@@ -310,7 +313,7 @@ def _written(texts: tuple[str, str], i: int, j: int, steps: list[int]) -> tuple[
         i, j = i + (step != 1), j + (step != 2)
         first.append(p)
         second.append(q)
-        letter = ("=" if p.upper() == q.upper() else "X", "D", "I")[step]
+        letter = ("=" if _equal(p, q) else "X", "D", "I")[step]
         if runs and runs[-1][0] == letter:
             runs[-1] = (letter, runs[-1][1] + 1)
         else:

@@ -1,0 +1,227 @@
+"""Arguments checked against the annotations of a function, so that a wrong one is named and not stumbled over.
+
+``@checked`` reads, once and at the first call, what the annotations of the parameters say: numbers, texts, truth
+values, paths, classes, and sequences, mappings and unions of them. Numbers of any library become Python's. What an
+annotation leaves open (``Any``, arrays in general) is the function's to check.
+"""
+
+import functools
+import inspect
+import math
+import numbers
+import operator
+import os
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, Union
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_WORDS = {
+    float: "a number", int: "a whole number", str: "a text", bool: "True or False", Path: "a path",
+    type(None): "None",
+}  # fmt: skip
+_LARGEST = 2**63
+
+
+class _Unfit(Exception):  # noqa: N818  (no error that anybody sees)
+    """A value that an annotation does not allow."""
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function refuse arguments that its annotations do not allow.
+
+    Args:
+        function: The function; an argument that does not fit raises :class:`UsageError`.
+
+    Examples:
+        >>> @checked
+        ... def widen(width: float, times: int = 2) -> float:
+        ...     return width * times
+        >>> widen(np.float32(1.5), times=3.0)
+        4.5
+        >>> widen("wide")
+        Traceback (most recent call last):
+        tilewright.base.errors.UsageError: 'width' of widen is a number, got 'wide'
+    """
+
+    @functools.cache
+    def annotations() -> tuple[list[tuple[str, Any]], dict[str, Any], Any]:
+        """Return what is known of positional arguments, in order, of named ones, and of any other."""
+        hints = typing.get_type_hints(function)
+        parameters = inspect.signature(function).parameters
+        every = {name: (each.kind, hints.get(name, Any)) for name, each in parameters.items()}
+        order = [(name, hint) for name, (kind, hint) in every.items() if kind < inspect.Parameter.KEYWORD_ONLY]
+        others = [hint for kind, hint in every.values() if kind is inspect.Parameter.VAR_KEYWORD]
+        return order, {name: hint for name, (_, hint) in every.items()}, others[0] if others else Any
+
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        order, named, others = annotations()
+        places = [order[min(number, len(order) - 1)] if order else ("", Any) for number in range(len(args))]
+        fitted = [_fitted(function, name, value, hint) for (name, hint), value in zip(places, args, strict=True)]
+        found = {name: _fitted(function, name, each, named.get(name, others)) for name, each in options.items()}
+        return function(*fitted, **found)
+
+    return call
+
+
+def _fitted(function: Callable[..., Any], name: str, value: Any, hint: Any) -> Any:  # noqa: ANN401
+    try:
+        return _fit(value, hint)
+    except _Unfit:
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
+        where = function.__qualname__.removesuffix(".__call__")
+        hint_at = "use .decode()" if isinstance(value, bytes | bytearray) else ""
+        raise UsageError(f"{name!r} of {where} is {described(hint)}, got {shown}", hint_at) from None
+
+
+def _fit(value: Any, hint: Any) -> Any:  # noqa: ANN401
+    """Return a value as an annotation has it."""
+    if hint is Any:
+        return value
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {Union, types.UnionType}:
+        found = _first_fit(value, inner)
+    elif hint in _SCALARS:
+        found = _SCALARS[hint](value)
+    elif origin is tuple:
+        found = _tuple(value, inner)
+    elif origin in {Sequence, list}:
+        found = _sequence(value, inner[0])
+    else:
+        found = _instance(value, origin or hint, inner)
+    return found
+
+
+def _instance(value: Any, kind: Any, inner: Sequence[Any]) -> Any:  # noqa: ANN401
+    if isinstance(kind, type) and not typing.is_typeddict(kind) and not isinstance(value, kind):
+        raise _Unfit
+    for key, each in value.items() if kind is Mapping else ():
+        _fit(key, inner[0])
+        _fit(each, inner[1])
+    return value
+
+
+def _first_fit(value: Any, hints: Sequence[Any]) -> Any:  # noqa: ANN401
+    if any(isinstance(hint, type) and type(value) is hint for hint in hints):
+        return value
+    for hint in hints:
+        try:
+            return _fit(value, hint)
+        except _Unfit:
+            continue
+    raise _Unfit
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a number of Python's or an array of no axes as a scalar."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _number(value: Any) -> float:  # noqa: ANN401
+    plain = _plain(value)
+    if not isinstance(plain, numbers.Real) or isinstance(plain, bool):
+        raise _Unfit
+    try:
+        return float(plain)
+    except OverflowError:
+        raise _Unfit from None
+
+
+def _whole(value: Any) -> int:  # noqa: ANN401
+    plain = _plain(value)
+    if isinstance(plain, bool | np.bool_):
+        raise _Unfit
+    try:
+        found = operator.index(plain)
+    except TypeError:
+        real = _number(plain)
+        if not math.isfinite(real) or real != int(real):
+            raise _Unfit from None
+        found = int(real)
+    if abs(found) >= _LARGEST:
+        raise _Unfit
+    return found
+
+
+def _truth(value: Any) -> bool:  # noqa: ANN401
+    plain = _plain(value)
+    if not isinstance(plain, bool | np.bool_ | int) or plain not in {0, 1}:
+        raise _Unfit
+    return bool(plain)
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, str):
+        raise _Unfit
+    return value
+
+
+def _path(value: Any) -> Path:  # noqa: ANN401
+    if not isinstance(value, str | os.PathLike):
+        raise _Unfit
+    return Path(value)
+
+
+def _nothing(value: Any) -> None:  # noqa: ANN401
+    if value is not None:
+        raise _Unfit
+
+
+_SCALARS: dict[Any, Callable[[Any], Any]] = {
+    float: _number, int: _whole, bool: _truth, str: _text, Path: _path, type(None): _nothing,
+}  # fmt: skip
+
+
+def _tuple(value: Any, inner: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
+    found = _sequence(value, Any)
+    hints = inner[:1] * len(found) if inner[-1] is Ellipsis else inner
+    if len(found) != len(hints):
+        raise _Unfit
+    return tuple(_fit(each, hint) for each, hint in zip(found, hints, strict=True))
+
+
+def _sequence(value: Any, inner: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray) or not hasattr(value, "__len__"):
+        raise _Unfit
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        raise _Unfit
+    if inner is not Any:
+        for each in value:
+            _fit(each, inner)
+    return value
+
+
+def described(hint: Any, *, many: bool = False) -> str:  # noqa: ANN401
+    """Say what an annotation allows, of one value or of many.
+
+    >>> described(float | None), described(Sequence[int]), described(Sequence[tuple[int, int]])
+    ('a number or None', 'a sequence of whole numbers', 'a sequence of pairs of whole numbers')
+    """
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {Union, types.UnionType}:
+        return " or ".join(dict.fromkeys(described(each, many=many) for each in inner))
+    contains = origin in {Sequence, list, tuple}
+    if origin is tuple and len(inner) == 2 and inner[-1] is not Ellipsis:
+        word = "a pair"
+    elif contains:
+        word = "a sequence"
+    else:
+        name = getattr(origin or hint, "__name__", str(hint))
+        word = _WORDS.get(hint) or f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {_KINDS.get(name, name)}"
+    if many:
+        word = f"{word.split(' ', 1)[-1]}s" if word.startswith(("a ", "an ")) else word
+    entries = [each for each in inner if each is not Ellipsis and each is not Any] if contains else []
+    of = dict.fromkeys(described(each, many=True) for each in entries)
+    return f"{word} of {' and '.join(of)}" if of else word
+
+
+_KINDS = {"Mapping": "mapping", "ndarray": "NumPy array", "Callable": "function"}
