@@ -4,11 +4,10 @@ Before: ``exp(u)``, a call of C's library for every lane. After: a polynomial of
 vector instructions that the compiler puts among the others. Arguments are reduced as W. J. Cody and W. Waite do
 (*Software manual for the elementary functions*, 1980), with fused multiplications and additions in place of split
 products; where a rounded value is not enough its error goes along (T. J. Dekker, 1971). The polynomials are minimax
-ones (Remez), made by ``benchmarks/functions/polynomials.py``.
+ones (E. Y. Remez, 1934), made by ``reproduce/polynomials.py``.
 
-Largest errors, in units in the last place: of float64 below 1, but tanh 2; of float32 below 2, but tan 3. Special
-values are C's (Annex F). Without fused multiplication and addition, and for arguments of sin, cos and tan that a short
-reduction does not serve, the lanes are computed by C's library.
+The largest errors are stated in ``docs/numerics.md``; special values are C's (Annex F). Without fused multiplication
+and addition, and for arguments that a short reduction does not serve, the lanes are computed by C's library.
 """
 
 from collections.abc import Sequence

@@ -515,8 +515,10 @@ def reduce_powers(tape: Tape) -> Tape:
             factors += [base] if whole & 1 else []
             whole >>= 1
             base = push(Apply("mul", (base, base))) if whole else base
-        result = factors[0] if factors else push(Const(1.0))
-        for factor in factors[1:]:
+        if exponent in {0, 1}:  # the result is the last node, as in every tape
+            factors.append(push(Const(1.0)))
+        result, *others = factors
+        for factor in others:
             result = push(Apply("mul", (result, factor)))
         return push(Apply("div", (push(Const(1.0)), result))) if exponent < 0 else result
 
