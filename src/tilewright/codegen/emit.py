@@ -138,7 +138,7 @@ def emit_all(
             each = tuple(map(flush_subnormals, each)) if site.flushes else each
             looped = (batch_function(site.prefix, each[-1].params),) if batch else ()
             functions[site.prefix] = (*each, *looped)
-    text = c.print_unit([function for group in functions.values() for function in group])
+    text = c.print_unit([function for group in functions.values() for function in group], strict=strict)
     return KernelSource(text=text, dialect=dialect, kernels=tuple(kernels), layout=tuple(layouts), strict=strict)
 
 

@@ -12,12 +12,11 @@ from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.history import bulk, further_versions, state_bytes, state_fills
+from tilewright.costs.operations import Operations, count_operations, hard_cycles
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.dependences import analyse, slopes
-from tilewright.programs.stencil.expression import Apply
-from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
@@ -315,7 +314,7 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
     known = machine.iteration_seconds(program.name)
     if known is not None and dtype == "float32" and _is_built_in(program):
         return known
-    flops, specials = _operations(program)
+    count = _operations(program, dtype)
     accesses = program.loads + len(program.statements)
     if machine.kind == "cpu":
         accesses += max(0, program.loads - _held_weights(machine))
@@ -323,17 +322,17 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
     slower = 1.0 / machine.fp64_ratio.value if dtype == "float64" and machine.kind == "gpu" else 1.0
     loop = machine.of_rank("loop_cycles", program.rank)
 
-    def seconds(flop: float, special: float, access: float, overhead: float) -> float:
-        return (slower * (flops * flop + specials * special) + accesses * access + overhead) / machine.clock.value
+    def seconds(of: Callable[[Quantity], float]) -> float:
+        work = count.plain * of(machine.flop_cycles) + hard_cycles(count, machine, of)
+        return (slower * work + accesses * of(machine.load_cycles) + of(loop)) / machine.clock.value
 
-    parts = (machine.flop_cycles, machine.special_cycles, machine.load_cycles, loop)
     return Quantity(
-        value=seconds(*(part.value for part in parts)),
+        value=seconds(lambda part: part.value),
         unit="s",
         source="estimated",
-        note=f"from {flops + specials} operations and {accesses} loads and stores per cell",
-        low=seconds(*(part.value if part.low is None else part.low for part in parts)),
-        high=seconds(*(part.value if part.high is None else part.high for part in parts)),
+        note=f"from {count.all} operations and {accesses} loads and stores per cell",
+        low=seconds(lambda part: part.value if part.low is None else part.low),
+        high=seconds(lambda part: part.value if part.high is None else part.high),
     )
 
 
@@ -394,15 +393,15 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
     known = machine.iteration_seconds(program.name, "streaming")
     if known is not None and dtype == "float32" and _is_built_in(program):
         return known
-    flops, specials = _operations(program)
-    hard = specials * machine.special_cycles.value
+    count = _operations(program, dtype)
+    hard = hard_cycles(count, machine)
     if machine.blocked_cycles is not None:
-        note = f"from {flops + specials} operations in registers"
-        seconds = (hard + flops * machine.blocked_cycles.value) / machine.clock.value
+        note = f"from {count.all} operations in registers"
+        seconds = (hard + count.plain * machine.blocked_cycles.value) / machine.clock.value
         return Quantity(value=seconds, unit="s", source="estimated", note=note)
     plain = iteration_seconds(program, machine, dtype)
     ratio = machine.blocked_ratio.value if machine.blocked_ratio else 1.0
-    every = hard + flops * machine.flop_cycles.value + machine.of_rank("loop_cycles", program.rank).value
+    every = hard + count.plain * machine.flop_cycles.value + machine.of_rank("loop_cycles", program.rank).value
     every += (program.loads + len(program.statements)) * machine.load_cycles.value
     share = hard / every + (1.0 - hard / every) * ratio
     return Quantity(value=share * plain.value, unit="s", source="estimated", note=f"C_iter times {share:.2f}")
@@ -418,8 +417,8 @@ def _held_weights(machine: Machine) -> int:
 
 def operation_cycles(program: Program, machine: Machine, seconds: float) -> float:
     """Return the cycles per plain operation if a vector of a program takes so long; its divisions and roots aside."""
-    flops, specials = _operations(program)
-    return max(0.0, seconds * machine.clock.value - specials * machine.special_cycles.value) / max(1, flops)
+    count = _operations(program, "float32")
+    return max(0.0, seconds * machine.clock.value - hard_cycles(count, machine)) / max(1, count.plain)
 
 
 @functools.lru_cache(maxsize=256)
@@ -428,8 +427,6 @@ def _is_built_in(program: Program) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _operations(program: Program) -> tuple[int, int]:
-    """Count the plain operations and the divisions, roots and functions of one cell and step."""
-    ops = [node.op for statement in program.statements for node in statement.tape if isinstance(node, Apply)]
-    specials = sum(op in SPECIAL for op in ops)
-    return len(ops) - specials, specials
+def _operations(program: Program, dtype: str) -> Operations:
+    """Count the operations of one cell and step."""
+    return sum((count_operations(statement.tape, dtype) for statement in program.statements), Operations())

@@ -30,6 +30,12 @@ class Coefficient(NamedTuple):
 
 
 COEFFICIENTS: dict[str, Coefficient] = {
+    "function_cycles": Coefficient(
+        "cycles per exponential of one vector of float32; other functions go with it",
+        10.0,
+        (7.0, 160.0),
+        "polynomials on a Zen 4, above the nominal clock; processors without fused multiplication call C's library",
+    ),
     "outer_latency": Coefficient(
         "cycles that the first cells of a row wait for where they come from L3, before anything is fetched ahead",
         140.0,

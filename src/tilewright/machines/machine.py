@@ -116,7 +116,9 @@ PARAMETERS: dict[str, Parameter] = {
     "flop_cycles": Parameter(
         unit="1", meaning="cycles per arithmetic operation of one vector, for estimates of C_iter"
     ),
-    "special_cycles": Parameter(unit="1", meaning="cycles per division, root or function of one vector"),
+    "special_cycles": Parameter(
+        unit="1", meaning="cycles per division or root of one vector, on GPUs per function as well"
+    ),
     "load_cycles": Parameter(unit="1", meaning="cycles per load or store of one vector from on-chip memory"),
     "loop_cycles_1d": Parameter(unit="1", meaning="cycles of loop and index work per iteration, one dimension"),
     "loop_cycles_2d": Parameter(unit="1", meaning="the same, two dimensions"),
@@ -319,6 +321,7 @@ class Machine:
     die_l2_bytes: Quantity | None = None
     transistors: Quantity | None = None
     process: Quantity | None = None
+    function_cycles: Quantity = _ESTIMATES["function_cycles"]
     cache_fraction: Quantity = _ESTIMATES["cache_fraction"]
     l3_tile_fraction: Quantity = _ESTIMATES["l3_tile_fraction"]
     l3_grid_fraction: Quantity = _ESTIMATES["l3_grid_fraction"]

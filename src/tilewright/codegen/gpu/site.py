@@ -12,7 +12,7 @@ from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
 from tilewright.codegen.sites import extent, inside, literal, outside
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
+from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape, reduce_powers
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
@@ -150,7 +150,10 @@ class GpuSite:
         plain: tuple[Node, ...] = tuple(
             Scalar(str(names.index(node.name))) if isinstance(node, Scalar) else node for node in statement.tape
         )
-        return plain if self.strict or self.problem.dtype != "float32" else fuse_roots(plain)
+        if self.strict or not self.dtype.is_float:
+            return plain
+        plain = reduce_powers(plain)
+        return fuse_roots(plain) if self.problem.dtype == "float32" else plain
 
     def lower(
         self,

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import fuse_roots
 from tilewright.codegen.sites import Site
-from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
+from tilewright.programs.stencil.expression import Apply, Node, Read, Tape, reduce_powers
 from tilewright.schedules.bodies.body import Body
 
 
 def in_any_order(tape: Tape, site: Site) -> Tape:
-    """Regroup the sums of a tape, and take divisions by roots together, unless the kernel keeps its order."""
+    """Regroup the sums of a tape, write short powers as products, and take divisions by roots together.
+
+    A kernel that keeps its order keeps them all.
+    """
     if site.keeps_order:
         return tape
+    tape = tape if site.dtype.is_complex else reduce_powers(tape)
     return regroup(fuse_roots(tape) if site.dtype.name == "float32" else tape, site.body)
 
 

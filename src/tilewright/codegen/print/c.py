@@ -28,12 +28,13 @@ _WIDTH = 120
 """Characters of the first lines of a function."""
 
 
-def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False) -> str:
+def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False, strict: bool = False) -> str:
     """Print a translation unit.
 
     Args:
         functions: Its functions, callees first.
         vectorized: Whether the compiler is to make vectors of its loops, whatever it is told otherwise (GCC).
+        strict: Whether exponentials and their like are C's library's, number by number.
 
     Returns:
         C text.
@@ -45,7 +46,7 @@ def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False) ->
     bodies = [printer.function(function) for function in tuple(functions)]
     lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
     start = [_VECTORIZED] if vectorized else []
-    return "\n".join([*start, prelude(printer.dtypes, printer.helpers), *lifted, *bodies])
+    return "\n".join([*start, prelude(printer.dtypes, printer.helpers, strict=strict), *lifted, *bodies])
 
 
 def c_literal(value: complex, dtype: str) -> str:

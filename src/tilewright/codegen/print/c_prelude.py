@@ -10,6 +10,7 @@ from tilewright.codegen.print.c_whole import translation, whole_helper
 from tilewright.codegen.print.c_widths import by_width
 from tilewright.codegen.print.dividing import DIVIDING, dividing, dividing_vector
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, PAIRS, SUFFIX
+from tilewright.codegen.print.vector_math import VECTOR_MATH, common_text, function_text
 
 _HEAD = """#include <stdint.h>
 
@@ -306,12 +307,13 @@ def _mask_element(dtype: str) -> str:
     return C_ELEMENTS[f"int{8 * kind.register_bytes // kind.parts}"]
 
 
-def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> str:
+def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]], *, strict: bool = False) -> str:
     """Return the start of a unit.
 
     Args:
         dtypes: Element types that it uses.
         helpers: Operators written as calls: name, element type, whether on vectors.
+        strict: Whether functions of vectors are those of C's library, number by number.
     """
     parts = [_HEAD]
     for dtype in sorted(set(dtypes)):
@@ -336,8 +338,23 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]]) -> 
         _PICK.format(s=SUFFIX[dtype])
         for dtype in sorted({dtype for name, dtype, vector in wanted if vector and name != "past"})
     ]
-    parts += [_define(name, dtype, vector=vector) for name, dtype, vector in wanted]
+    polynomial = [] if strict else [each for each in wanted if each[2] and _is_polynomial(*each[:2])]
+    parts.append(common_text(sorted({dtype for _, dtype, _ in polynomial})))
+    parts += [
+        _define_polynomial(*each[:2]) if each in polynomial else _define(each[0], each[1], vector=each[2])
+        for each in wanted
+    ]
     return "\n".join(part for part in parts if part)
+
+
+def _is_polynomial(name: str, dtype: str) -> bool:
+    kind = ir.element(dtype)
+    return name in VECTOR_MATH and kind.rounds and not kind.is_complex
+
+
+def _define_polynomial(name: str, dtype: str) -> str:
+    called = helper(name, dtype, vector=True)
+    return function_text(name, dtype, called, _lanes(name, dtype, f"tw_v_{SUFFIX[dtype]}"))
 
 
 def _define(name: str, dtype: str, *, vector: bool) -> str:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.errors import UsageError
+from tilewright.costs.operations import count_operations, hard_cycles
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.programs.stencil.expression import Apply
-from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.expression import Apply, flops, reduce_powers
 from tilewright.schedules.pipelines.fusion import Group
 from tilewright.schedules.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 
@@ -134,7 +134,7 @@ def _count_pass(problem: PipelineProblem, step: Pass, rows: int, machine: Machin
     return PassCounts(
         halo=step.halo,
         lanes=max(1.0, machine.vector_width.value * 4 / size),
-        cycles=cycles + sum(_operation_cycles(stencil, machine) for stencil in stencils),
+        cycles=cycles + sum(_operation_cycles(stencil, machine, problem.dtype(stencil.output)) for stencil in stencils),
         lines=pointers / rows + len(stencils),
         call=(machine.row_pass_cycles.value + machine.row_pointer_cycles.value * pointers) / rows,
     )
@@ -164,12 +164,11 @@ def _reads(stencils: list[PipelineStencil], rows: int) -> tuple[set[tuple[str, t
     return found, len({(field, outer) for field, outer, _ in found})
 
 
-def _operation_cycles(stencil: PipelineStencil, machine: Machine) -> float:
-    names = [node.op for node in stencil.tape if isinstance(node, Apply)]
-    special = sum(1 for name in names if name in SPECIAL)
-    selects = sum(1 for name in names if name in _SELECT)
-    plain = stencil.flops - special + 2 * selects
-    return plain * machine.flop_cycles.value + special * machine.special_cycles.value
+def _operation_cycles(stencil: PipelineStencil, machine: Machine, dtype: str) -> float:
+    count = count_operations(stencil.tape, dtype)
+    selects = sum(isinstance(node, Apply) and node.op in _SELECT for node in stencil.tape)
+    plain = flops(reduce_powers(stencil.tape)) - count.divisions - count.functions + 2 * selects
+    return plain * machine.flop_cycles.value + hard_cycles(count, machine)
 
 
 def _spill(machine: Machine, ring: int) -> float:

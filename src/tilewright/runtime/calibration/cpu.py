@@ -121,6 +121,9 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
     note("barriers and calls")
     barrier = micro.barrier_seconds(units, threads, protocol.samples)
     team = micro.team_seconds(units, threads, protocol.samples)
+    note("functions")
+    vector = base.clock.value * base.vector_width.value
+    function = [each * vector for each in micro.function_seconds(units, protocol.samples)]
     many, size = f"{threads} thread{'s' * (threads != 1)}", f"{streamed >> 20} MiB each"
     return replace(
         base,
@@ -129,6 +132,7 @@ def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Mach
         cache_bandwidth=fit.robust(inside, "B/s", f"copy by one thread in {cached >> 10} KiB"),
         outer_bandwidth=_outer_bandwidth(base, outside, threads, beyond),
         launch_seconds=fit.robust(barrier, "s", f"one loop shared dynamically by {many}, with its barrier"),
+        function_cycles=fit.robust(function, "1", "exponentials of vectors in L1"),
         call_seconds=fit.robust(team, "s", f"a team of {many} starts and ends"),
     )
 

@@ -1,4 +1,4 @@
-"""The micro-benchmarks of a CPU as small C units: bandwidth of memory and of caches, barrier, call.
+"""The micro-benchmarks of a CPU as small C units: bandwidth of memory and of caches, barrier, call, exponential.
 
 Every function has the signature of a kernel, ``(field, size, scalar, constant)``, so that it is compiled, cached and
 loaded like one. Copies count the bytes that a stencil's sweep moves: from memory what is read, what is written, and the
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.constants import WORD
+from tilewright.codegen.print.c_prelude import helper, prelude
 from tilewright.codegen.source import c_source
 from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate
@@ -70,6 +71,18 @@ void tw_micro_team(float **field, const int64_t *size, const float *scalar, cons
   }
 }
 """
+_FUNCTION = """
+/* size: elements, unused, repetitions: exponentials of vectors */
+void tw_micro_function(float **field, const int64_t *size, const float *scalar, const float **constant) {{
+  (void)scalar; (void)constant;
+  for (int64_t r = 0; r < size[2]; ++r) {{
+    for (int64_t i = 0; i + TW_LANES_F32 <= size[0]; i += TW_LANES_F32)
+      *(tw_u_f32 *)(field[1] + i) = {called}(*(const tw_u_f32 *)(field[0] + i));
+    __asm__ volatile("" ::: "memory");
+  }}
+}}
+"""
+_FUNCTION_ELEMENTS = 2048
 _SHORT_REPEATS, _SHORT_TIMINGS = 32, 24
 _SLOW = 1e-3
 _SHORTEST = 2e-4
@@ -84,11 +97,13 @@ class Micro:
         copy: Copies memory.
         barrier: Meets in barriers.
         team: Starts teams of threads.
+        function: Takes exponentials.
     """
 
     copy: CompiledFunction
     barrier: CompiledFunction
     team: CompiledFunction
+    function: CompiledFunction
 
 
 def build(tools: Toolchain) -> Micro:
@@ -98,7 +113,10 @@ def build(tools: Toolchain) -> Micro:
         ToolchainError: If they do not compile.
     """
     copy, barrier, team = functions(c_source(_TEXT, "tw_micro_copy", "tw_micro_barrier", "tw_micro_team"), tools)
-    return Micro(copy=copy, barrier=barrier, team=team)
+    text = prelude(["float32"], [("exp", "float32", True)])
+    text += _FUNCTION.format(called=helper("exp", "float32", vector=True))
+    (function,) = functions(c_source(text, "tw_micro_function"), tools)
+    return Micro(copy=copy, barrier=barrier, team=team, function=function)
 
 
 def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: int) -> tuple[float, ...]:
@@ -123,6 +141,16 @@ def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: i
     moved = elements * WORD * threads * (2 if cached else 3)
     seconds = _time(micro.copy, fields, (elements, threads, apart), samples)
     return tuple(moved / each for each in seconds)
+
+
+def function_seconds(micro: Micro, samples: int) -> tuple[float, ...]:
+    """Measure the exponential of one float32 in a vector, in seconds, its data being in L1."""
+    buffers = [allocate(_FUNCTION_ELEMENTS * WORD) for _ in range(2)]
+    buffers[0].view(np.float32)[:] = np.linspace(-3, 3, _FUNCTION_ELEMENTS)
+    fields = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uintp)
+    return tuple(
+        each / _FUNCTION_ELEMENTS for each in _time(micro.function, fields, (_FUNCTION_ELEMENTS, 1, 0), samples)
+    )
 
 
 def barrier_seconds(micro: Micro, threads: int, samples: int) -> tuple[float, ...]:

@@ -1,0 +1,50 @@
+"""What functions cost: as many exponentials as their vectors take, on a CPU; on a GPU like divisions."""
+
+from dataclasses import replace
+
+import pytest
+
+import tilewright as tw
+from tilewright.costs.operations import Operations, count_operations, hard_cycles
+from tilewright.costs.setting import iteration_seconds
+from tilewright.frontends.trace import trace
+from tilewright.machines.files import load as machine
+from tilewright.machines.machine import Quantity
+
+
+def tape(body):
+    return trace(body).statements[0].tape
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (lambda u: tw.exp(u[0, 0]) + u[0, 1], Operations(plain=1, functions=1, exponentials=1.0)),
+        (lambda u: u[0, 0] / u[0, 1], Operations(divisions=1)),
+        (lambda u: u[0, 0] ** -1.5, Operations(plain=1, divisions=2)),
+        (lambda u: u[0, 0] ** 5.0, Operations(plain=3)),
+    ],
+)
+def test_operations_are_counted_as_they_are_computed(body, expected):
+    assert count_operations(tape(body), "float32") == expected
+
+
+def test_a_longer_function_counts_as_more_exponentials():
+    power = count_operations(tape(lambda u: u[0, 0] ** 2.3), "float32")
+    wide = count_operations(tape(lambda u: u[0, 0] ** 2.3), "float64")
+    assert 1.0 < power.exponentials < wide.exponentials
+
+
+def test_functions_take_the_machines_cycles():
+    cpu, gpu = machine("zen3"), machine("v100")
+    count = Operations(divisions=2, functions=1, exponentials=1.5)
+    known = replace(cpu, function_cycles=Quantity(value=20.0, unit="1", source="measured", note="a test"))
+    assert hard_cycles(count, known) == pytest.approx(2 * cpu.special_cycles.value + 30.0)
+    assert hard_cycles(count, gpu) == pytest.approx(3 * gpu.special_cycles.value)
+
+
+def test_a_body_of_functions_is_dearer_by_what_they_take():
+    cpu = machine("zen3")
+    plain = iteration_seconds(trace(lambda u: u[0, 0] + u[0, 1]), cpu).value
+    waves = iteration_seconds(trace(lambda u: tw.sin(u[0, 0]) + tw.cos(u[0, 1])), cpu).value
+    assert (waves - plain) * cpu.clock.value == pytest.approx(3.0 * cpu.function_cycles.value)
