@@ -95,9 +95,9 @@ def plan(  # noqa: PLR0913
         if chosen is None:
             rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory
-            needed, there = format_over(least, memory)
+            wanted, there = format_over(math.ceil(least), memory)
             raise ArrayError(
-                f"a slab of this run needs {needed} of memory, and has {there}",
+                f"a slab of this run needs {wanted} of memory, and has {there}",
                 "slabs are cut along the first axis: put the longest one there",
             )
         if chosen.seconds >= within:

@@ -12,7 +12,6 @@ Other threads than the main one compute on: Python answers no signals there.
 import _thread
 import ctypes
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from tilewright.codegen.source import KernelSource, c_source
@@ -97,8 +96,8 @@ class Calls:
         # Unlike others, a function of this kind is called with the interpreter's lock, and may raise.
         self._call = ctypes.PYFUNCTYPE(None, *kinds)(("tw_call", library))
 
-    def heeding(self, library: ctypes.CDLL, function: Any) -> Callable[..., None]:  # noqa: ANN401  (of ctypes)
-        """Return what calls a kernel.
+    def heeding(self, library: ctypes.CDLL, function: Any) -> Any:  # noqa: ANN401  (of ctypes)
+        """Return what calls a kernel; its function itself where nothing in it takes long.
 
         Args:
             library: The kernel's library.
@@ -106,7 +105,7 @@ class Calls:
         """
         try:
             ctypes.c_void_p.in_dll(library, HOOK).value = self._pending.value
-        except ValueError:  # nothing in it takes long
+        except ValueError:  # there is no such variable
             return function
         call, address = self._call, ctypes.cast(function, ctypes.c_void_p).value
         count = len(function.argtypes)

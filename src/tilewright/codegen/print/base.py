@@ -266,8 +266,12 @@ class Printer(ABC):
         place = self.place(node.base, node.index, node.type, store=True)
         self.lines.append(f"{pad}{self.stored(place, self.bare(node.value), node.type)};")
 
-    def loop(self, node: ir.For, pad: str, while_: str = "") -> None:
-        """Print a loop, which ends too where a further condition does not hold."""
+    def loop(self, node: ir.For, pad: str) -> None:
+        """Print a loop."""
+        self.counted(node, pad)
+
+    def counted(self, node: ir.For, pad: str, while_: str = "") -> None:
+        """Print a loop itself, which ends too where a further condition does not hold."""
         name, step = node.var.name, self.expr(node.step)
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         start, end = f"{self.declare(node.var)} = {self.bare(node.low)}", self.expr(node.high)

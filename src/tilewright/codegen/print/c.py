@@ -210,20 +210,20 @@ class _Printer(Printer):
         start += '__attribute__((optimize("O3"))) ' if function.vectorized else ""
         return [*about, *_wrapped(f"{start}{result}{gap}{function.name}({parameters}) {{")]
 
-    def loop(self, node: ir.For, pad: str, while_: str = "") -> None:
+    def loop(self, node: ir.For, pad: str) -> None:
         schedule = {"static": "static", "dynamic": "dynamic, 1", "": ""}[node.share]
         if schedule:
             self.lines.append(f"{pad}#pragma omp for schedule({schedule})")
         if node.independent:
             self.lines.append("#pragma GCC ivdep")
-        first, asks = len(self.lines) + 1, ""
+        first, asks, while_ = len(self.lines) + 1, "", ""
         if self._outside and self._region and any(map(_meets, node.body)) and not any(map(_holds_rounds, node.body)):
             while_ = self._ask("goes_on")
         elif self._outside and _long(node) and (node.share or not self._region):
             asks = self._ask("wanted")
         shared = asks and node.share
         with self._inside(region=self._region, outside=self._outside and not asks):
-            super().loop(node, pad, while_ if shared else while_ or asks)
+            self.counted(node, pad, while_ if shared else while_ or asks)
         if shared:
             self.lines.insert(first, f"{pad}  if (!{asks}) continue;")
 
