@@ -223,6 +223,16 @@ def test_too_little_space_is_told_before_anything_is_written(tmp_path, monkeypat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy"]
 
 
+@pytest.mark.parametrize("memory", [1, "1", 2, 20, 1000])
+def test_too_little_memory_is_told_beside_what_is_more(tmp_path, memory):
+    place = saved(tmp_path, "in.npy", (40, 30))
+    with pytest.raises(tw.ArrayError, match="of memory") as caught:
+        tw.run("heat2d", place, out=tmp_path / "out.npy", steps=9, memory=memory, backend="numpy")
+    units = {"B": 1, "KiB": 1024}
+    needed, there = (float(n) * units[unit] for n, unit in re.findall(r"([\d.]+) (B|KiB)", str(caught.value)))
+    assert needed > there
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -46,6 +46,24 @@ def answers(pid: int) -> bool:
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_status_of_a_run_says_which_signal_ended_it(sent, status, tmp_path, wait_until):
+    environment = {**os.environ, "TILEWRIGHT_CACHE": str(tmp_path / "cache")}
+    (tmp_path / "cache").mkdir(mode=0o700)
+    command = ("run", "heat2d", "--shape", "300x300", "--steps", "100000000", "--every", "1000", "--snapshots", "u.npy")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tilewright", *command], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert wait_until(lambda: list(tmp_path.glob("u-*.npy")), PATIENCE)  # it computes
+            process.send_signal(sent)
+            _, said = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert process.returncode == status
+    assert said == ""
+
+
 @pytest.mark.parametrize(
     ("command", "count"), [("run", 1), *(pytest.param(name, 10, marks=pytest.mark.stress) for name in COMMANDS)]
 )

@@ -41,6 +41,7 @@ CASES = (
         "threads that tell each other, and rows that go past the caches",
         lambda: _helpers("index", ["threads", "await", "publish", "fence", "put", "prefetch_near"], vector=False),
     ),
+    _whole("interrupts.c", "calls that may end early", lambda: _helpers("index", ["asks"], vector=False)),
     _whole("past.c", "vectors that go past the caches", lambda: _helpers("float64", ["past"])),
     _whole(
         "whole_numbers_int8.c",

@@ -49,6 +49,9 @@ _HELPERS = {
     "tw_me",
     "tw_put",
     "tw_done",
+    "tw_last",
+    "tw_wanted",
+    "tw_goes_on",
 }
 _LONGEST = 110
 

@@ -47,6 +47,22 @@ def test_what_runs_for_a_moment_is_no_reason(monkeypatch):
     assert busy.unoccupied(4) == 1
 
 
+def test_a_process_that_starts_alone_looks_once_and_one_in_company_waits(monkeypatch):
+    slept = []
+    monkeypatch.setattr(busy.time, "sleep", slept.append)
+    looks(monkeypatch, 0, 3)
+    assert busy.unoccupied(2) == 2
+    assert sum(slept) == 0.0
+    assert len(busy._seen) == 1
+    busy._seen.clear()
+    looks(monkeypatch, 1, 1, 0)  # what loads a program runs for some milliseconds more
+    assert busy.unoccupied(2) == 2
+    assert sum(slept) == sum(busy._PAUSES)
+    busy._seen.clear()
+    looks(monkeypatch, 1)
+    assert busy.unoccupied(2) == 1
+
+
 def test_old_looks_say_nothing(monkeypatch):
     looks(monkeypatch, 3)
     assert busy.unoccupied(4) == 1

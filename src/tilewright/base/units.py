@@ -176,6 +176,16 @@ def format_bytes(size: float) -> str:
     return f"{size:.4g} B"
 
 
+def format_over(size: int, limit: int) -> tuple[str, str]:
+    """Write a size and the smaller one that it is over, so that they differ.
+
+    >>> format_over(65536, 100), format_over(65537, 65536)
+    (('64 KiB', '100 B'), ('65537 B', '65536 B'))
+    """
+    shown = format_bytes(size), format_bytes(limit)
+    return shown if shown[0] != shown[1] else (f"{size} B", f"{limit} B")
+
+
 def parse_bytes(text: str | int) -> int:
     """Read a size in bytes: ``8GiB``, ``500 MB``, or a whole number.
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command soon, also while a kernel computes and Python's own handlers cannot run."""
+"""Ctrl-C and SIGTERM end a command soon, also where Python's own handlers cannot run for a while."""
 
 import os
 import signal
@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 GRACE = 1.0
-"""Seconds in which the main thread may answer a signal by itself, as it does wherever it is not inside a kernel."""
+"""Seconds in which the main thread may answer a signal by itself: Python's handlers run between its own steps, and in
+kernels between tiles, but not in what other libraries compute."""
 _PLAIN = (signal.SIG_DFL, signal.default_int_handler)
 
 
@@ -16,14 +17,16 @@ _PLAIN = (signal.SIG_DFL, signal.default_int_handler)
 def at_signals() -> Iterator[None]:
     """Let SIGTERM end the block like Ctrl-C, with a ``KeyboardInterrupt``; where no Python runs, end the process.
 
-    The kernel that is left has no files open and nothing half written: results are written after it.
+    What is left then has no files open and nothing half written: results are written after it. The status of a command
+    that a signal ended is 128 and the signal's number: 130, or 143.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    answered = threading.Event()
+    answered, ended = threading.Event(), []
 
-    def answer(_number: int, _frame: FrameType | None) -> None:
+    def answer(number: int, _frame: FrameType | None) -> None:
+        ended.append(128 + number)
         answered.set()
         raise KeyboardInterrupt
 
@@ -31,11 +34,18 @@ def at_signals() -> Iterator[None]:
     os.set_blocking(writing, False)
     # A signal that whoever started the command has silenced stays silent.
     taken = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) in _PLAIN]
-    before = {number: signal.signal(number, answer) for number in taken}
-    woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(reading, answered, answer), daemon=True).start()
+    before, woken = {number: signal.getsignal(number) for number in taken}, -1
     try:
+        for number in taken:
+            signal.signal(number, answer)
+        woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        threading.Thread(target=_watch, args=(reading, answered, answer), daemon=True).start()
         yield
+    except (KeyboardInterrupt, SystemExit) as end:
+        # What stops at a signal in its own way, such as a tuning with its best so far, ends well.
+        if ended and (isinstance(end, KeyboardInterrupt) or end.code == 128 + signal.SIGINT):
+            raise SystemExit(ended[0]) from None
+        raise
     finally:
         signal.set_wakeup_fd(woken)
         for number, handler in before.items():

@@ -53,10 +53,11 @@ def batch_function(entry: str, params: Sequence[ir.Var]) -> ir.Function:
         ir.Let(row, ir.add(size, ir.add(ir.mul(number, ENTRY), HEAD))),
         ir.If(ir.ne(entry_number(0), 0), (call,), copy),
     )
+    entries = ir.For(var=number, low=ir.Int(0), high=length, body=each)
     share = (
         ir.Let(begin, ir.div(ir.mul(worker, count), workers)),
         ir.Let(end, ir.div(ir.mul(ir.add(worker, 1), count), workers)),
-        ir.For(var=grid, low=begin, high=end, body=(ir.For(var=number, low=ir.Int(0), high=length, body=each),)),
+        ir.For(var=grid, low=begin, high=end, body=(ir.If(ir.WANTED, (entries,)),)),
     )
     names = (workers, count, length, pointers)
     lets = tuple(ir.Let(var, ir.Load(size, ir.Int(place), ir.INDEX)) for place, var in enumerate(names))

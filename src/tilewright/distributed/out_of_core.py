@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.base.units import format_bytes, format_over, format_seconds, format_shape
 from tilewright.costs.transfers.disk import Passes
 from tilewright.distributed import disk, journal, slabs, sweeps
 from tilewright.distributed.compute import Computer
@@ -87,10 +87,10 @@ def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np
         old = _existing(job, stack)
         past = journal.read(place.folder) if job.resume else None
         meanwhile, usable = _transfer_bytes(job, place, old), int(_USABLE * job.memory)
-        if meanwhile >= usable:
+        if meanwhile > usable:
+            needed, given = format_over(2 * meanwhile, job.memory)
             raise ArrayError(
-                f"reading and writing chunks needs {format_bytes(2 * meanwhile)} of memory, "
-                f"got memory={format_bytes(job.memory)}",
+                f"reading and writing chunks needs {needed} of memory, got memory={given}",
                 "give more memory, or smaller chunks along the first axis",
             )
         fixed = past.steps if past else None
@@ -370,8 +370,9 @@ def _check_space(
     free = shutil.disk_usage(place.folder.parent).free
     if needed > free:
         where = str(place.folder.parent)
+        written, there = format_over(needed, free)
         raise ArrayError(
-            f"this run writes {format_bytes(needed)} to {where!r}, where {format_bytes(free)} are free",
+            f"this run writes {written} to {where!r}, where {there} are free",
             "between two passes it needs every time level twice, besides its input",
         )
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div, round_up
-from tilewright.base.units import format_bytes
+from tilewright.base.units import format_over
 from tilewright.costs.transfers.disk import Passes, Streamed, passes, sweep
 from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer, Turns, copied_seconds, expected_seconds, session_bytes
@@ -95,8 +95,9 @@ def plan(  # noqa: PLR0913
         if chosen is None:
             rows = min(problem.shape[0], sum(depths(problem, steps or min(case.steps, case.unit))[0]) + 1)
             least = rows * case.held_bytes + memory - case.memory
+            wanted, there = format_over(math.ceil(least), memory)
             raise ArrayError(
-                f"a slab of this run needs {format_bytes(least)} of memory, and has {format_bytes(memory)}",
+                f"a slab of this run needs {wanted} of memory, and has {there}",
                 "slabs are cut along the first axis: put the longest one there",
             )
         if chosen.seconds >= within:

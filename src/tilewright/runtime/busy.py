@@ -12,10 +12,9 @@ from tilewright.runtime.host import THREAD_VARIABLES, whole_machine
 
 _LOAD = Path("/proc/loadavg")
 _TASKS = Path("/proc/self/task")
-_SAMPLES = 3
-"""Looks that must agree: what runs for a moment is no reason for fewer threads."""
-_APART = 1e-3
-"""Seconds between the first looks."""
+_PAUSES = (0.0, 0.002, 0.008)
+"""Seconds before each of the first looks, which end with one that finds nothing: a process that has just been started
+is seldom alone (its shell, what loads its files), and one that sleeps loses its CPU to other virtual machines."""
 _AGAIN = 0.05
 """Seconds after which one more is taken: a look takes a tenth of a millisecond."""
 _OLD = 5.0
@@ -39,8 +38,8 @@ def unoccupied(threads: int) -> int:
     """Return how many of so many threads find a CPU that no other process uses, at least one.
 
     What runs is asked of Linux (``/proc/loadavg``, ``/proc/self/task``): the fewest of the last three looks count. The
-    first call, and one after five seconds without, looks three times, which takes two milliseconds. Elsewhere, and
-    where that cannot be read, nothing is known, and all threads remain.
+    first call, and one after five seconds without, looks until nothing else runs, up to three times in ten
+    milliseconds. Elsewhere, and where that cannot be read, nothing is known, and all threads remain.
 
     Args:
         threads: Threads that would be used.
@@ -49,16 +48,17 @@ def unoccupied(threads: int) -> int:
         return 1
     now = time.monotonic()
     recent = [(when, others) for when, others in _seen if now - when <= _OLD]
-    missing = _SAMPLES - len(recent) or int(now - recent[-1][0] > _AGAIN)
-    for number in range(missing):
-        if number:
-            time.sleep(_APART)
+    pauses = _PAUSES[len(recent) :] or _PAUSES[: now - recent[-1][0] > _AGAIN]
+    for pause in pauses:
+        time.sleep(pause)
         found = running_elsewhere()
         if found is None:
             return threads
         recent.append((now, found))
-    _seen[:] = recent[-_SAMPLES:]
-    return max(1, threads - min(others for _, others in recent[-_SAMPLES:]))
+        if not found:
+            break
+    _seen[:] = recent[-len(_PAUSES) :]
+    return max(1, threads - min(others for _, others in recent[-len(_PAUSES) :]))
 
 
 def running_elsewhere() -> int | None:

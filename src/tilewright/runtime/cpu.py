@@ -16,7 +16,7 @@ from tilewright.codegen.emit import StencilLayout, StencilSource
 from tilewright.codegen.source import KernelSource, LayoutT
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import cache, direct, forks
+from tilewright.runtime import cache, direct, forks, interrupts
 from tilewright.runtime.copying import copied_by_team
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.memory import Array, Workspace
@@ -86,6 +86,11 @@ def _team() -> CompiledFunction | None:
     return function if function.parallel else None
 
 
+@functools.cache
+def _calls() -> interrupts.Calls:
+    return interrupts.Calls(_library(compile_source(interrupts.source()))[1])
+
+
 _loaded: dict[str, tuple[bytes, ctypes.CDLL]] = {}
 """By key, the code and the library that this process made of it."""
 _lock = forks.lock()
@@ -129,12 +134,13 @@ def load(artifact: Artifact[Any]) -> tuple[CompiledFunction, ...]:
         known = _loaded.get(artifact.key)
         if known is None:
             known = _loaded[artifact.key] = _library(artifact)
-    library = known[1]
+    library, calls = known[1], _calls()
     found = []
     for kernel in artifact.source.kernels:
         function = getattr(library, kernel.entry)
         function.restype = None
         function.argtypes = [ctypes.c_void_p] * (4 + kernel.tables)
+        function = calls.heeding(library, function)
         if artifact.parallel:
             function = forks.protect(library, function)
         found.append(CompiledFunction(function=function, parallel=artifact.parallel))

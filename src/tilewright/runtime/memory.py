@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
-from tilewright.base.units import format_bytes
+from tilewright.base.units import format_bytes, format_over
 from tilewright.runtime import forks
 from tilewright.runtime.host import available_bytes
 
@@ -86,8 +86,9 @@ def check_memory(size: int) -> None:
     """
     free = None if size < _SURE else available_bytes()
     if free is not None and size > free:
+        needed, available = format_over(size, free)
         raise ArrayError(
-            f"this run needs {format_bytes(size)} of memory but {format_bytes(free)} are available",
+            f"this run needs {needed} of memory but {available} are available",
             "use a smaller grid or a smaller dtype",
         )
 

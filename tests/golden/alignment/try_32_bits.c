@@ -2,17 +2,17 @@
    starts as every text of its language does, see prelude/
    not shown: GCC, TW_LANES_I16, TW_LANES_I32, TW_LANES_I64, TW_LANES_I8, TW_LANES_U8, TW_MIX, tw_pick_i16(),
      tw_pick_i32(), tw_pick_i8(), tw_adds_v_i16(), tw_adds_v_i8(), tw_any_gt_v_i16(), tw_any_gt_v_i32(),
-     tw_any_gt_v_i8(), sched_yield(), tw_await(), tw_beside_low_1_v_i16(), tw_beside_low_1_v_i32(),
-     tw_beside_low_1_v_i8(), tw_beside_low_16_v_i16(), tw_beside_low_16_v_i8(), tw_beside_low_2_v_i16(),
-     tw_beside_low_2_v_i32(), tw_beside_low_2_v_i8(), tw_beside_low_32_v_i8(), tw_beside_low_4_v_i16(),
-     tw_beside_low_4_v_i32(), tw_beside_low_4_v_i8(), tw_beside_low_8_v_i16(), tw_beside_low_8_v_i32(),
-     tw_beside_low_8_v_i8(), tw_maximum_v_i16(), tw_maximum_v_i32(), tw_maximum_v_i8(), tw_publish(),
-     tw_splat_v_i16(), tw_splat_v_i32(), tw_splat_v_i8(), tw_subs_v_i16(), tw_subs_v_i8(),
-     omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(), tw_translate_i16(),
-     tw_translate_i32(), tw_translate_i8(), tw_profile8(), tw_pack8(), tw_unpack8(), tw_fall8(), tw_carry8(),
-     tw_tile8(), tw_profile16(), tw_pack16(), tw_unpack16(), tw_fall16(), tw_carry16(), tw_tile16(),
-     tw_profile32(), tw_pack32(), tw_unpack32(), tw_fall32(), tw_carry32(), tw_tile32(), tw_plain(),
-     tw_try8(), tw_try16(), tw_align_score(), tw_align_trace() */
+     tw_any_gt_v_i8(), tw_last(), tw_wanted(), tw_goes_on(), sched_yield(), tw_await(),
+     tw_beside_low_1_v_i16(), tw_beside_low_1_v_i32(), tw_beside_low_1_v_i8(), tw_beside_low_16_v_i16(),
+     tw_beside_low_16_v_i8(), tw_beside_low_2_v_i16(), tw_beside_low_2_v_i32(), tw_beside_low_2_v_i8(),
+     tw_beside_low_32_v_i8(), tw_beside_low_4_v_i16(), tw_beside_low_4_v_i32(), tw_beside_low_4_v_i8(),
+     tw_beside_low_8_v_i16(), tw_beside_low_8_v_i32(), tw_beside_low_8_v_i8(), tw_maximum_v_i16(),
+     tw_maximum_v_i32(), tw_maximum_v_i8(), tw_publish(), tw_splat_v_i16(), tw_splat_v_i32(), tw_splat_v_i8(),
+     tw_subs_v_i16(), tw_subs_v_i8(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
+     tw_translate_i16(), tw_translate_i32(), tw_translate_i8(), tw_profile8(), tw_pack8(), tw_unpack8(),
+     tw_fall8(), tw_carry8(), tw_tile8(), tw_profile16(), tw_pack16(), tw_unpack16(), tw_fall16(),
+     tw_carry16(), tw_tile16(), tw_profile32(), tw_pack32(), tw_unpack32(), tw_fall32(), tw_carry32(),
+     tw_tile32(), tw_plain(), tw_try8(), tw_try16(), tw_align_score(), tw_align_trace() */
 
 static int64_t tw_try32(uint8_t *mine, int64_t *state, const uint8_t *y, const int32_t *matrix, int64_t span,
     int64_t width, int64_t letters, int64_t tall, int64_t gap_open, int64_t gap_extend, int64_t lowest, int64_t largest,

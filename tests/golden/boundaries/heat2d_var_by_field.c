@@ -1,9 +1,10 @@
 /* heat2d_var, float32, boundary {'u': 'reflect', 'k': 'nearest'}, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(), tw_outside_high_reflect_1_v_f32(),
-     tw_outside_low_reflect_1_v_f32(), tw_heat2d_var_cell_0(), tw_heat2d_var_cell_1(),
-     tw_heat2d_var_box_0_short(), tw_heat2d_var_box_0_long(), tw_heat2d_var_box_0(), tw_heat2d_var() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_hold_v_f32(),
+     tw_opaque(), tw_outside_high_reflect_1_v_f32(), tw_outside_low_reflect_1_v_f32(), omp_get_thread_num(),
+     tw_thread(), tw_heat2d_var_cell_0(), tw_heat2d_var_cell_1(), tw_heat2d_var_box_0_short(),
+     tw_heat2d_var_box_0_long(), tw_heat2d_var_box_0(), tw_heat2d_var() */
 
 static void tw_heat2d_var_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {

@@ -1,7 +1,8 @@
 /* jacobi1d, float32, boundary constant:0.5, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_splat_v_f32(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_splat_v_f32(),
+     omp_get_thread_num(), tw_thread(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
      tw_jacobi1d_box_0(), tw_jacobi1d() */
 
 static inline float tw_jacobi1d_cell_0(const float *row, int64_t x, int64_t n) {

@@ -1,9 +1,9 @@
 /* jacobi2d, float32, boundary reflect, tiling hybrid:t=2,s=4x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_opaque(), tw_outside_high_reflect_1_v_f32(),
-     tw_outside_low_reflect_1_v_f32(), tw_jacobi2d_cell_0(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_long(),
-     tw_jacobi2d_box_0(), tw_jacobi2d() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_opaque(),
+     tw_outside_high_reflect_1_v_f32(), tw_outside_low_reflect_1_v_f32(), omp_get_thread_num(), tw_thread(),
+     tw_jacobi2d_cell_0(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_long(), tw_jacobi2d_box_0(), tw_jacobi2d() */
 
 static __attribute__((noinline)) void tw_jacobi2d_box_0_short(float *const *field, const int64_t *size,
     const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0, int64_t low1,

@@ -1,10 +1,10 @@
 /* laplacian3d, float32, boundary reflect, tiling streaming:t=2,s=4x8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(),
-     TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
-     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_laplacian3d_fetch(),
-     tw_laplacian3d_load_0(), tw_laplacian3d_store_0(), tw_laplacian3d_stage_0(), tw_laplacian3d_tile(),
-     tw_laplacian3d() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_flush(), tw_restore(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_laplacian3d_fetch(), tw_laplacian3d_load_0(), tw_laplacian3d_store_0(), tw_laplacian3d_stage_0(),
+     tw_laplacian3d_tile(), tw_laplacian3d() */
 
 /* Ends of a lifted row: cells that keep their values, cells outside the grid, shifted vectors. */
 static inline void tw_laplacian3d_ends_0(float *row, const float *old, int64_t gx, int64_t n,

@@ -1,6 +1,7 @@
 /* (A1 A2) A3 with A1 A2 in tiles, float64
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_splat_v_f64(), omp_get_thread_num(), tw_thread() */
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_splat_v_f64(), omp_get_thread_num(), tw_thread() */
 
 static void micro1_1(int64_t k, const double *a, int64_t sa, const double *b, double *c, int64_t sc, int64_t add) {
   tw_v_f64 c0_0 = tw_splat_v_f64(0.0);
@@ -105,6 +106,7 @@ static void pack(int64_t k, int64_t n, int64_t first, const double *restrict a, 
 }
 
 void tw_fused_left(uint8_t *const *array, const int64_t *size, double *work, uint8_t *unused) {
+  int64_t tw_last_round = INT64_MAX;
   const double *const a1 = ((const double *)array[0]);
   const double *const a2 = ((const double *)array[1]);
   const double *const a3 = ((const double *)array[2]);
@@ -132,23 +134,29 @@ void tw_fused_left(uint8_t *const *array, const int64_t *size, double *work, uin
   double *const tiles = packed3 + ((third * panel) * p2);
   #pragma omp parallel num_threads(size[12])
   {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     #pragma omp for schedule(static)
     for (int64_t n = 0; n < second; ++n) {
+      if (!tw_wanted(&tw_own)) continue;
       const int64_t j0 = (n / per) * y;
       pack(p1, tw_min(y, (p2 - j0)), (n % per) * panel, a2 + (j0 * t2), s2, t2, packed2 + ((n * panel) * p1));
     }
     #pragma omp for schedule(static)
     for (int64_t n = 0; n < third; ++n) {
+      if (!tw_wanted(&tw_own)) continue;
       pack(p2, p3, n * panel, a3, s3, t3, packed3 + ((n * panel) * p2));
     }
     #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < p0; i += x) {
+      if (!tw_wanted(&tw_own)) continue;
       const int64_t tall = tw_min(x, (p0 - i));
       double *const tile = tiles + ((tw_thread() * x) * columns);
       for (int64_t j = 0; j < p2; j += y) {
-        const int64_t wide = tw_min(y, (p2 - j));
-        block(tall, (((wide + TW_LANES_F64) - 1) / TW_LANES_F64) * TW_LANES_F64, p1, a1 + (i * s1), s1, packed2 + ((((j / y) * per) * panel) * p1), panel * p1, tile, columns, panel, 0);
-        block(tall, p3, wide, tile, columns, packed3 + (j * panel), panel * p2, r + (i * sr), sr, panel, j > 0);
+        if (tw_wanted(&tw_own)) {
+          const int64_t wide = tw_min(y, (p2 - j));
+          block(tall, (((wide + TW_LANES_F64) - 1) / TW_LANES_F64) * TW_LANES_F64, p1, a1 + (i * s1), s1, packed2 + ((((j / y) * per) * panel) * p1), panel * p1, tile, columns, panel, 0);
+          block(tall, p3, wide, tile, columns, packed3 + (j * panel), panel * p2, r + (i * sr), sr, panel, j > 0);
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
 /* A1 (A2 A3) with A2 A3 in tiles, float32
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_U8, tw_pick_f32(), tw_splat_v_f32(), omp_get_thread_num(), tw_thread() */
+   not shown: TW_LANES_F32, TW_LANES_U8, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_splat_v_f32(), omp_get_thread_num(), tw_thread() */
 
 static void micro1_1(int64_t k, const float *a, int64_t sa, const float *b, float *c, int64_t sc, int64_t add) {
   tw_v_f32 c0_0 = tw_splat_v_f32(0.0f);
@@ -105,6 +106,7 @@ static void pack(int64_t k, int64_t n, int64_t first, const float *restrict a, i
 }
 
 void tw_fused_right(uint8_t *const *array, const int64_t *size, float *work, uint8_t *unused) {
+  int64_t tw_last_round = INT64_MAX;
   const float *const a1 = ((const float *)array[0]);
   const float *const a2 = ((const float *)array[1]);
   const float *const a3 = ((const float *)array[2]);
@@ -125,8 +127,10 @@ void tw_fused_right(uint8_t *const *array, const int64_t *size, float *work, uin
   const int64_t columns = (((y + panel) - 1) / panel) * panel;
   #pragma omp parallel num_threads(size[12])
   {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     #pragma omp for schedule(dynamic, 1)
     for (int64_t j = 0; j < p3; j += y) {
+      if (!tw_wanted(&tw_own)) continue;
       const int64_t wide = tw_min(y, (p3 - j));
       float *const own = work + ((tw_thread() * (p2 + x)) * columns);
       float *const tile = own + (p2 * columns);
@@ -134,9 +138,11 @@ void tw_fused_right(uint8_t *const *array, const int64_t *size, float *work, uin
         pack(p2, wide, n * panel, a3 + (j * t3), s3, t3, own + ((n * panel) * p2));
       }
       for (int64_t i = 0; i < p1; i += x) {
-        const int64_t tall = tw_min(x, (p1 - i));
-        block(tall, (((wide + TW_LANES_F32) - 1) / TW_LANES_F32) * TW_LANES_F32, p2, a2 + (i * s2), s2, own, panel * p2, tile, panel, x * panel, 0);
-        block(p0, wide, tall, a1 + i, s1, tile, x * panel, r + j, sr, panel, i > 0);
+        if (tw_wanted(&tw_own)) {
+          const int64_t tall = tw_min(x, (p1 - i));
+          block(tall, (((wide + TW_LANES_F32) - 1) / TW_LANES_F32) * TW_LANES_F32, p2, a2 + (i * s2), s2, own, panel * p2, tile, panel, x * panel, 0);
+          block(p0, wide, tall, a1 + i, s1, tile, x * panel, r + j, sr, panel, i > 0);
+        }
       }
     }
   }

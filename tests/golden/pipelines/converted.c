@@ -1,7 +1,8 @@
 /* pipeline converted, int16, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I16, TW_LANES_U8, tw_fence(), tw_prefetch_near, tw_put(),
-     omp_get_thread_num(), tw_thread(), tw_map_reflect(), tw_row_G1(), tw_row_G2(), tw_row_G3(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I16, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on(),
+     tw_fence(), tw_prefetch_near, tw_put(), omp_get_thread_num(), tw_thread(), tw_map_reflect(), tw_row_G1(),
+     tw_row_G2(), tw_row_G3(), tw() */
 
 static __attribute__((optimize("O3"))) void tw_fetch_G1(int16_t *to, const int16_t *from, int64_t a,
     int64_t b, int64_t n) {

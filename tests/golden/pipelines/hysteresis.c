@@ -1,8 +1,10 @@
 /* hysteresis of Canny, float32
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I64, TW_LANES_U8 */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_I64, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on() */
 
 void tw_hysteresis(uint8_t *const *array, const int64_t *size, uint8_t *unused, const double *scalar) {
+  int64_t tw_last_round = INT64_MAX;
+  tw_asks tw_own = {&tw_last_round, 0, 0};
   const float *const value = ((const float *)array[0]);
   uint8_t *const edge = array[1];
   int64_t *const stack = ((int64_t *)array[2]);
@@ -15,7 +17,7 @@ void tw_hysteresis(uint8_t *const *array, const int64_t *size, uint8_t *unused, 
     edge[i] = 0;
   }
   int64_t top = 0;
-  for (int64_t y = 0; y < rows; ++y) {
+  for (int64_t y = 0; y < rows && tw_wanted(&tw_own); ++y) {
     for (int64_t x = 0; x < columns; ++x) {
       const float first = value[(y * stride) + x];
       const int64_t place = (y * columns) + x;

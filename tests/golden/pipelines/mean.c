@@ -1,7 +1,7 @@
 /* pipeline mean, float32, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_prefetch_near, tw_put(),
-     omp_get_thread_num(), tw_thread(), tw_map_reflect() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(),
+     tw_prefetch_near, tw_put(), omp_get_thread_num(), tw_thread(), tw_map_reflect() */
 
 static void tw_ends_G1(float *row, int64_t a, int64_t b, int64_t n) {
   for (int64_t x = a; x < tw_min(b, 0); ++x) {
@@ -112,6 +112,7 @@ static void tw_tile(uint8_t *const *array, const int64_t *size, uint8_t *own, co
 }
 
 void tw(uint8_t *const *array, const int64_t *size, uint8_t *work, const double *scalar) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t n0 = size[3];
   const int64_t n1 = size[4];
   const int64_t strips = ((n1 + 32) - 1) / 32;
@@ -119,9 +120,11 @@ void tw(uint8_t *const *array, const int64_t *size, uint8_t *work, const double 
   const int64_t planks = 1;
   #pragma omp parallel num_threads(size[0])
   {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     uint8_t *const own = work + (tw_thread() * 4160);
     #pragma omp for schedule(dynamic, 1)
     for (int64_t t = 0; t < ((strips * bands) * planks); ++t) {
+      if (!tw_wanted(&tw_own)) continue;
       const int64_t strip = t % strips;
       const int64_t band = (t / strips) / planks;
       const int64_t y0 = (n0 * band) / bands;

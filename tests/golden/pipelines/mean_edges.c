@@ -1,8 +1,8 @@
 /* pipeline mean_edges, float32, border nearest, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_pick_f32(), tw_abs_v_f32(), tw_fence(),
-     tw_prefetch_near, tw_put(), omp_get_thread_num(), tw_thread(), tw_map_nearest(), tw_ends_G1(),
-     tw_row_G1(), tw_row_G2(), tw_fetch_G1(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_pick_f32(), tw_abs_v_f32(), tw_last(), tw_wanted(),
+     tw_goes_on(), tw_fence(), tw_prefetch_near, tw_put(), omp_get_thread_num(), tw_thread(),
+     tw_map_nearest(), tw_ends_G1(), tw_row_G1(), tw_row_G2(), tw_fetch_G1(), tw() */
 
 static void tw_p0(const float *const *in, float *const *out, int64_t n, const double *scalar) {
   const float *const p0 = in[0];

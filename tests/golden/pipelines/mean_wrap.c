@@ -1,7 +1,7 @@
 /* pipeline mean, float32, border wrap, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_prefetch_near, tw_put(),
-     omp_get_thread_num(), tw_thread(), tw_map_wrap(), tw_p0(), tw_tile(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(),
+     tw_prefetch_near, tw_put(), omp_get_thread_num(), tw_thread(), tw_map_wrap(), tw_p0(), tw_tile(), tw() */
 
 static void tw_ends_G1(float *row, int64_t a, int64_t b, int64_t n) {
   for (int64_t x = a; x < tw_min(b, 0); ++x) {

@@ -1,7 +1,7 @@
 /* pipeline planes, float32, border reflect, 1 row at a time
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_fence(), tw_put(), omp_get_thread_num(),
-     tw_thread(), tw_map_reflect(), tw_row_G1(), tw_fetch_G1(), tw_p0(), tw() */
+   not shown: TW_LANES_F32, TW_LANES_F64, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(),
+     tw_put(), omp_get_thread_num(), tw_thread(), tw_map_reflect(), tw_row_G1(), tw_fetch_G1(), tw_p0(), tw() */
 
 static void tw_tile(uint8_t *const *array, const int64_t *size, uint8_t *own, const double *scalar,
     int64_t ya, int64_t yb, int64_t l0, int64_t l1, int64_t x0, int64_t x1) {

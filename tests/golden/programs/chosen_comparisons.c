@@ -1,7 +1,8 @@
 /* chosen, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_pick_f32(), tw_flush(), tw_restore(), tw_number_f32(), tw_number_v_f32(),
-     tw_splat_v_f32(), tw_where_f32(), tw_where_v_f32(), tw_chosen() */
+   not shown: TW_LANES_F32, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(), tw_flush(), tw_restore(),
+     tw_number_f32(), tw_number_v_f32(), tw_splat_v_f32(), omp_get_thread_num(), tw_thread(), tw_where_f32(),
+     tw_where_v_f32(), tw_chosen() */
 
 static void tw_chosen_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {

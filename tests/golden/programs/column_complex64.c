@@ -1,10 +1,11 @@
 /* column, complex64, boundary fixed, tiling streaming:t=2,s=8x16
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_C64, TW_TWICE_4, tw_pick_c64(), tw_fence(), tw_flush(), tw_restore(), tw_hold_v_c64(),
-     omp_get_thread_num(), tw_thread(), TW_LOW_c64, TW_ROLLED, tw_turn_c64(), tw_lift_c64(), tw_lower_c64(),
-     tw_wrap_c64(), tw_prefetch_c64(), tw_again_c64(), tw_copy_c64(), tw_fill_c64(), tw_stream_c64(),
-     tw_column_ends_0(), tw_column_border_0(), tw_column_fetch(), tw_column_ahead_0(), tw_column_load_0(),
-     tw_column_store_0(), tw_column_tile(), tw_column() */
+   not shown: TW_LANES_C64, TW_TWICE_4, tw_pick_c64(), tw_last(), tw_wanted(), tw_goes_on(), tw_fence(),
+     tw_flush(), tw_restore(), tw_hold_v_c64(), omp_get_thread_num(), tw_thread(), TW_LOW_c64, TW_ROLLED,
+     tw_turn_c64(), tw_lift_c64(), tw_lower_c64(), tw_wrap_c64(), tw_prefetch_c64(), tw_again_c64(),
+     tw_copy_c64(), tw_fill_c64(), tw_stream_c64(), tw_column_ends_0(), tw_column_border_0(),
+     tw_column_fetch(), tw_column_ahead_0(), tw_column_load_0(), tw_column_store_0(), tw_column_tile(),
+     tw_column() */
 
 #if TW_REGISTERS == 32
 /* New values (u) in the rows of one advance of one level. */

@@ -1,8 +1,9 @@
 /* limited, int32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_I32, TW_MIX, tw_pick_i32(), tw_abs_i32(), tw_abs_v_i32(), tw_beside_high_1_v_i32(),
-     tw_beside_low_1_v_i32(), tw_maximum_i32(), tw_maximum_v_i32(), tw_minimum_i32(), tw_minimum_v_i32(),
-     tw_splat_v_i32(), tw_limited_box_0_long(), tw_limited() */
+   not shown: TW_LANES_I32, TW_MIX, tw_pick_i32(), tw_abs_i32(), tw_abs_v_i32(), tw_last(), tw_wanted(),
+     tw_goes_on(), tw_beside_high_1_v_i32(), tw_beside_low_1_v_i32(), tw_maximum_i32(), tw_maximum_v_i32(),
+     tw_minimum_i32(), tw_minimum_v_i32(), tw_splat_v_i32(), omp_get_thread_num(), tw_thread(),
+     tw_limited_box_0_long(), tw_limited() */
 
 static void tw_limited_cells_0(int32_t *const *field, const int64_t *size, const int32_t *scalar,
     const int32_t *const *constant, int64_t t, int64_t low, int64_t high) {

@@ -1,7 +1,8 @@
 /* masked, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_where_f32(), tw_where_v_f32(), tw_masked_box_0_long(), tw_masked() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), omp_get_thread_num(),
+     tw_thread(), tw_where_f32(), tw_where_v_f32(), tw_masked_box_0_long(), tw_masked() */
 
 static void tw_masked_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {

@@ -1,7 +1,8 @@
 /* pair, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_keep_v_f32(), tw_pair_box_0_short(), tw_pair_box_0_long(), tw_pair_box_0(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_keep_v_f32(),
+     omp_get_thread_num(), tw_thread(), tw_pair_box_0_short(), tw_pair_box_0_long(), tw_pair_box_0(),
      tw_pair_box_1_long(), tw_pair_box_1() */
 
 static void tw_pair_cells_0(float *const *field, const int64_t *size, const float *scalar,
@@ -100,6 +101,7 @@ static __attribute__((noinline)) void tw_pair_box_1_short(float *const *field, c
 
 void tw_pair(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -109,9 +111,11 @@ void tw_pair(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t t = 0; t < steps; ++t) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
         const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
         const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);
@@ -123,6 +127,7 @@ void tw_pair(float *const *field, const int64_t *size, const float *scalar,
       }
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
         const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
         const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);

@@ -1,6 +1,7 @@
 /* product, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_flush(), tw_restore(), tw_product() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_flush(), tw_restore(),
+     omp_get_thread_num(), tw_thread(), tw_product() */
 
 static void tw_product_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {

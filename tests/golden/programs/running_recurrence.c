@@ -1,6 +1,6 @@
 /* running, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32 */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on() */
 
 static void tw_running_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t low, int64_t high) {
@@ -23,11 +23,13 @@ static void tw_running_cells_0(float *const *field, const int64_t *size, const f
 
 void tw_running(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
+  tw_asks tw_own = {&tw_last_round, 0, 0};
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
-  for (int64_t t = 0; t < steps; ++t) {
+  for (int64_t t = 0; t < steps && tw_wanted(&tw_own); ++t) {
     tw_running_cells_0(field, size, scalar, constant, t, 1, n0);
   }
 }

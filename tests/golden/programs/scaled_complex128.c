@@ -1,9 +1,9 @@
 /* scaled, complex128, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_C128, TW_TWICE_4, TW_MIX, tw_pick_c128(), tw_imag_v_c128(), tw_real_v_c128(),
-     tw_swap_v_c128(), tw_beside_high_1_v_c128(), tw_beside_low_1_v_c128(), tw_flush(), tw_restore(),
-     tw_mul_c128(), tw_mul_v_c128(), tw_splat_v_c128(), tw_scaled_box_0_short(), tw_scaled_box_0(),
-     tw_scaled() */
+     tw_swap_v_c128(), tw_last(), tw_wanted(), tw_goes_on(), tw_beside_high_1_v_c128(),
+     tw_beside_low_1_v_c128(), tw_flush(), tw_restore(), tw_mul_c128(), tw_mul_v_c128(), tw_splat_v_c128(),
+     omp_get_thread_num(), tw_thread(), tw_scaled_box_0_short(), tw_scaled_box_0(), tw_scaled() */
 
 static void tw_scaled_cells_0(double _Complex *const *field, const int64_t *size,
     const double _Complex *scalar, const double _Complex *const *constant, int64_t t, int64_t low, int64_t high) {

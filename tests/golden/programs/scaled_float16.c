@@ -1,8 +1,8 @@
 /* scaled, float16, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_F16, tw_get_f16(), tw_put_f16(), tw_load_f16(), tw_store_f16(), TW_LANES_F32, TW_MIX,
-     tw_pick_f16(), tw_beside_high_1_v_f16(), tw_beside_low_1_v_f16(), tw_scaled_box_0_long(),
-     tw_scaled_box_0(), tw_scaled() */
+     tw_pick_f16(), tw_last(), tw_wanted(), tw_goes_on(), tw_beside_high_1_v_f16(), tw_beside_low_1_v_f16(),
+     omp_get_thread_num(), tw_thread(), tw_scaled_box_0_long(), tw_scaled_box_0(), tw_scaled() */
 
 static void tw_scaled_cells_0(uint16_t *const *field, const int64_t *size, const float *scalar,
     const uint16_t *const *constant, int64_t t, int64_t low, int64_t high) {

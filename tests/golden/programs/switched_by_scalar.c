@@ -1,7 +1,8 @@
 /* switched, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_number_f32(), tw_splat_v_f32(), tw_where_f32(), tw_where_v_f32(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_number_f32(),
+     tw_splat_v_f32(), omp_get_thread_num(), tw_thread(), tw_where_f32(), tw_where_v_f32(),
      tw_switched_box_0_long(), tw_switched() */
 
 static void tw_switched_cells_0(float *const *field, const int64_t *size, const float *scalar,

@@ -1,7 +1,8 @@
 /* together, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_together_box_0_short(), tw_together_box_0_long(), tw_together_box_0(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), omp_get_thread_num(),
+     tw_thread(), tw_together_box_0_short(), tw_together_box_0_long(), tw_together_box_0(),
      tw_together_box_1_short(), tw_together_box_1_long(), tw_together_box_1() */
 
 static void tw_together_cells_0(float *const *field, const int64_t *size, const float *scalar,
@@ -40,6 +41,7 @@ static void tw_together_cells_1(float *const *field, const int64_t *size, const 
 
 void tw_together(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -49,9 +51,11 @@ void tw_together(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t t = 0; t < steps; ++t) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
         const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
         for (int64_t low = first; low < last; low += piece) {

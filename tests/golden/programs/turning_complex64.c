@@ -1,9 +1,10 @@
 /* turning, complex64, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_C64, TW_LANES_F32X2, TW_TWICE_4, TW_MIX, tw_pick_c64(), tw_imag_v_c64(),
-     tw_real_v_c64(), tw_swap_v_c64(), tw_conj_c64(), tw_conj_v_c64(), tw_div_c64(), tw_div_v_c64(),
-     tw_flush(), tw_restore(), tw_imag_c64(), tw_modulus_c64(), tw_modulus_v_c64(), tw_real_c64(),
-     tw_times_i_c64(), tw_times_i_v_c64(), tw_where_c64(), tw_where_v_c64(), tw_turning() */
+     tw_real_v_c64(), tw_swap_v_c64(), tw_last(), tw_wanted(), tw_goes_on(), tw_conj_c64(), tw_conj_v_c64(),
+     tw_div_c64(), tw_div_v_c64(), tw_flush(), tw_restore(), tw_imag_c64(), tw_modulus_c64(),
+     tw_modulus_v_c64(), tw_real_c64(), omp_get_thread_num(), tw_thread(), tw_times_i_c64(),
+     tw_times_i_v_c64(), tw_where_c64(), tw_where_v_c64(), tw_turning() */
 
 static void tw_turning_cells_0(float _Complex *const *field, const int64_t *size,
     const float _Complex *scalar, const float _Complex *const *constant, int64_t t, int64_t low, int64_t high) {

@@ -1,9 +1,10 @@
 /* wave2d, float32, boundary fixed, tiling streaming:t=2,s=8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(),
-     TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
-     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_wave2d_ends_0(), tw_wave2d_border_0(),
-     tw_wave2d_fetch(), tw_wave2d_ahead_0(), tw_wave2d_tile(), tw_wave2d() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_flush(), tw_restore(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_wave2d_ends_0(), tw_wave2d_border_0(), tw_wave2d_fetch(), tw_wave2d_ahead_0(), tw_wave2d_tile(),
+     tw_wave2d() */
 
 /* Reads the rows of one advance from memory (u). */
 static __attribute__((noinline)) void tw_wave2d_load_0(int64_t n0, int64_t n1, int64_t s0,

@@ -1,10 +1,11 @@
 /* wave2d, bfloat16, boundary fixed, tiling streaming:t=2,s=8x16,rows=1
    starts as every text of its language does, see prelude/
    not shown: TW_LANES_BF16, tw_get_bf16(), tw_put_bf16(), tw_load_bf16(), tw_store_bf16(), TW_LANES_F32,
-     tw_fence(), omp_get_thread_num(), tw_thread(), TW_LOW_bf16, TW_ROLLED, tw_turn_bf16(), tw_lift_bf16(),
-     tw_lower_bf16(), tw_wrap_bf16(), tw_prefetch_bf16(), tw_again_bf16(), tw_copy_bf16(), tw_fill_bf16(),
-     tw_stream_bf16(), tw_wave2d_ends_0(), tw_wave2d_border_0(), tw_wave2d_fetch(), tw_wave2d_ahead_0(),
-     tw_wave2d_load_0(), tw_wave2d_store_0(), tw_wave2d_tile(), tw_wave2d() */
+     tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), omp_get_thread_num(), tw_thread(), TW_LOW_bf16,
+     TW_ROLLED, tw_turn_bf16(), tw_lift_bf16(), tw_lower_bf16(), tw_wrap_bf16(), tw_prefetch_bf16(),
+     tw_again_bf16(), tw_copy_bf16(), tw_fill_bf16(), tw_stream_bf16(), tw_wave2d_ends_0(),
+     tw_wave2d_border_0(), tw_wave2d_fetch(), tw_wave2d_ahead_0(), tw_wave2d_load_0(), tw_wave2d_store_0(),
+     tw_wave2d_tile(), tw_wave2d() */
 
 /* New values (u) in the rows of one advance of one level. */
 static __attribute__((noinline)) void tw_wave2d_stage_0(const float *restrict scalar,

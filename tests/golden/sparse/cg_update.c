@@ -1,6 +1,7 @@
 /* cg_update, float64
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_fence(), tw_splat_v_f64(), tw_vectors() */
+   not shown: TW_LANES_F64, TW_LANES_U8, tw_pick_f64(), tw_last(), tw_wanted(), tw_goes_on(), tw_fence(),
+     tw_splat_v_f64(), omp_get_thread_num(), tw_thread(), tw_vectors() */
 
 static void tw_vectors_block(uint8_t *const *array, int64_t from, int64_t n, int64_t stream,
     const double *scalar, double *sum) {

@@ -1,11 +1,11 @@
 /* cube, float32, boundary fixed, tiling streaming:t=2,s=4x8x16,rows=2
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_pick_f32(), tw_fence(), tw_flush(), tw_restore(), tw_hold_v_f32(),
-     tw_splat_v_f32(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(),
-     tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(),
-     tw_stream_f32(), tw_cube_ends_0(), tw_cube_brim_0(), tw_cube_border_0(), tw_cube_fetch(),
-     tw_cube_load_0(), tw_cube_store_0(), tw_cube_rows_0_2x3(), tw_cube_rows_0_2x1(), tw_cube_rows_0_2x2(),
-     tw_cube_tile(), tw_cube() */
+   not shown: TW_LANES_F32, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_flush(),
+     tw_restore(), tw_hold_v_f32(), tw_splat_v_f32(), omp_get_thread_num(), tw_thread(), TW_LOW_f32,
+     TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
+     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_cube_ends_0(), tw_cube_brim_0(),
+     tw_cube_border_0(), tw_cube_fetch(), tw_cube_load_0(), tw_cube_store_0(), tw_cube_rows_0_2x3(),
+     tw_cube_rows_0_2x1(), tw_cube_rows_0_2x2(), tw_cube_tile(), tw_cube() */
 
 #if TW_REGISTERS == 32
 /* New values (u) in the rows of one advance of one level. */

@@ -1,9 +1,10 @@
 /* large, float32, boundary reflect, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(),
-     tw_outside_high_reflect_1_v_f32(), tw_outside_high_reflect_2_v_f32(), tw_outside_high_reflect_3_v_f32(),
-     tw_outside_high_reflect_4_v_f32(), tw_outside_low_reflect_1_v_f32(), tw_outside_low_reflect_2_v_f32(),
-     tw_outside_low_reflect_3_v_f32(), tw_outside_low_reflect_4_v_f32(), tw_splat_v_f32(), TW_LOW_f32,
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(), tw_flush(),
+     tw_restore(), tw_hold_v_f32(), tw_opaque(), tw_outside_high_reflect_1_v_f32(),
+     tw_outside_high_reflect_2_v_f32(), tw_outside_high_reflect_3_v_f32(), tw_outside_high_reflect_4_v_f32(),
+     tw_outside_low_reflect_1_v_f32(), tw_outside_low_reflect_2_v_f32(), tw_outside_low_reflect_3_v_f32(),
+     tw_outside_low_reflect_4_v_f32(), tw_splat_v_f32(), omp_get_thread_num(), tw_thread(), TW_LOW_f32,
      TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
      tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_large_cell_0(), tw_large_cells_0(),
      tw_large_sum_0_of_1(), tw_large_box_0(), tw_large() */

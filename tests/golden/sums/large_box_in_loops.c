@@ -1,9 +1,9 @@
 /* large, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_pick_f32(), tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(),
-     tw_splat_v_f32(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(),
-     tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_large_sum_0_of_4(),
-     tw_large() */
+   not shown: TW_LANES_F32, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(), tw_flush(), tw_restore(),
+     tw_hold_v_f32(), tw_opaque(), tw_splat_v_f32(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
+     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
+     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_large_sum_0_of_4(), tw_large() */
 
 static void tw_large_cells_0(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {

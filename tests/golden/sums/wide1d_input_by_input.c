@@ -1,9 +1,10 @@
 /* wide, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_high_2_v_f32(),
-     tw_beside_high_3_v_f32(), tw_beside_high_4_v_f32(), tw_beside_high_5_v_f32(), tw_beside_low_1_v_f32(),
-     tw_beside_low_2_v_f32(), tw_beside_low_3_v_f32(), tw_beside_low_4_v_f32(), tw_beside_low_5_v_f32(),
-     tw_flush(), tw_restore(), tw_wide_cells_0(), tw_wide_box_0_long(), tw_wide() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_high_2_v_f32(), tw_beside_high_3_v_f32(), tw_beside_high_4_v_f32(),
+     tw_beside_high_5_v_f32(), tw_beside_low_1_v_f32(), tw_beside_low_2_v_f32(), tw_beside_low_3_v_f32(),
+     tw_beside_low_4_v_f32(), tw_beside_low_5_v_f32(), tw_flush(), tw_restore(), omp_get_thread_num(),
+     tw_thread(), tw_wide_cells_0(), tw_wide_box_0_long(), tw_wide() */
 
 static __attribute__((noinline)) void tw_wide_box_0_short(float *const *field, const int64_t *size,
     const float *scalar, const float *const *constant, int64_t t, int64_t low0, int64_t high0) {

@@ -1,8 +1,9 @@
 /* edit_distance, int16
    starts as every text of its language does, see prelude/
-   not shown: GCC, TW_LANES_I16, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, sched_yield(), tw_await(),
-     tw_minimum_i16(), tw_publish(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
-     tw_where_i16(), tw_table_edit_distance_keep(), tw_table_edit_distance() */
+   not shown: GCC, TW_LANES_I16, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, tw_last(), tw_wanted(),
+     tw_goes_on(), sched_yield(), tw_await(), tw_minimum_i16(), tw_publish(), omp_get_thread_num(),
+     tw_thread(), omp_get_num_threads(), tw_threads(), tw_where_i16(), tw_table_edit_distance_keep(),
+     tw_table_edit_distance() */
 
 static inline void tw_table_edit_distance_cells(const int16_t *restrict d_1, const int16_t *restrict d_2,
     int16_t *restrict d_0, const int32_t *restrict at_a, const int32_t *restrict at_b, int64_t low, int64_t high,

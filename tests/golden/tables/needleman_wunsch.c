@@ -1,8 +1,9 @@
 /* needleman_wunsch, float32
    starts as every text of its language does, see prelude/
-   not shown: GCC, TW_LANES_F32, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, sched_yield(), tw_await(),
-     tw_maximum_f32(), tw_publish(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
-     tw_table_needleman_wunsch_keep(), tw_table_needleman_wunsch() */
+   not shown: GCC, TW_LANES_F32, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, tw_last(), tw_wanted(),
+     tw_goes_on(), sched_yield(), tw_await(), tw_maximum_f32(), tw_publish(), omp_get_thread_num(),
+     tw_thread(), omp_get_num_threads(), tw_threads(), tw_table_needleman_wunsch_keep(),
+     tw_table_needleman_wunsch() */
 
 static inline void tw_table_needleman_wunsch_cells(const float *restrict e_1, const float *restrict f_1,
     const float *restrict h_1, const float *restrict h_2, float *restrict h_0, float *restrict e_0, float *restrict f_0,

@@ -1,8 +1,8 @@
 /* smith_waterman, int32
    starts as every text of its language does, see prelude/
-   not shown: GCC, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, sched_yield(), tw_await(), tw_maximum_i32(),
-     tw_publish(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
-     tw_table_smith_waterman_keep(), tw_table_smith_waterman() */
+   not shown: GCC, TW_LANES_I32, TW_LANES_I64, TW_LANES_U8, tw_last(), tw_wanted(), tw_goes_on(),
+     sched_yield(), tw_await(), tw_maximum_i32(), tw_publish(), omp_get_thread_num(), tw_thread(),
+     omp_get_num_threads(), tw_threads(), tw_table_smith_waterman_keep(), tw_table_smith_waterman() */
 
 static inline void tw_table_smith_waterman_cells(const int32_t *restrict e_1, const int32_t *restrict f_1,
     const int32_t *restrict h_1, const int32_t *restrict h_2, int32_t *restrict h_0, int32_t *restrict e_0,

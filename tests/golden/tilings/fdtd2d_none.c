@@ -1,13 +1,14 @@
 /* fdtd2d, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_hold_v_f32(), tw_keep_v_f32(), tw_opaque(), tw_fdtd2d_cells_0(),
-     tw_fdtd2d_box_0(), tw_fdtd2d_cells_1(), tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(),
-     tw_fdtd2d_box_1(), tw_fdtd2d_cells_2(), tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(),
-     tw_fdtd2d_box_2() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_hold_v_f32(),
+     tw_keep_v_f32(), tw_opaque(), omp_get_thread_num(), tw_thread(), tw_fdtd2d_cells_0(), tw_fdtd2d_box_0(),
+     tw_fdtd2d_cells_1(), tw_fdtd2d_box_1_short(), tw_fdtd2d_box_1_long(), tw_fdtd2d_box_1(),
+     tw_fdtd2d_cells_2(), tw_fdtd2d_box_2_short(), tw_fdtd2d_box_2_long(), tw_fdtd2d_box_2() */
 
 void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -19,9 +20,11 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t t = 0; t < steps; ++t) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t first = (n0 * part) / parts;
         const int64_t last = (n0 * (part + 1)) / parts;
         const int64_t behind1 = ((piece < (last - first)) ? 1 : n0);
@@ -34,6 +37,7 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
       }
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t first = (n0 * part) / parts;
         const int64_t last = (n0 * (part + 1)) / parts;
         const int64_t behind1 = ((piece < (last - first)) ? 1 : n0);

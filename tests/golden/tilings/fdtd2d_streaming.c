@@ -1,12 +1,12 @@
 /* fdtd2d, float32, boundary fixed, tiling streaming:t=2,s=8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(),
-     TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
-     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_fdtd2d_ends_0(), tw_fdtd2d_ends_1(),
-     tw_fdtd2d_ends_2(), tw_fdtd2d_border_0(), tw_fdtd2d_border_2(), tw_fdtd2d_fetch(), tw_fdtd2d_ahead_0(),
-     tw_fdtd2d_ahead_1(), tw_fdtd2d_ahead_2(), tw_fdtd2d_load_0(), tw_fdtd2d_load_1(), tw_fdtd2d_load_2(),
-     tw_fdtd2d_store_0(), tw_fdtd2d_store_1(), tw_fdtd2d_store_2(), tw_fdtd2d_stage_0(), tw_fdtd2d_stage_1(),
-     tw_fdtd2d() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_flush(), tw_restore(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_fdtd2d_ends_0(), tw_fdtd2d_ends_1(), tw_fdtd2d_ends_2(), tw_fdtd2d_border_0(), tw_fdtd2d_border_2(),
+     tw_fdtd2d_fetch(), tw_fdtd2d_ahead_0(), tw_fdtd2d_ahead_1(), tw_fdtd2d_ahead_2(), tw_fdtd2d_load_0(),
+     tw_fdtd2d_load_1(), tw_fdtd2d_load_2(), tw_fdtd2d_store_0(), tw_fdtd2d_store_1(), tw_fdtd2d_store_2(),
+     tw_fdtd2d_stage_0(), tw_fdtd2d_stage_1(), tw_fdtd2d() */
 
 /* One tile: its rows advance 1 at a time, every level a few rows behind what it reads. */
 static __attribute__((noinline)) void tw_fdtd2d_tile(float *const *field, const int64_t *size,

@@ -1,11 +1,13 @@
 /* jacobi1d, float32, boundary fixed, tiling hexagonal:t=2,s=4
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), omp_get_thread_num(),
+     tw_thread(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(),
      tw_jacobi1d_box_0() */
 
 void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -14,11 +16,13 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2) && tw_goes_on(&tw_own); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 2) - (1 - colour);
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile = 0; tile < tw_ceildiv((n0 - (colour * 4)), 8); ++tile) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t left = (tile * 8) + (colour * 4);
         for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 2), steps); ++tau) {
           const int64_t row = tau - start;

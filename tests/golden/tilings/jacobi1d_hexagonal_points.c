@@ -1,8 +1,9 @@
 /* jacobi1d, float32, boundary fixed, tiling hexagonal:t=2,s=4, sources and receivers
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_values_short(),
-     tw_jacobi1d_box_0_values_long(), tw_jacobi1d_box_0_values(), tw_jacobi1d() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), omp_get_thread_num(),
+     tw_thread(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_values_short(), tw_jacobi1d_box_0_values_long(),
+     tw_jacobi1d_box_0_values(), tw_jacobi1d() */
 
 static __attribute__((noinline)) void tw_jacobi1d_points_0(float *const *field, const int64_t *size,
     const float *scalar, const float *const *constant, const int64_t *const *points, int64_t t, int64_t low0,

@@ -1,13 +1,14 @@
 /* jacobi1d, float32, boundary fixed, tiling overlapped:t=2,s=8
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(),
-     tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(),
-     tw_fill_f32(), tw_stream_f32(), tw_jacobi1d_cells_0(), tw_jacobi1d_box_0_short(),
-     tw_jacobi1d_box_0_long(), tw_jacobi1d_box_0() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), omp_get_thread_num(),
+     tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(),
+     tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_jacobi1d_cells_0(),
+     tw_jacobi1d_box_0_short(), tw_jacobi1d_box_0_long(), tw_jacobi1d_box_0() */
 
 void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -18,6 +19,7 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     float *const ring = ((float *)constant[0]) + (tw_thread() * 1024);
     float * own_field[1];
     int64_t own_size[4];
@@ -25,12 +27,13 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
     own_size[1] = 1;
     own_size[2] = n0;
     own_size[3] = 144;
-    for (int64_t band = 0; band < bands; ++band) {
+    for (int64_t band = 0; band < bands && tw_goes_on(&tw_own); ++band) {
       const int64_t side = band % 2;
       const int64_t begin = (steps * band) / bands;
       const int64_t levels = ((steps * (band + 1)) / bands) - begin;
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile0 = 0; tile0 < tiles0; ++tile0) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t low0 = tile0 * 8;
         const int64_t high0 = tw_min((low0 + 8), n0);
         const int64_t origin0 = tw_max(0, (low0 - levels));

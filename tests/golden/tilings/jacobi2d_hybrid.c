@@ -1,7 +1,7 @@
 /* jacobi2d, float32, boundary fixed, tiling hybrid:t=2,s=4x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_opaque() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_opaque(), omp_get_thread_num(), tw_thread() */
 
 /* subnormal numbers are zero from here on, read or made; the value is what to restore behind it */
 static inline uint64_t tw_flush(void) {
@@ -209,6 +209,7 @@ static inline void tw_jacobi2d_box_0(float *const *field, const int64_t *size, c
 
 void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -219,11 +220,13 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2); ++wave) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 1), 2) * 2) && tw_goes_on(&tw_own); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 2) - (1 - colour);
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile = 0; tile < tw_ceildiv((n0 - (colour * 4)), 8); ++tile) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t left = (tile * 8) + (colour * 4);
         for (int64_t classic1 = 0; classic1 < tw_ceildiv((n1 + 1), 16); ++classic1) {
           for (int64_t tau = tw_max(start, 0); tau < tw_min((start + 2), steps); ++tau) {

@@ -1,7 +1,8 @@
 /* jacobi2d, float32, boundary fixed, tiling hybrid:t=2,s=4x16,rows=1, states kept
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_fence(), tw_flush(), tw_restore(), tw_opaque(), tw_put(), tw_jacobi2d_box_0_values_short(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_fence(), tw_flush(), tw_restore(), tw_opaque(),
+     tw_put(), omp_get_thread_num(), tw_thread(), tw_jacobi2d_box_0_values_short(),
      tw_jacobi2d_box_0_values_long(), tw_jacobi2d_box_0_values(), tw_jacobi2d() */
 
 static void tw_jacobi2d_cells_0(float *const *field, const int64_t *size, const float *scalar,

@@ -1,10 +1,11 @@
 /* jacobi2d, float32, boundary fixed, tiling overlapped:t=2,s=8x8,rows=1, sources and receivers
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_opaque(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
-     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
-     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_values_short(),
-     tw_jacobi2d_box_0_values_long(), tw_jacobi2d_box_0_values(), tw_jacobi2d_box_0() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_opaque(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_values_short(), tw_jacobi2d_box_0_values_long(),
+     tw_jacobi2d_box_0_values(), tw_jacobi2d_box_0() */
 
 static __attribute__((noinline)) void tw_jacobi2d_points_0(float *const *field, const int64_t *size,
     const float *scalar, const float *const *constant, const int64_t *const *points, int64_t t, int64_t low0,
@@ -72,6 +73,7 @@ static __attribute__((noinline)) void tw_jacobi2d_points_0(float *const *field, 
 
 void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant, const int64_t *const *points) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -85,6 +87,7 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     float *const ring = ((float *)constant[0]) + (tw_thread() * 1024);
     float * own_field[1];
     int64_t own_size[10];
@@ -94,12 +97,13 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
     own_size[3] = n1;
     own_size[4] = 16;
     own_size[5] = 320;
-    for (int64_t band = 0; band < bands; ++band) {
+    for (int64_t band = 0; band < bands && tw_goes_on(&tw_own); ++band) {
       const int64_t side = band % 2;
       const int64_t begin = (steps * band) / bands;
       const int64_t levels = ((steps * (band + 1)) / bands) - begin;
       #pragma omp for schedule(dynamic, 1)
       for (int64_t place = 0; place < (tiles0 * tiles1); ++place) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t tile1 = place % tiles1;
         const int64_t tile0 = place / tiles1;
         const int64_t low0 = tile0 * 8;
@@ -158,6 +162,7 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
       if ((steps % 2) != side) {
         #pragma omp for schedule(static)
         for (int64_t x0 = 0; x0 < n0; ++x0) {
+          if (!tw_wanted(&tw_own)) continue;
           for (int64_t x1 = 0; x1 < n1; ++x1) {
             const int64_t here = (x0 * s0) + x1;
             const float value0 = base[here + ((side ? 1 : 0) * slot)];

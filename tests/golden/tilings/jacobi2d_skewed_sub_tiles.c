@@ -1,11 +1,13 @@
 /* jacobi2d, float32, boundary fixed, tiling skewed:t=4,s=16x16,sub=4x8,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_opaque(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_short(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_opaque(),
+     omp_get_thread_num(), tw_thread(), tw_jacobi2d_cells_0(), tw_jacobi2d_box_0_short(),
      tw_jacobi2d_box_0_long(), tw_jacobi2d_box_0() */
 
 void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -21,10 +23,12 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t wave = 0; wave < waves; ++wave) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t wave = 0; wave < waves && tw_goes_on(&tw_own); ++wave) {
       const int64_t first_band = tw_max(0, tw_ceildiv((wave - ((tiles0 - 1) + (tiles1 - 1))), lag));
       #pragma omp for schedule(dynamic, 1)
       for (int64_t place = 0; place < (tw_max((tw_min(bands, ((wave / lag) + 1)) - first_band), 0) * tiles1); ++place) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t tile1 = place % tiles1;
         const int64_t band = first_band + (place / tiles1);
         const int64_t tile0 = (wave - (band * lag)) - tile1;

@@ -1,8 +1,8 @@
 /* jacobi2d, float32, boundary fixed, tiling streaming:t=2,s=8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
-     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
-     tw_copy_f32(), tw_fill_f32(), tw_stream_f32() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), omp_get_thread_num(),
+     tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(),
+     tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32() */
 
 /* subnormal numbers are zero from here on, read or made; the value is what to restore behind it */
 static inline uint64_t tw_flush(void) {
@@ -220,6 +220,7 @@ static __attribute__((noinline)) void tw_jacobi2d_tile(float *const *field, cons
 /* Bands of at most 2 steps, one after the other; the threads share the tiles of a band. */
 void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -234,10 +235,12 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     float *const ring = ((float *)constant[0]) + (tw_thread() * 5120);
-    for (int64_t band = 0; band < bands; ++band) {
+    for (int64_t band = 0; band < bands && tw_goes_on(&tw_own); ++band) {
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile = 0; tile < count; ++tile) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t tile1 = tile % tiles1;
         const int64_t tile0 = tile / tiles1;
         tw_jacobi2d_tile(field, size, scalar, constant, ring, band % 2, (steps * band) / bands, ((steps * (band + 1)) / bands) - ((steps * band) / bands), (n0 * tile0) / tiles0, (n0 * (tile0 + 1)) / tiles0, 0, 1, tw_min((((tw_ceildiv(n1, 16) * tile1) / tiles1) * 16), n1), tw_min((((tw_ceildiv(n1, 16) * (tile1 + 1)) / tiles1) * 16), n1));

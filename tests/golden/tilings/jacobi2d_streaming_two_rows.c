@@ -1,10 +1,10 @@
 /* jacobi2d, float32, boundary fixed, tiling streaming:t=2,s=8x16,rows=2
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(),
-     TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
-     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_jacobi2d_ends_0(),
-     tw_jacobi2d_border_0(), tw_jacobi2d_fetch(), tw_jacobi2d_ahead_0(), tw_jacobi2d_load_0(),
-     tw_jacobi2d_store_0(), tw_jacobi2d_tile(), tw_jacobi2d() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_flush(), tw_restore(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_jacobi2d_ends_0(), tw_jacobi2d_border_0(), tw_jacobi2d_fetch(), tw_jacobi2d_ahead_0(),
+     tw_jacobi2d_load_0(), tw_jacobi2d_store_0(), tw_jacobi2d_tile(), tw_jacobi2d() */
 
 /* New values (u) in the rows of one advance of one level. */
 static __attribute__((noinline)) void tw_jacobi2d_stage_0(const float *restrict scalar,

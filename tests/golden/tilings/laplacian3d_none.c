@@ -1,7 +1,8 @@
 /* laplacian3d, float32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_hold_v_f32(), tw_opaque(), tw_prefetch_near, tw_laplacian3d_cells_0(),
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_hold_v_f32(),
+     tw_opaque(), tw_prefetch_near, omp_get_thread_num(), tw_thread(), tw_laplacian3d_cells_0(),
      tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
 
 static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *field, const int64_t *size,
@@ -160,6 +161,7 @@ static __attribute__((noinline)) void tw_laplacian3d_box_0_short(float *const *f
 
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -172,9 +174,11 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
-    for (int64_t t = 0; t < steps; ++t) {
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
+    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
       #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; ++part) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t first = (n0 * part) / parts;
         const int64_t last = (n0 * (part + 1)) / parts;
         tw_laplacian3d_box_0(field, size, scalar, constant, t, first, last, 0, n1, 0, n2);

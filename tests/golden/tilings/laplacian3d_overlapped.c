@@ -1,13 +1,15 @@
 /* laplacian3d, float32, boundary fixed, tiling overlapped:t=2,s=8x8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), tw_opaque(), omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED,
-     tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(),
-     tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(),
-     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), tw_opaque(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
+     tw_laplacian3d_box_0() */
 
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -24,6 +26,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     float *const ring = ((float *)constant[0]) + (tw_thread() * 10240);
     float * own_field[1];
     int64_t own_size[8];
@@ -35,12 +38,13 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
     own_size[5] = 384;
     own_size[6] = 32;
     own_size[7] = 4736;
-    for (int64_t band = 0; band < bands; ++band) {
+    for (int64_t band = 0; band < bands && tw_goes_on(&tw_own); ++band) {
       const int64_t side = band % 2;
       const int64_t begin = (steps * band) / bands;
       const int64_t levels = ((steps * (band + 1)) / bands) - begin;
       #pragma omp for schedule(dynamic, 1)
       for (int64_t place = 0; place < ((tiles0 * tiles1) * tiles2); ++place) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t tile2 = place % tiles2;
         const int64_t tile1 = (place / tiles2) % tiles1;
         const int64_t tile0 = (place / tiles2) / tiles1;
@@ -107,6 +111,7 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
       if ((steps % 2) != side) {
         #pragma omp for schedule(static)
         for (int64_t x0 = 0; x0 < n0; ++x0) {
+          if (!tw_wanted(&tw_own)) continue;
           for (int64_t x1 = 0; x1 < n1; ++x1) {
             for (int64_t x2 = 0; x2 < n2; ++x2) {
               const int64_t here = ((x0 * s0) + (x1 * s1)) + x2;

@@ -1,10 +1,10 @@
 /* laplacian3d, float32, boundary fixed, tiling streaming:t=2,s=4x8x16,rows=1
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, tw_fence(), tw_flush(), tw_restore(), omp_get_thread_num(), tw_thread(),
-     TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(), tw_wrap_f32(), tw_prefetch_f32(),
-     tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(), tw_laplacian3d_ends_0(),
-     tw_laplacian3d_brim_0(), tw_laplacian3d_border_0(), tw_laplacian3d_fetch(), tw_laplacian3d_load_0(),
-     tw_laplacian3d_store_0() */
+   not shown: TW_LANES_F32, tw_last(), tw_wanted(), tw_goes_on(), tw_fence(), tw_flush(), tw_restore(),
+     omp_get_thread_num(), tw_thread(), TW_LOW_f32, TW_ROLLED, tw_turn_f32(), tw_lift_f32(), tw_lower_f32(),
+     tw_wrap_f32(), tw_prefetch_f32(), tw_again_f32(), tw_copy_f32(), tw_fill_f32(), tw_stream_f32(),
+     tw_laplacian3d_ends_0(), tw_laplacian3d_brim_0(), tw_laplacian3d_border_0(), tw_laplacian3d_fetch(),
+     tw_laplacian3d_load_0(), tw_laplacian3d_store_0() */
 
 /* New values (u) in the rows of one advance of one level. */
 static __attribute__((noinline)) void tw_laplacian3d_stage_0(const float *restrict scalar,
@@ -121,6 +121,7 @@ static __attribute__((noinline)) void tw_laplacian3d_tile(float *const *field, c
 /* Bands of at most 2 steps, one after the other; the threads share the tiles of a band. */
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -138,10 +139,12 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     float *const ring = ((float *)constant[0]) + (tw_thread() * 39936);
-    for (int64_t band = 0; band < bands; ++band) {
+    for (int64_t band = 0; band < bands && tw_goes_on(&tw_own); ++band) {
       #pragma omp for schedule(dynamic, 1)
       for (int64_t tile = 0; tile < count; ++tile) {
+        if (!tw_wanted(&tw_own)) continue;
         const int64_t tile2 = tile % tiles2;
         const int64_t tile1 = (tile / tiles2) % tiles1;
         const int64_t tile0 = (tile / tiles2) / tiles1;

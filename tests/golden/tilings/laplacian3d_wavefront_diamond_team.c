@@ -1,12 +1,14 @@
 /* laplacian3d, float32, boundary fixed, tiling wavefront-diamond:t=4,s=2x8x64,rows=1,team=2
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(),
-     tw_flush(), tw_restore(), sched_yield(), tw_meet(), tw_opaque(), omp_get_thread_num(), tw_thread(),
-     omp_get_num_threads(), tw_threads(), tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(),
-     tw_laplacian3d_box_0_long(), tw_laplacian3d_box_0() */
+   not shown: TW_LANES_F32, TW_MIX, tw_pick_f32(), tw_last(), tw_wanted(), tw_goes_on(),
+     tw_beside_high_1_v_f32(), tw_beside_low_1_v_f32(), tw_flush(), tw_restore(), sched_yield(), tw_meet(),
+     tw_opaque(), omp_get_thread_num(), tw_thread(), omp_get_num_threads(), tw_threads(),
+     tw_laplacian3d_cells_0(), tw_laplacian3d_box_0_short(), tw_laplacian3d_box_0_long(),
+     tw_laplacian3d_box_0() */
 
 void tw_laplacian3d(float *const *field, const int64_t *size, const float *scalar,
     const float *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
@@ -21,12 +23,13 @@ void tw_laplacian3d(float *const *field, const int64_t *size, const float *scala
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
+    tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
     const int64_t team = tw_thread() / 2;
     const int64_t teams = tw_ceildiv(tw_threads(), 2);
     const int64_t first = team * 2;
     const int64_t member = tw_thread() - first;
     const int64_t members = tw_min((tw_threads() - first), 2);
-    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 2), 4) * 2); ++wave) {
+    for (int64_t wave = 0; wave < (tw_ceildiv((steps + 2), 4) * 2) && tw_goes_on(&tw_own); ++wave) {
       const int64_t colour = wave % 2;
       const int64_t start = ((wave / 2) * 4) - ((1 - colour) * 2);
       for (int64_t tile = team; tile < tw_ceildiv(((n1 + 3) - (colour * 4)), 8); tile += teams) {

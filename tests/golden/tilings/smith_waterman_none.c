@@ -1,6 +1,6 @@
 /* smith_waterman, int32, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_I32, tw_maximum_i32() */
+   not shown: TW_LANES_I32, tw_last(), tw_wanted(), tw_goes_on(), tw_maximum_i32() */
 
 static void tw_smith_waterman_cells_0(int32_t *const *field, const int64_t *size, const int32_t *scalar,
     const int32_t *const *constant, int64_t t, int64_t x0, int64_t low, int64_t high) {
@@ -31,13 +31,15 @@ static void tw_smith_waterman_cells_0(int32_t *const *field, const int64_t *size
 
 void tw_smith_waterman(int32_t *const *field, const int64_t *size, const int32_t *scalar,
     const int32_t *const *constant) {
+  int64_t tw_last_round = INT64_MAX;
+  tw_asks tw_own = {&tw_last_round, 0, 0};
   const int64_t steps = size[0];
   const int64_t threads = size[1];
   const int64_t n0 = size[2];
   const int64_t n1 = size[3];
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
-  for (int64_t t = 0; t < steps; ++t) {
+  for (int64_t t = 0; t < steps && tw_wanted(&tw_own); ++t) {
     for (int64_t x0 = 1; x0 < n0; ++x0) {
       tw_smith_waterman_cells_0(field, size, scalar, constant, t, x0, 1, n1);
     }

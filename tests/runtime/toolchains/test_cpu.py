@@ -88,6 +88,30 @@ def test_a_compiler_that_does_not_exist(monkeypatch):
         toolchain.toolchain()
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ('{cc} -DX="a b"', ("-DX=a b",)),
+        ("{cc} -DX='a b' -O1", ("-DX=a b", "-O1")),
+        ("'{cc}'  -I/a\\ b", ("-I/a b",)),
+        ("{cc}", ()),
+    ],
+)
+def test_a_command_is_split_as_a_shell_does(monkeypatch, asked, words):
+    cc = toolchain.find_command()[0]
+    monkeypatch.setenv("TILEWRIGHT_CC", asked.format(cc=cc))
+    assert toolchain.find_command() == (cc, *words)
+    assert compile_shared(toolchain.toolchain(), "int tw_x(void) { return 1; }", strict=True)
+
+
+def test_a_quotation_that_does_not_end(monkeypatch):
+    monkeypatch.setenv("CC", 'gcc -DX="a b')
+    monkeypatch.delenv("TILEWRIGHT_CC", raising=False)
+    with pytest.raises(ToolchainError, match=r"""CC is no command, got 'gcc -DX="a b': No closing quotation.*close"""):
+        toolchain.find_command()
+    assert toolchain.target_cpu() == host.describe_cpu()
+
+
 def test_no_compiler_at_all(monkeypatch, tmp_path):
     for name in ("TILEWRIGHT_CC", "CC"):
         monkeypatch.delenv(name, raising=False)

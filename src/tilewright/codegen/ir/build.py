@@ -19,6 +19,8 @@ THREAD = Op(Operator.THREAD, ())
 """The number of the thread in its region (CPU) or group (GPU)."""
 THREADS = Op(Operator.THREADS, ())
 """How many threads run the region."""
+WANTED = Op(Operator.WANTED, ())
+"""Whether the results of the call are still wanted (CPU)."""
 GROUP = Op(Operator.GROUP, ())
 """The number of the thread's group (GPU)."""
 GROUPS = Op(Operator.GROUPS, ())

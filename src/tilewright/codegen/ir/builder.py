@@ -373,6 +373,11 @@ class Builder:
         return BuilderValue(build.THREADS, self)
 
     @property
+    def wanted(self) -> BuilderValue:
+        """Whether the results of the call are still wanted (CPU)."""
+        return BuilderValue(build.WANTED, self)
+
+    @property
     def group(self) -> BuilderValue:
         """The number of the thread's group (GPU)."""
         return BuilderValue(build.GROUP, self)

@@ -225,7 +225,7 @@ OPERATORS: dict[Operator, tuple[int, Callable[[Type, Kinds], bool]]] = {
     Operator.CONVERT: (1, _converted),
     Operator.REINTERPRET: (1, _same_bits),
     **dict.fromkeys((Operator.THREAD, Operator.THREADS, Operator.GROUP, Operator.GROUPS), (0, _nothing)),
-    Operator.VECTOR_BYTES: (0, _nothing),
+    **dict.fromkeys((Operator.VECTOR_BYTES, Operator.WANTED), (0, _nothing)),
     Operator.SPLAT: (1, _number_for_all),
     Operator.LANE: (2, _lane),
     Operator.KEEP: (3, _kept),

@@ -114,6 +114,8 @@ class Operator(StrEnum):
     """How many groups there are."""
     VECTOR_BYTES = "vector_bytes"
     """Bytes of a vector register."""
+    WANTED = "wanted"
+    """Whether the results of a call are still wanted (entry functions): :mod:`tilewright.runtime.interrupts`."""
     SPLAT = "splat"
     """A vector of one number."""
     LANE = "lane"
@@ -139,5 +141,12 @@ COMPARISONS = frozenset(
 LOGICAL = frozenset({Operator.AND, Operator.OR, Operator.NOT})
 REAL_PARTS = frozenset({Operator.REAL, Operator.IMAG, Operator.MODULUS})
 DECISIONS = frozenset({Operator.BOTH, Operator.EITHER})
-SAME_TYPE = frozenset(Operator) - COMPARISONS - LOGICAL - DECISIONS - REAL_PARTS - {Operator.WIDEN, Operator.ANY_GT}
+SAME_TYPE = (
+    frozenset(Operator)
+    - COMPARISONS
+    - LOGICAL
+    - DECISIONS
+    - REAL_PARTS
+    - {Operator.WIDEN, Operator.ANY_GT, Operator.WANTED}
+)
 """Operators whose result is of the type that they work in."""

@@ -76,7 +76,15 @@ _CPU_NODES = (Lanes, Shift, ConstArray, Parallel, Counters, Meet)
 _CPU_OPERATORS = {
     *(Operator.COMPLEX, Operator.REAL, Operator.IMAG, Operator.MODULUS, Operator.CONJ, Operator.TIMES_I),
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.WRITABLE),
-    *(Operator.VECTOR_BYTES, Operator.THREADS, Operator.LANE, Operator.ADDS, Operator.SUBS, Operator.ANY_GT),
+    *(
+        Operator.VECTOR_BYTES,
+        Operator.WANTED,
+        Operator.THREADS,
+        Operator.LANE,
+        Operator.ADDS,
+        Operator.SUBS,
+        Operator.ANY_GT,
+    ),
 }
 _LIBRARY = {"abs", "malloc", *MATH_FUNCTIONS, *(f"{name}f" for name in MATH_FUNCTIONS)}
 """Functions of C's library."""

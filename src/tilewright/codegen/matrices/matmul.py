@@ -226,7 +226,7 @@ def _left(k: _Product) -> None:
         with b.loop("i", 0, p0, k.x, share="dynamic") as i:
             tall = b.let("tall", least(k.x, p0 - i))
             tile = b.let("tile", tiles + b.thread * k.x * k.columns)
-            with b.loop("j", 0, p2, y) as j:
+            with b.loop("j", 0, p2, y) as j, b.when(b.wanted):
                 wide = b.let("wide", least(y, p2 - j))
                 left, right = k.a1 + i * k.s1, packed2 + j / y * per * panel * p1
                 b.call(
@@ -249,7 +249,7 @@ def _right(k: _Product) -> None:
         tile = b.let("tile", own + p2 * k.columns)
         with b.loop("n", 0, k.panels(wide)) as n:
             b.call(k.pack, p2, wide, n * panel, k.a3 + j * k.t3, k.s3, k.t3, own + n * panel * p2)
-        with b.loop("i", 0, p1, x) as i:
+        with b.loop("i", 0, p1, x) as i, b.when(b.wanted):
             tall = b.let("tall", least(x, p1 - i))
             b.call(
                 k.block, tall, k.whole(wide), p2, k.a2 + i * k.s2, k.s2, own, panel * p2,

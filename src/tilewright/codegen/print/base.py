@@ -271,10 +271,15 @@ class Printer(ABC):
 
     def loop(self, node: ir.For, pad: str) -> None:
         """Print a loop."""
+        self.counted(node, pad)
+
+    def counted(self, node: ir.For, pad: str, while_: str = "") -> None:
+        """Print a loop itself, which ends too where a further condition does not hold."""
         name, step = node.var.name, self.expr(node.step)
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
         start, end = f"{self.declare(node.var)} = {self.bare(node.low)}", self.expr(node.high)
-        self._braces(f"{pad}for ({start}; {name} < {end}; {advance}) {{", node.body, pad)
+        further = f" && {while_}" if while_ else ""
+        self._braces(f"{pad}for ({start}; {name} < {end}{further}; {advance}) {{", node.body, pad)
 
     def _while(self, node: ir.While, pad: str) -> None:
         self._braces(f"{pad}while ({self.bare(node.condition)}) {{", node.body, pad)

@@ -6,7 +6,8 @@ compiler's own macro, so one text serves every processor.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -120,14 +121,40 @@ LANGUAGE = Language(
     index="int64_t",
     wide="int64_t",
     literal=c_literal,
-    built_in={Operator.THREAD: "tw_thread()", Operator.THREADS: "tw_threads()", Operator.VECTOR_BYTES: "TW_BYTES"},
+    built_in={
+        Operator.THREAD: "tw_thread()",
+        Operator.THREADS: "tw_threads()",
+        Operator.VECTOR_BYTES: "TW_BYTES",
+        Operator.WANTED: "",
+    },
     vectors=True,
 )
 c_type = LANGUAGE.type_name
 
 
+def _long(loop: ir.For) -> bool:
+    """Whether an iteration is more than some cells of a row."""
+    return any(isinstance(node, ir.For | ir.While | ir.Call | ir.Intrinsic) for node in ir.walk(loop.body))
+
+
+def _meets(node: ir.Stmt) -> bool:
+    """Whether all threads of a region meet in a statement, whatever the data."""
+    if isinstance(node, ir.Scope):
+        return any(map(_meets, node.body))
+    return isinstance(node, ir.Barrier) or (isinstance(node, ir.For) and bool(node.share))
+
+
+def _holds_rounds(node: ir.Stmt) -> bool:
+    """Whether a statement holds a loop in which threads meet."""
+    return any(isinstance(each, ir.For) and any(map(_meets, each.body)) for each in ir.walk((node,)))
+
+
 class _Printer(Printer):
-    """Notes the functions that a unit needs: for operators on vectors, dimension-lifted rows, threads that meet."""
+    """Notes the functions that a unit needs: for operators on vectors, dimension-lifted rows, threads that meet.
+
+    Entry functions ask whether their results are still wanted (:mod:`tilewright.runtime.interrupts`): in every
+    iteration of loops that threads share, or in which they meet, and of those around other loops that one thread runs.
+    """
 
     language = LANGUAGE
 
@@ -135,6 +162,8 @@ class _Printer(Printer):
         super().__init__()
         self.helpers: dict[tuple[str, str, bool], None] = {}
         self.lifted: dict[str, None] = {}
+        self._region = self._outside = False
+        self._asks: set[bool] = set()
         self._statements |= {
             ir.ConstArray: self._table,
             ir.Parallel: self._parallel,
@@ -145,8 +174,31 @@ class _Printer(Printer):
         self._operators |= {Operator.OPAQUE: self._opaque, Operator.LANE: self._lane}
 
     def function(self, function: ir.Function) -> str:
+        self._asks, self._outside = set(), function.kind == "entry"
         text = super().function(function)
         return f"#if TW_REGISTERS == {function.registers}\n{text}#endif\n" if function.registers else text
+
+    def block(self, body: Iterable[ir.Stmt], pad: str) -> None:
+        start = len(self.lines)
+        super().block(body, pad)
+        if self._asks and pad == "  ":  # a function's own statements
+            lines = [f"{pad}int64_t tw_last_round = INT64_MAX;"]
+            lines += [f"{pad}tw_asks tw_own = {{&tw_last_round, 0, 0}};"] if False in self._asks else []
+            self.lines[start:start] = lines
+
+    def _ask(self, question: str) -> str:
+        """Return a question whether results are wanted, and note that the region or the function around it asks."""
+        self._asks.add(self._region)
+        self.helpers[("asks", "index", False)] = None
+        return f"tw_{question}(&tw_own)"
+
+    @contextmanager
+    def _inside(self, *, region: bool, outside: bool) -> Iterator[None]:
+        """Print statements in a region or not; outside of the loops that ask."""
+        before = self._region, self._outside
+        self._region, self._outside = region, outside
+        yield
+        self._region, self._outside = before
 
     def head(self, function: ir.Function) -> list[str]:
         parameters = ", ".join(map(self.declare, function.params))
@@ -165,7 +217,16 @@ class _Printer(Printer):
             self.lines.append(f"{pad}#pragma omp for schedule({schedule})")
         if node.independent:
             self.lines.append("#pragma GCC ivdep")
-        super().loop(node, pad)
+        first, asks, while_ = len(self.lines) + 1, "", ""
+        if self._outside and self._region and any(map(_meets, node.body)) and not any(map(_holds_rounds, node.body)):
+            while_ = self._ask("goes_on")
+        elif self._outside and _long(node) and (node.share or not self._region):
+            asks = self._ask("wanted")
+        shared = asks and node.share
+        with self._inside(region=self._region, outside=self._outside and not asks):
+            self.counted(node, pad, while_ if shared else while_ or asks)
+        if shared:
+            self.lines.insert(first, f"{pad}  if (!{asks}) continue;")
 
     def _table(self, node: ir.ConstArray, pad: str) -> None:
         """A constant array, some numbers a line."""
@@ -178,7 +239,12 @@ class _Printer(Printer):
     def _parallel(self, node: ir.Parallel, pad: str) -> None:
         self.lines.append(f"{pad}#pragma omp parallel num_threads({self.expr(node.threads)})")
         start = len(self.lines)
-        self._scope(ir.Scope(node.body), pad)
+        with self._inside(region=True, outside=self._outside):
+            self._scope(ir.Scope(node.body), pad)
+        if True in self._asks:
+            self.helpers[("thread", "index", False)] = None
+            patience = "tw_thread() ? INT64_MAX : 0"
+            self.lines.insert(start + 1, f"{pad}  tw_asks tw_own = {{&tw_last_round, 0, {patience}}};")
         if node.flush:
             self.helpers[("flush", "index", False)] = None
             self.lines.insert(start + 1, f"{pad}  const uint64_t mode = tw_flush();")
@@ -228,6 +294,8 @@ class _Printer(Printer):
         return f"TW_LANES_{SUFFIX[node.element.name].upper()}"
 
     def built_in(self, node: Op) -> str:
+        if node.op is Operator.WANTED:
+            return self._ask("wanted")
         if node.op in PLAIN:
             self.helpers[(node.op, "index", False)] = None
         return super().built_in(node)

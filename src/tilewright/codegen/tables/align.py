@@ -121,7 +121,11 @@ class _Score:
             at.plain(1)[z] = 0
         corner, bits = b.mutable("corner", 0), b.mutable("bits", size["bits"])
         with b.loop("a", 0, self.tall) as a:
-            self.tile(a, column, at, corner, bits)
+            with b.when(column.differs(0)):
+                b.intrinsic("await", FLAG, self.flags + (column - 1) * _FLAG_WORDS, a + 1)
+            with b.when(b.wanted):
+                self.tile(a, column, at, corner, bits)
+            b.intrinsic("publish", FLAG, self.flags + column * _FLAG_WORDS, a + 1)
 
     def edge(self, name: str, column: BuilderValue, i0: BuilderValue) -> BuilderValue:
         """Where a tile's part of a vertical edge lies."""
@@ -134,8 +138,6 @@ class _Score:
         b, size = self.b, self.size
         i0 = b.let("i0", a * size["t"])
         rows = b.let("rows", least(size["t"], size["m"] - i0))
-        with b.when(column.differs(0)):
-            b.intrinsic("await", FLAG, self.flags + (column - 1) * _FLAG_WORDS, a + 1)
         left = [b.let(f"left_{e}", self.edge(f"vertical_{e}", column, i0)) for e in "he"]
         right = [b.let(f"right_{e}", self.edge(f"vertical_{e}", column + 1, i0)) for e in "he"]
         following = b.let("next", left[0][rows - 1].to(ir.INDEX))
@@ -160,4 +162,3 @@ class _Score:
                 to = (a + 1) * size["n"] + column * size["s"] + z
                 self.edges["horizontal_h"][to] = at.plain(0)[z]
                 self.edges["horizontal_g"][to] = at.plain(1)[z]
-        b.intrinsic("publish", FLAG, self.flags + column * _FLAG_WORDS, a + 1)

@@ -243,7 +243,8 @@ class _Tiles:
                 for name in columns:
                     with b.loop("c", 0, wide) as c_:
                         backs[name][wide - 1 - c_] = self.inputs[name][j0 + c_]
-                self.tile(_Tile(a, i0, j0, rows, wide, ring, beside, corner, following, kept, backs), column, total)
+                with b.when(b.wanted):
+                    self.tile(_Tile(a, i0, j0, rows, wide, ring, beside, corner, following, kept, backs), column, total)
                 b.intrinsic("publish", _FLAGS, self.flags + a * _FLAG, column + 1)
             self.folded[a] = total
 

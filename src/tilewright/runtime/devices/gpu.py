@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import round_up
 from tilewright.base.records import Resources
-from tilewright.base.units import format_bytes
+from tilewright.base.units import format_over
 from tilewright.codegen.gpu.emit import launches
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
 from tilewright.codegen.gpu.wrap import wrap_launch
@@ -73,9 +73,9 @@ def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule:
         ToolchainError: If it does not compile.
     """
     if source.shared_bytes > device.local_bytes:
+        needed, there = format_over(source.shared_bytes, device.local_bytes)
         raise ArrayError(
-            f"a tile of {str(schedule.tiling)!r} needs {format_bytes(source.shared_bytes)} on chip, {device.name} has "
-            f"{format_bytes(device.local_bytes)}",
+            f"a tile of {str(schedule.tiling)!r} needs {needed} on chip, {device.name} has {there}",
             "take a smaller tile",
         )
     needs = device.resources(source)
@@ -185,9 +185,9 @@ class GpuSession:
             self._device = self._arrays.following(views)
         sizes = [copies * self._slot * self._dtype.itemsize for copies in program.source.layout.copies]
         if sum(sizes) > program.device.memory_bytes:
+            needed, there = format_over(sum(sizes), program.device.memory_bytes)
             raise ArrayError(
-                f"this run needs {format_bytes(sum(sizes))}, {program.device.name} has "
-                f"{format_bytes(program.device.memory_bytes)}",
+                f"this run needs {needed}, {program.device.name} has {there}",
                 "use a smaller grid or a smaller dtype",
             )
         try:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
-from tilewright.base.units import format_bytes
+from tilewright.base.units import format_over
 from tilewright.codegen.tables.gpu import ABOVE, BESIDE, emit_gpu_table
 from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
@@ -80,8 +80,9 @@ def fill_on_device(
     arrays = _arrays(program, data, tall * threads, tables=wanted[0])
     total = sum(each.nbytes for each in arrays)
     if total > device.memory_bytes:
+        needed, there = format_over(total, device.memory_bytes)
         raise ArrayError(
-            f"this table needs {format_bytes(total)}, {device.name} has {format_bytes(device.memory_bytes)}",
+            f"this table needs {needed}, {device.name} has {there}",
             "ask for its last cell or its sum alone",
         )
     matrices = [data.arrays[each.name] for each in program.inputs if each.kind == "matrix"]

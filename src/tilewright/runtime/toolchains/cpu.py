@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -141,7 +142,7 @@ def find_command() -> tuple[str, ...]:
         asked = os.environ.get(variable, "").strip()
         if asked:
             # CC may carry arguments ("ccache gcc"); a path with spaces is taken whole.
-            parts = [asked] if Path(asked).exists() else asked.split()
+            parts = [asked] if Path(asked).exists() else _words(variable, asked)
             found = shutil.which(parts[0])
             if found is None:
                 raise ToolchainError(
@@ -157,6 +158,18 @@ def find_command() -> tuple[str, ...]:
     if importlib.util.find_spec("ziglang") is not None:
         return (sys.executable, "-m", "ziglang", "cc")
     raise ToolchainError("there is no C compiler on this machine", INSTALL_HINT)
+
+
+def _words(variable: str, command: str) -> list[str]:
+    """Split a command as a shell does.
+
+    Raises:
+        ToolchainError: If a quotation does not end.
+    """
+    try:
+        return shlex.split(command, posix=sys.platform != "win32")
+    except ValueError as error:
+        raise ToolchainError(f"{variable} is no command, got {command!r}: {error}", "close the quotation") from None
 
 
 def toolchain() -> Toolchain:
@@ -222,10 +235,12 @@ def target_cpu() -> CpuDescription:
     """
     cpu = describe_cpu()
     asked = next((text for name in _VARIABLES if (text := os.environ.get(name, "").strip())), "")
-    if not _names_processor(asked.split()):
+    if not any(flag in asked for flag in _PROCESSOR):
         return cpu
     try:
         tools = toolchain()
+        if not _names_processor(tools.command):
+            return cpu
         return replace(cpu, simd_bits=min(cpu.simd_bits, tools.simd_bits), fused=cpu.fused and tools.fused)
     except (ToolchainError, OSError):
         return cpu

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError, told
 from tilewright.base.paths import as_path
-from tilewright.base.units import format_bytes
+from tilewright.base.units import format_over
 from tilewright.verbs.arrays import Array
 
 
@@ -55,9 +55,9 @@ class StatesOnDisk:
         """
         free = shutil.disk_usage(self._folder).free
         if states * size > free:
+            needed, there = format_over(states * size, free)
             raise ArrayError(
-                f"{states} forward states need {format_bytes(states * size)} in {str(self._folder)!r}, where "
-                f"{format_bytes(free)} are free",
+                f"{states} forward states need {needed} in {str(self._folder)!r}, where {there} are free",
                 "let more states lie in memory (memory=, checkpoints=), or leave disk out",
             )
 
