@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -54,8 +55,18 @@ def test_a_command_is_whole_at_every_width(cli, golden, whole, name):
     golden(f"commands/{name}.txt", re.sub(r"searched in .*", "searched in …", done.out))
 
 
-@pytest.mark.parametrize("name", ["energy", "predict-top", "tilings"])
-@pytest.mark.parametrize("width", [60, 80, 120])
+WIDE, WIDTHS = ("energy", "predict-top", "tilings"), (60, 80, 120)
+
+
+def test_every_recorded_command_is_run():
+    recorded = {path.name for path in (Path(__file__).parents[1] / "golden" / "commands").iterdir()}
+    assert recorded == {
+        f"{name}.txt" for name in (*COMMANDS, *(f"{name}.{width}" for name in WIDE for width in WIDTHS))
+    }
+
+
+@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_a_terminal_of_a_certain_width(cli, golden, whole, name, width):
     cli(*COMMANDS[name])
     lines = [line for shown in whole for line in output.lay_out(shown, width)]

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from tilewright.codegen.gpu.emit import emit_device
+from tilewright.codegen.gpu.emit import emit_device, launches
+from tilewright.codegen.gpu.host import HostRun, host_program
 from tilewright.codegen.header import banner, header
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil.catalogue import program
@@ -13,7 +14,7 @@ from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 from .programs import STENCILS
-from .shown import SHAPES, STEPS, Case, stencil
+from .shown import ENDINGS, SHAPES, STEPS, Case, stencil
 
 _1D, _2D, _3D = "t=2,s=4", "t=2,s=4x16,rows=1", "t=2,s=4x8x16,rows=1"
 
@@ -37,6 +38,27 @@ def _parametric() -> str:
     problem = make_problem(program("jacobi2d"), SHAPES[2], STEPS)
     chosen = dataclasses.replace(calibration_tiling(problem), family="hybrid", variant="param")
     return emit_device(problem, gpu_schedule(problem, catalogue.complete(problem, chosen)), "cuda").text
+
+
+def _host(dialect: str) -> str:
+    """The host program around exported kernels, whose tiles of one dimension take turns."""
+    problem = make_problem(program("jacobi1d"), SHAPES[1], STEPS)
+    schedule = gpu_schedule(problem, catalogue.complete(problem, parse("hexagonal:t=2,s=4")))
+    source = emit_device(problem, schedule, dialect)
+    steps = list(launches(problem, schedule, 2))
+    run = HostRun(
+        problem=problem,
+        shape=problem.shape,
+        below=(0,),
+        slot=problem.shape[0],
+        steps=STEPS,
+        turns=STEPS // 2,
+        repeated=steps,
+        rest=[],
+        scalars=[],
+        table=None,
+    )
+    return host_program(source, run, f"kernels{ENDINGS[dialect]}")
 
 
 CPU = (
@@ -107,6 +129,8 @@ GPU = (
     stencil("gpu/jacobi1d_none", "jacobi1d", "none", to="cuda"),
     stencil("gpu/jacobi1d_none", "jacobi1d", "none", to="opencl"),
     stencil("gpu/jacobi1d_hexagonal", "jacobi1d", "hexagonal:t=2,s=4", to="cuda"),
+    Case(file="gpu/host.cu", about="the host program of exported kernels, CUDA", write=lambda: _host("cuda")),
+    Case(file="gpu/host.c", about="the host program of exported kernels, OpenCL", write=lambda: _host("opencl")),
     stencil("gpu/jacobi1d_skewed", "jacobi1d", "skewed:t=2,s=8", to="cuda"),
     stencil("gpu/jacobi1d_diamond", "jacobi1d", "diamond:t=4,s=8", to="cuda"),
     stencil("gpu/jacobi1d_overlapped", "jacobi1d", "overlapped:t=2,s=8", to="cuda"),

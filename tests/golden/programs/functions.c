@@ -1,8 +1,8 @@
 /* functions, float64, boundary fixed, tiling none
    starts as every text of its language does, see prelude/
-   not shown: TW_LANES_F64, tw_pick_f64(), tw_last(), tw_wanted(), tw_goes_on(), tw_exp_v_f64(), tw_flush(),
-     tw_restore(), tw_pow_v_f64(), tw_sin_v_f64(), tw_splat_v_f64(), omp_get_thread_num(), tw_thread(),
-     tw_functions_box_0(), tw_functions() */
+   not shown: TW_LANES_F64, tw_pick_f64(), tw_fma_f64(), tw_scaled_f64(), tw_nearest_f64(), tw_any_f64(),
+     tw_last(), tw_wanted(), tw_goes_on(), tw_exp_v_f64(), tw_flush(), tw_restore(), tw_lanes_sin_f64(),
+     tw_sin_v_f64(), tw_sqrt_v_f64(), omp_get_thread_num(), tw_thread(), tw_functions_box_0(), tw_functions() */
 
 static void tw_functions_cells_0(double *const *field, const int64_t *size, const double *scalar,
     const double *const *constant, int64_t t, int64_t low, int64_t high) {
