@@ -134,7 +134,7 @@ def drawn(number, cells, wide):
     draw = np.random.default_rng(number)
     order, rank = 2 + 2 * (number % 6), 1 + number // 6 % 3
     wide, most = (wide, 6) if rank < 3 else (3, 4)
-    stratified = draw.random() < 0.7
+    stratified = rank < 3 and draw.random() < 0.7  # layers of one or two cells are too thin for strata in 3D
 
     def layer():
         return waves.CPML(int(draw.integers(wide // 2, wide)), draw.uniform(5.0, 40.0), 10.0 ** draw.uniform(-8, -4))
