@@ -1,4 +1,6 @@
-"""Convolutional perfectly matched layers: what they send back, per side, under every tiling."""
+"""Convolutional perfectly matched layers: what they send back, per side, under every tiling, and that nothing grows."""
+
+import math
 
 import numpy as np
 import pytest
@@ -6,8 +8,14 @@ from tests.sampling import covering, some
 
 from tilewright import waves
 from tilewright.base.errors import UsageError
-from tilewright.waves.layers import memory_along
-from tilewright.waves.programs import absorption_profiles
+from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.differences import weights
+from tilewright.programs.stencil.expression import Read
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.reference import evaluate, over_box, pad
+from tilewright.waves.layers import memory_along, sides_of
+from tilewright.waves.programs import absorption_profiles, root_of_laplacian
+from tilewright.waves.shots import Scheme
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
@@ -67,6 +75,132 @@ def test_nothing_grows_in_the_layers(parts):
         assert late < 2e-3 * np.abs(traces).max()
 
 
+@pytest.mark.parametrize("order", range(2, 17, 2))
+def test_memories_are_fed_by_a_root_of_the_second_difference(order):
+    root, shift = root_of_laplacian(order)
+    half = order // 2
+    np.testing.assert_allclose(
+        -np.convolve(root, root[::-1]), np.array(weights(range(-half, half + 1), 2), float), rtol=0, atol=1e-14
+    )
+    places = np.arange(half + 1)
+    assert np.dot(root, places) == pytest.approx(1.0)  # the derivative of x
+    assert np.dot(root, places**2) == pytest.approx(2.0 * shift)  # and of x^2, at that place
+
+
+def one_step(model, layers, order, share):
+    """The matrix by which a step multiplies what a run holds: fields, old ones too, and memories that are not 0."""
+    step = share * waves.longest_step(model, order)
+    scheme = Scheme(model=model, sides=sides_of(layers, model.velocity.ndim), step=step, order=order, dtype="float64")
+    program, profiles = scheme.program, scheme.profiles()
+    problem = make_problem(program, scheme.padded(model.velocity).shape, 1, "float64", scheme.boundary())
+    shape, size = problem.shape, math.prod(problem.shape)
+    held = [(field, -age) for field in program.updated for age in range(program.history(field))]
+    columns = np.eye(len(held) * size).reshape(len(held), *shape, -1)
+    values = dict(zip(held, columns, strict=True))
+    for field, array in zip(program.fields, scheme.arrays(), strict=True):
+        if field not in program.updated:
+            values[field, 0] = array[..., None]
+
+    def read(node):
+        if not isinstance(node, Read):
+            return over_box(node, tuple((0, n) for n in shape), problem, np.dtype(float), profiles)[..., None]
+        around = pad(values[node.field, node.level], program.reach, problem.sides(node.field))
+        first = [offset + low for offset, (low, _) in zip(node.offset, program.reach, strict=True)]
+        return around[tuple(slice(a, a + n) for a, n in zip(first, shape, strict=True))]
+
+    for i in (i for stage in analyse(program).stages for i in stage):
+        statement = program.statements[i]
+        values[statement.field, 1] = np.broadcast_to(evaluate(statement.tape, read, {}), columns.shape[1:])
+    matrix = np.concatenate([values[field, level + 1].reshape(size, -1) for field, level in held])
+    while not (kept := matrix.any(axis=0) & matrix.any(axis=1)).all():
+        matrix = matrix[np.ix_(kept, kept)]
+    return matrix
+
+
+def growth(matrix):
+    """How much more than 1 the factors of a step are.
+
+    In the outermost cells, where alpha is 0, what is once there stays (the constant of an integral over time): of such
+    factors of 1, of which there are many, no more than half of the digits are right.
+    """
+    factors = np.linalg.eigvals(matrix)
+    resting = np.abs(factors - 1.0) < 1e-5
+    return max(np.abs(factors[~resting]).max() - 1.0, np.abs(factors[resting]).max(initial=0.0) - 1.0 - 1e-6)
+
+
+def drawn(number, cells, wide):
+    """A model with layers, drawn: rank, order, sides, speeds of strata that reach the edges, how long a step.
+
+    No waves are caught between walls or in very slow strata, with a mere tail in a thin layer: those can grow in any
+    CPML, of order 2 and of pressure and velocities too.
+    """
+    draw = np.random.default_rng(number)
+    order, rank = 2 + 2 * (number % 6), 1 + number // 6 % 3
+    wide, most = (wide, 6) if rank < 3 else (3, 4)
+    stratified = rank < 3 and draw.random() < 0.7  # layers of one or two cells are too thin for strata in 3D
+
+    def layer():
+        return waves.CPML(int(draw.integers(wide // 2, wide)), draw.uniform(5.0, 40.0), 10.0 ** draw.uniform(-8, -4))
+
+    def side():
+        return [layer(), layer(), waves.FREE, None][draw.integers(4)]
+
+    layers = [[side(), layer() if stratified or draw.random() < 0.5 else side()] for _ in range(rank)]
+    layers[-1][1] = waves.CPML(wide - 1, 15.0)
+    shape = [int(draw.integers(2, most)) + (order // 2 if waves.FREE in pair else 0) for pair in layers]
+    if rank == 1:
+        shape = [shape[0] + 30]
+    along = int(draw.integers(rank))
+    strata = draw.uniform(1.0, 2.0, shape[along]) if stratified else np.ones(shape[along])
+    speeds = SPEED * np.ones(shape) * strata.reshape([-1 if axis == along else 1 for axis in range(rank)])
+    around = [n + sum(part.width for part in pair if part) for n, pair in zip(shape, layers, strict=True)]
+    model, share = waves.Model(speeds, 10.0), draw.choice([0.3, 0.5, 0.9, 1.0])
+    return (model, layers, order, share) if math.prod(around) <= cells else drawn(number + 18_000, cells, wide)
+
+
+@pytest.mark.parametrize("number", range(18))
+def test_no_factor_of_a_step_is_more_than_one(number):
+    assert growth(one_step(*drawn(number, 80, 4))) < 1e-10
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("number", range(18, 126))
+def test_no_factor_of_a_step_is_more_than_one_in_many_models(number):
+    assert growth(one_step(*drawn(number, 320, 7))) < 1e-10
+
+
+STRATA = np.repeat([1500.0, 3000.0, 4500.0], [4, 4, 4])
+LONG = {
+    "line": (np.full(40, SPEED), waves.CPML(10), {}),
+    "plane": (np.full((12, 14), SPEED), waves.CPML(6), {}),
+    "strata": (np.tile(STRATA[:, None], 14), waves.CPML(6), {}),
+    "columns": (np.tile(STRATA, (14, 1)), waves.CPML(6), {}),
+    "free": (np.tile(STRATA[:, None], 14), ((waves.FREE, waves.CPML(6)), waves.CPML(6)), {}),
+    "one side": (np.tile(STRATA[:, None], 14), ((waves.FREE, waves.CPML(6)), (None, waves.CPML(6))), {}),
+    "one axis": (np.full((12, 14), SPEED), (None, waves.CPML(6)), {}),
+    "space": (np.tile(STRATA[::2, None, None], (1, 5, 5)), ((None, waves.CPML(3)), waves.CPML(3), waves.CPML(3)), {}),
+    "density": (np.tile(STRATA[:, None], 14), waves.CPML(6), {"density": STRATA[:, None]}),
+    "elastic": (np.full((12, 14), SPEED), waves.CPML(6), {"shear": 1100.0, "density": 1000.0}),
+}
+
+
+@pytest.mark.parametrize(
+    ("order", "case"),
+    [
+        *covering([8, 4, 6, 10, 12, 2], [case for case in LONG if case != "space"]),
+        *(pytest.param(order, "space", marks=pytest.mark.stress) for order in (2, 4, 6, 8, 10, 12)),
+    ],
+)
+def test_nothing_grows_in_forty_seconds(order, case):
+    speeds, layers, parts = LONG[case]
+    model = waves.Model(speeds, 20.0, **parts)
+    places = (80.0, 70.0, 40.0)[: speeds.ndim], [(50.0, 80.0, 30.0)[: speeds.ndim]]
+    made = waves.shot(model, *places, time=40.0, frequency=10.0, layers=layers, space_order=order, threads=1)
+    for traces in made.traces.values():
+        late = np.abs(traces[made.times > 30.0]).max()
+        assert late < (0.5 if case == "one axis" else 1e-5) * np.abs(traces).max()  # there walls send waves back
+
+
 @pytest.mark.parametrize(
     ("parts", "tiling"), covering(list(MODELS.values()), ["none", "skewed:t=4,s=16x16", "overlapped:t=3,s=16x32"])
 )
@@ -93,7 +227,7 @@ def test_only_axes_with_a_layer_have_memories():
 
 def test_factors_of_memories_are_those_of_the_layers():
     layer = waves.CPML(4, frequency=20.0, reflection=1e-3)
-    decay, gain = memory_along((layer, layer), 12, 2.0, 1000.0, 1e-3, half=False)
+    decay, gain = memory_along((layer, layer), 12, 2.0, 1000.0, 1e-3, shift=0.0)
     assert not decay[4:8].any()
     assert not gain[4:8].any()
     np.testing.assert_array_equal(decay, decay[::-1])
@@ -102,10 +236,10 @@ def test_factors_of_memories_are_those_of_the_layers():
     alpha = np.pi * 20.0 * (1 - 2 / 4)
     assert decay[2] == pytest.approx(np.exp(-(damping + alpha) * 1e-3))
     assert gain[2] == pytest.approx(damping / (damping + alpha) * (decay[2] - 1))
-    halves = memory_along((layer, layer), 12, 2.0, 1000.0, 1e-3, half=True)[1]
+    halves = memory_along((layer, layer), 12, 2.0, 1000.0, 1e-3, shift=0.5)[1]
     assert (np.diff(halves[:4]) > 0).all()  # from the outside in towards 0
     np.testing.assert_array_equal(halves[:4], halves[7:11][::-1])
-    assert not memory_along((None, waves.Sponge(3)), 12, 2.0, 1000.0, 1e-3, half=True)[0].any()
+    assert not memory_along((None, waves.Sponge(3)), 12, 2.0, 1000.0, 1e-3, shift=0.5)[0].any()
 
 
 def test_memories_live_in_the_layers_alone():

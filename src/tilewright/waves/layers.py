@@ -56,7 +56,9 @@ class CPML:
     ``d = -3 v log(reflection) / (2 L) (x / L)^2``, and ``alpha = pi frequency (1 - x / L)``.
 
     Memories live in the layers' cells alone: two per absorbed axis of an acoustic model, of constant density or not,
-    and one per derivative of an elastic one (4 in 2D and 9 in 3D, with layers along all axes).
+    and one per derivative of an elastic one (4 in 2D and 9 in 3D, with layers along all axes). The differences that
+    memories are fed by are those whose products the equations hold (:mod:`tilewright.waves.programs`), so that what is
+    in a layer decays for as long as a shot runs.
 
     Attributes:
         width: Cells, at least 1.
@@ -196,7 +198,7 @@ def taper_of(sides: Sequence[tuple[Side, Side]], shape: Sequence[int]) -> Floats
 
 
 def memory_along(
-    pair: tuple[Side, Side], extent: int, spacing: float, speed: float, step: float, *, half: bool
+    pair: tuple[Side, Side], extent: int, spacing: float, speed: float, step: float, *, shift: float
 ) -> tuple[Floats, Floats]:
     """Return the decays and gains of memories along an axis with layers at its ends: 0 but in CPMLs.
 
@@ -206,13 +208,13 @@ def memory_along(
         spacing: Distance of neighbouring cells; m.
         speed: The largest speed of waves; m/s.
         step: Time step; s.
-        half: Whether the memories are half a cell further along the axis.
+        shift: How much further along the axis than the cells the memories are; cells, at least 0 and less than 1.
 
     Returns:
         Two arrays of shape (extent,).
     """
     decay, gain = np.zeros(extent), np.zeros(extent)
-    places = np.arange(extent) + 0.5 * half
+    places = np.arange(extent) + shift
     for side, away in zip(pair, (places, extent - 1 - places), strict=True):
         if isinstance(side, CPML):
             depth = np.clip(1.0 - away / side.width, 0.0, 1.0)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.base.arguments import checked
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.differences import diff, laplacian
@@ -37,7 +39,8 @@ def acoustic(
 
     Along an absorbed axis ``u_zz`` becomes ``w + r``, ``w = u_zz + q_z``, with memories q of u_z and r of w: D. Pasalic
     and R. McGarry, "Convolutional perfectly matched layer for isotropic and anisotropic acoustic wave equations", SEG
-    Technical Program Expanded Abstracts 29 (2010), 2925-2929.
+    Technical Program Expanded Abstracts 29 (2010), 2925-2929. The differences that q feels and acts through are
+    :func:`root_of_laplacian` and its transpose, whose product is the difference of ``u_zz``.
 
     Args:
         spacing: Distance of neighbouring cells per axis, which says the rank; m.
@@ -49,8 +52,9 @@ def acoustic(
             the program turns into images of the other sign.
 
     Returns:
-        A program of the fields u (two time levels), per absorbed axis the memories ``u_a`` (half a cell further along
-        it) and ``u_aa``, m = (v dt)^2 and, if damped, the taper g; with the profiles of :func:`absorption_profiles`.
+        A program of the fields u (two time levels), per absorbed axis the memories ``u_a`` (further along it by what
+        :func:`root_of_laplacian` says) and ``u_aa``, m = (v dt)^2 and, if damped, the taper g; with the profiles of
+        :func:`absorption_profiles`.
     """
     return wave_equation("acoustic", spacing, space_order, damped=damped, absorbed=absorbed, free=free).program
 
@@ -59,15 +63,17 @@ def _acoustic(parts: "_Parts") -> "WaveEquation":
     rank, spacing, order = len(parts.spacing), parts.spacing, parts.order
     u, at = parts.field("u"), (0,) * rank
     curved = laplacian(u, order, spacing)
+    root, between = root_of_laplacian(order)
     for axis in parts.absorbed:
         a = AXES[rank][axis]
-        parts.remember(f"u_{a}", axis, diff(u, axis, 1, order, spacing[axis], at=0.5), half=True)
-        change = diff(parts.field(f"u_{a}").new, axis, 1, order, spacing[axis], at=-0.5)
+        parts.remember(f"u_{a}", axis, parts.weighted(u, axis, root), half=True)
+        change = parts.weighted(parts.field(f"u_{a}").new, axis, [-weight for weight in root], back=True)
         memory = parts.remember(f"u_{a}{a}", axis, diff(u, axis, 2, order, spacing[axis]) + change, half=False)
         curved = curved + (change + memory)
     old = parts.here("g") * u.prev[at] if parts.damped else u.prev[at]
     parts.values["u"] = parts.tapered(2.0 * u[at] - old + parts.here("m") * curved)
-    return parts.equation(f"acoustic{rank}d", ("u",), ("m",), lambda _: {"u": Beyond("mirror", turned=True)})
+    surface = {"u": Beyond("mirror", turned=True)}
+    return parts.equation(f"acoustic{rank}d", ("u",), ("m",), lambda _: surface, between)
 
 
 @checked
@@ -201,10 +207,12 @@ class WaveEquation:
         program: The program.
         surfaces: By axis and side with a free surface, the kinds of the fields' boundaries there, where they are not
             what lies beyond the other sides.
+        between: How far behind the cells the memories between them are, along their axis; cells.
     """
 
     program: Program
     surfaces: Mapping[tuple[int, int], Mapping[str, str]]
+    between: float
 
     def boundaries(self, sides: Sequence[Sequence[str]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Return the boundaries of every field, for those of sides without a free surface; per axis below and above."""
@@ -236,8 +244,46 @@ def wave_equation(
     return make(_Parts(spacing, check_order(space_order), damped=damped, absorbed=absorbed, free=free))
 
 
+@functools.lru_cache
+def root_of_laplacian(space_order: int) -> tuple[tuple[float, ...], float]:
+    """Return a first difference d whose product with its transpose is the second difference of an order: -d^T d.
+
+    Memories must be fed by differences whose product is the one that they change, or a discrete energy can grow: with
+    the stretch ``s = 1 + d / (alpha + i omega)`` of a layer, ``-(i omega)^2 s u / v^2 = d^T (1 / s) d u`` damps every
+    u in one dimension, while ``d^T d`` of the usual staggered difference is more than the second difference for short
+    waves, and what is left over pushes them on. A wave of the phase k per cell has the second difference
+    ``-4 x (1 + x / 3 + 8 x^2 / 45 + ...)``, ``x = sin^2(k / 2)``, of as many terms as half of the order: the series of
+    ``arcsin^2``. It is nowhere positive, so that it has such a root (L. Fejer, "Ueber trigonometrische Polynome", and
+    F. Riesz, "Ueber ein Problem des Herrn Caratheodory", Journal fuer die reine und angewandte Mathematik 146 (1916),
+    53-82 and 83-87): with each factor ``1 - x / r`` is taken the zero z of ``x = (2 - z - 1 / z) / 4 = r`` outside the
+    unit circle, which makes the first weights the largest.
+
+    Args:
+        space_order: Order of the second difference, even.
+
+    Returns:
+        The weights at a cell and those behind it, half of the order plus one, for cells of size 1; and how far behind
+        the cell, in cells, is the place whose derivative they give: half a cell for order 2, less for others.
+
+    Examples:
+        >>> root_of_laplacian(2)
+        ((-1.0, 1.0), 0.5)
+        >>> [round(weight, 4) for weight in root_of_laplacian(4)[0]]
+        [-1.0774, 1.1547, -0.0774]
+    """
+    terms = range(check_order(space_order) // 2)
+    series = [2.0 * 4.0**j * math.factorial(j) ** 2 / math.factorial(2 * j + 2) for j in terms]
+    weights = np.array([-1.0, 1.0])
+    for zero in np.roots(series[::-1]):
+        middle = 1.0 - 2.0 * zero
+        apart = np.sqrt(middle**2 - 1.0)
+        z = max(middle + apart, middle - apart, key=abs)
+        weights = np.convolve(weights, np.array([-z, 1.0]) / (1.0 - z))
+    return tuple(weights.real.tolist()), float(weights.real @ np.arange(len(weights)) ** 2) / 2.0
+
+
 def absorption_profiles(axis: str) -> tuple[str, ...]:
-    """Name the profiles along an absorbed axis: decays and gains of memories, then both half a cell further."""
+    """Name the profiles along an absorbed axis: decays and gains of memories, then those of memories between cells."""
     return (f"decay_{axis}", f"gain_{axis}", f"decay_{axis}_half", f"gain_{axis}_half")
 
 
@@ -289,6 +335,13 @@ class _Parts:
     def tapered(self, value: Value) -> Value:
         return self.here("g") * value if self.damped else value
 
+    def weighted(self, field: FieldBuilder, axis: int, weights: Sequence[float], *, back: bool = False) -> Value:
+        """The sum of a cell and those behind it along an axis, or before it, by weights over the axis' spacing."""
+        step = -1 if back else 1
+        places = [tuple(step * i if each == axis else 0 for each in range(len(self.at))) for i in range(len(weights))]
+        size = self.spacing[axis]
+        return _total([weight / size * field[place] for weight, place in zip(weights, places, strict=True)])
+
     def slope(self, name: str, axis: int, at: float, *, new: bool = False, near: bool = False) -> Value:
         """The derivative of a field along an axis, and its memory where a layer absorbs along it.
 
@@ -325,6 +378,7 @@ class _Parts:
         waves: Sequence[str],
         coefficients: Sequence[str],
         beyond: Callable[[str], Mapping[str, Beyond]],
+        between: float = 0.5,
     ) -> WaveEquation:
         """The program, and its boundaries at free surfaces along an axis, by the axis's name."""
         met = {(axis, side): beyond(self.names[axis]) for axis, side in self.free}
@@ -337,4 +391,5 @@ class _Parts:
         return WaveEquation(
             program=stencil(name, len(self.spacing), self.values, fields=fields, subdomains=self.subdomains),
             surfaces={side: {field: each.kind for field, each in fields.items()} for side, fields in met.items()},
+            between=between,
         )

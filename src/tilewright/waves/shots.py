@@ -380,19 +380,19 @@ class Scheme:
         return [rest, *others, *self._typed([*light, dt * first, 2.0 * dt * stiff, *shears, *taper])]
 
     def profiles(self) -> dict[str, Any]:
-        """Decays and gains along absorbed axes, at the cells and half a cell further, by name."""
-        model, found = self.model, dict[str, Any]()
+        """Decays and gains along absorbed axes, of memories at the cells and between them, by name."""
+        model, equation, found = self.model, self.equation, dict[str, Any]()
         for axis in self.absorbed:
             extent = sum(self.around[axis]) + model.velocity.shape[axis]
             lines = [
                 line
-                for half in (False, True)
+                for shift in (0.0, equation.between)
                 for line in memory_along(
-                    self.sides[axis], extent, model.spacing[axis], float(model.velocity.max()), self.step, half=half
+                    self.sides[axis], extent, model.spacing[axis], float(model.velocity.max()), self.step, shift=shift
                 )
             ]
             names = absorption_profiles(AXES[model.velocity.ndim][axis])
-            found |= {name: line for name, line in zip(names, lines, strict=True) if name in self.program.profiles}
+            found |= {name: line for name, line in zip(names, lines, strict=True) if name in equation.program.profiles}
         return found
 
     def _typed(self, arrays: Sequence[Floats]) -> list[Array]:
