@@ -21,7 +21,8 @@ def test_acoustic_waves_come_back_as_from_a_mirrored_source(order: int, density:
         speeds = np.full(shape, SPEED)
         rho = None if density is None else np.full(shape, density)
         model = Model(speeds, spacing=10.0, density=rho)
-        options = {"time": 0.25, "frequency": 20.0, "space_order": order, "dtype": "float64"}
+        # before the far layers are felt: their differences point the same way at both ends, and are no mirror images
+        options = {"time": 0.23, "frequency": 20.0, "space_order": order, "dtype": "float64"}
         found = shot(model, source, places, layers=(layers, CPML(12)), **options)
         return next(iter(found.traces.values()))
 
