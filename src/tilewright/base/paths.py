@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import stat
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -138,6 +139,10 @@ def _synchronize(path: Path) -> None:
         os.close(handle)
 
 
+_LATE_WRITES = (0.0, 0.05, 0.2)
+"""Seconds before each look at a folder that was not finished: threads that an interrupt did not reach write on."""
+
+
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
     """Give the name of a folder to make, which takes the place of another, or of nothing, when the block ends.
@@ -157,14 +162,18 @@ def replaced_folder(path: Path) -> Iterator[Path]:
         for each in (unfinished, former):
             each.unlink() if each.is_file() else shutil.rmtree(each, ignore_errors=True)
 
+    pauses = _LATE_WRITES
     try:
         yield temporary
         with suppress(FileNotFoundError):
             target.rename(former)
         temporary.rename(target)
+        pauses = (0.0,)
     finally:
         try:
-            tidy()
+            for pause in pauses:
+                time.sleep(pause)
+                tidy()
         except KeyboardInterrupt:
             tidy()
             raise
