@@ -83,9 +83,12 @@ def test_the_whole_function_says_what_lives_on(before, head, behind, names):
         ("#define T2 t*2\n#define RESULT(x) ((x) + T2)", "y[0] = RESULT(1);", ["t"]),
         ("#define LOG(...) printf(__VA_ARGS__)", 'LOG("%d", k);', ["k"]),
         ("#define N 1\n#undef N\n#define N k", "y[0] = N;", ["k"]),
-        ("#define JOIN(a) a##t", "y[0] = JOIN(n);", ["t"]),
+        ("#define JOIN(a) a##t", "y[0] = JOIN(n);", ["k", "t"]),
         ("static double t;", "", []),
         ("#define max(k, t) ((k) > (t) ? (k) : (t))", "y[0] = max(i, 3);", []),
+        ("#define V(a) t##a", "y[0] = V(1);", ["k", "t"]),
+        ("#define PUT(x) y[0] = x##_end\n#define V PUT(k)", "V;", ["k", "t"]),
+        ("#define V(a) t##a", "y[0] = 1;", []),
     ],
 )
 def test_macros_say_it_too(top, behind, names):

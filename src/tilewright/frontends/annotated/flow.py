@@ -64,6 +64,9 @@ class Function:
             self._ends = {}
         self._text = plain
         self._anywhere |= _meant({word for word in _WORD.findall(plain) if word in known} | self._anywhere, known)
+        # A macro that puts names together may read any.
+        pasted = any("##" in macro.body for word in self._anywhere for macro in known.get(word, ()))
+        self._ends = {} if pasted else self._ends
 
     def reads(self, region: int, name: str) -> bool:
         """Whether the value that a region leaves in a scalar may be read later.
@@ -389,6 +392,7 @@ def meanings(text: str) -> dict[str, list[macros.Macro]]:
         except UsageError:
             # What cannot be expanded is a word that may read all that it is made of.
             name, *body = _WORD.findall(match[1]) or [""]
+            body += ["##"] if "##" in match[1] else []
             found.setdefault(name, []).append(macros.Macro(parameters=None, body=()))
             macro = macros.Macro(parameters=None, body=tuple(body))
         if macro not in found.setdefault(name, []):
