@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tilewright
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -75,9 +77,28 @@ def test_every_damaged_cache_has_an_outcome(tables):
     assert sum(int(row[7]) for row in rows) == sum(case["second"] != "right" for case in cases)
 
 
+def test_the_energy_of_the_fastest_tile_is_what_the_model_says(tables):
+    rows = _cells(tables.energy_choice())
+    assert len(rows) == 24
+    found = {(row[0].strip("`"), row[1]): row[2] for row in rows}
+    one = tilewright.compare("jacobi1d", shape=(2**22,), steps=4096, machine="k20c")
+    assert found["k20c", "jacobi1d"] == f"+{100 * one.extra_joules:.1f} %, {100 * one.extra_seconds:.1f} %"
+
+
 @pytest.mark.parametrize(
     "name",
-    ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches", "krylov"],
+    [
+        "compile_times",
+        "processors",
+        "families",
+        "alignments",
+        "pipelines",
+        "diagonals",
+        "sweeps",
+        "energy_choice",
+        "caches",
+        "krylov",
+    ],
 )
 def test_the_other_tables_are_whole(tables, name):
     rows = _cells(getattr(tables, name)())
