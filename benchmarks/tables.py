@@ -1,4 +1,4 @@
-"""Tables of the documentation, made from the records or by the models: ``python benchmarks/tables.py [NAME …]`` prints them.
+"""Tables of the documentation, from records or models: ``python benchmarks/tables.py [NAME …]`` prints them.
 
 A page asks for one by a comment of its own line, ``<!-- table: NAME -->``; building the documentation puts it there.
 """

@@ -20,6 +20,12 @@ def test_a_script_says_how_it_is_called(name):
     assert re.findall(r"python (\S+\.py)", said) == [f"reproduce/{name}"]
 
 
+def test_the_index_has_every_script_once():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"`python reproduce/(\S+\.py)[^`]*`", text)) == SCRIPTS
+    assert all(f"`{path.name}`" in text for path in FOLDER.glob("*.py") if path.name not in SCRIPTS)
+
+
 def test_the_page_of_experiments_names_scripts_that_are_there():
     page = ast.parse((ROOT / "docs" / "experiments.py").read_text(encoding="utf-8"))
     tables = [each.value for each in page.body if isinstance(each, ast.Assign) and isinstance(each.value, ast.Dict)]
