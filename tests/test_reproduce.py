@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import first_choice
+from tilewright.costs.gpu.fit import SPREADS
+from tilewright.costs.gpu.terms import GpuConstants
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "reproduce"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
@@ -32,6 +36,13 @@ def test_the_page_of_experiments_names_scripts_that_are_there():
     named = {f"{ast.literal_eval(key)}.py" for table in tables for key in table.keys}
     assert len(named) == 11
     assert named <= set(SCRIPTS)
+
+
+def test_the_page_of_validation_counts_the_constants_that_are_fitted():
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    free, every = len(first_choice.FREE), len(GpuConstants.__slots__)
+    assert f"| {free} of the {every} of thread blocks, as shipped | the V100 logs" in page
+    assert (every, len(SPREADS)) == (30, 14)  # in words there
 
 
 def test_the_grid_of_the_time_models_paper(monkeypatch):
