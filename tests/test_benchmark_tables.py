@@ -50,6 +50,15 @@ def test_whole_runs_are_those_of_the_records(tables):
         assert row[6] == f"`{ours['describe']['tiling']}`"
 
 
+def test_readme_says_the_least_and_the_most_of_whole_runs(tables):
+    rows = [row for row in _cells(tables.whole_runs()) if row[0].endswith("float32")]
+    naive, other = ([float(row[column].split()[0]) for row in rows] for column in (4, 5))
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"on two cores twelve programs run {min(other):.1f} to {max(other):.1f} times as fast as" in text
+    assert f"and {min(naive):.1f} to {max(naive):.1f} times as fast as plain C" in text
+    assert len(rows) == 12
+
+
 def test_sizes_has_every_case(tables):
     assert tables.sizes().count("(") == len(_record("cpu_sizes")["cases"])
 
