@@ -1,15 +1,17 @@
-"""Tables of the documentation, made from the records: ``python benchmarks/tables.py [NAME …]`` prints them.
+"""Tables of the documentation, from records or models: ``python benchmarks/tables.py [NAME …]`` prints them.
 
 A page asks for one by a comment of its own line, ``<!-- table: NAME -->``; building the documentation puts it there.
 """
 
 import csv
+import functools
 import importlib
 import json
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
@@ -35,6 +37,15 @@ def record(name: str) -> dict[str, Any]:
     """Read a record of ``benchmarks/results``."""
     found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     return found
+
+
+def experiment(name: str) -> ModuleType:
+    """Import a script of ``reproduce``."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "reproduce"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        del sys.path[0]
 
 
 def extents(shape: Sequence[int]) -> str:
@@ -238,11 +249,7 @@ def sweeps() -> str:
 
     Errors are those of the families that win: untiled, hexagonal, hybrid and streaming tilings.
     """
-    sys.path.insert(0, str(Path(__file__).parents[1] / "reproduce"))
-    try:
-        measured = importlib.import_module("measured")
-    finally:
-        del sys.path[0]
+    measured = experiment("measured")
     rows, folder = [], RESULTS / "sweeps"
     for path in sorted(folder.glob("*.json")):
         about = json.loads(path.read_text(encoding="utf-8"))
@@ -256,6 +263,21 @@ def sweeps() -> str:
         rows.append([name, about["tilings"], *shares, *errors, f"{measured.rank_correlation(points):.2f}"])
     head = ["program", "tilings", "choice", "ten", "RMSE within 20 %", "RMSE of all", "Spearman"]
     return table(head, rows)
+
+
+@functools.cache
+def energy_choice() -> str:
+    """Whether the fastest tile takes the least energy, by the model; it takes some ten seconds."""
+    script = experiment("energy_choice")
+    found = script.comparisons()
+    rows = []
+    for machine in script.MACHINES:
+        for name in script.CASES:
+            both = [found[machine, scope, name] for scope in ("device", "per_sm")]
+            gaps = [f"+{100 * one.extra_joules:.1f} %, {100 * one.extra_seconds:.1f} %" for one in both]
+            rows.append([f"`{machine}`", name, *gaps, f"+{100 * script.excess(both[1]):.1f} %"])
+    head = ["machine", "stencil", "bandwidth as printed: energy, time", "bandwidth per SM: energy, time"]
+    return f"{script.agreement(found)}\n\n{table([*head, 'least within 1 % of the fastest, per SM'], rows)}"
 
 
 def caches() -> str:
@@ -322,6 +344,7 @@ TABLES: dict[str, Callable[[], str]] = {
         pipelines,
         diagonals,
         sweeps,
+        energy_choice,
         caches,
         gpu_machine_code,
         krylov,

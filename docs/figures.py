@@ -1,4 +1,4 @@
-"""Puts tables of figures into the pages that ask for them: made from the records by ``benchmarks/tables.py``."""
+"""Puts tables of figures into the pages that ask for them: made by ``benchmarks/tables.py``."""
 
 import runpy
 from pathlib import Path

@@ -48,7 +48,7 @@ def vector_table(length: int) -> Table:
     x, y, w = (rng.standard_normal(length) for _ in range(3))
     many = np.asfortranarray(rng.standard_normal((length, TERMS)))
     columns = [many[:, k] for k in range(TERMS)]
-    factors = rng.uniform(-1e-6, 1e-6, TERMS)
+    factors = rng.uniform(-1e-6, 1e-6, TERMS).tolist()
     a = 1e-6
 
     def waxpy_blas() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tilewright
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -48,6 +50,15 @@ def test_whole_runs_are_those_of_the_records(tables):
         assert row[6] == f"`{ours['describe']['tiling']}`"
 
 
+def test_readme_says_the_least_and_the_most_of_whole_runs(tables):
+    rows = [row for row in _cells(tables.whole_runs()) if row[0].endswith("float32")]
+    naive, other = ([float(row[column].split()[0]) for row in rows] for column in (4, 5))
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"on two cores twelve programs run {min(other):.1f} to {max(other):.1f} times as fast as" in text
+    assert f"and {min(naive):.1f} to {max(naive):.1f} times as fast as plain C" in text
+    assert len(rows) == 12
+
+
 def test_sizes_has_every_case(tables):
     assert tables.sizes().count("(") == len(_record("cpu_sizes")["cases"])
 
@@ -75,9 +86,28 @@ def test_every_damaged_cache_has_an_outcome(tables):
     assert sum(int(row[7]) for row in rows) == sum(case["second"] != "right" for case in cases)
 
 
+def test_the_energy_of_the_fastest_tile_is_what_the_model_says(tables):
+    rows = _cells(tables.energy_choice())
+    assert len(rows) == 24
+    found = {(row[0].strip("`"), row[1]): row[2] for row in rows}
+    one = tilewright.compare("jacobi1d", shape=(2**22,), steps=4096, machine="k20c")
+    assert found["k20c", "jacobi1d"] == f"+{100 * one.extra_joules:.1f} %, {100 * one.extra_seconds:.1f} %"
+
+
 @pytest.mark.parametrize(
     "name",
-    ["compile_times", "processors", "families", "alignments", "pipelines", "diagonals", "sweeps", "caches", "krylov"],
+    [
+        "compile_times",
+        "processors",
+        "families",
+        "alignments",
+        "pipelines",
+        "diagonals",
+        "sweeps",
+        "energy_choice",
+        "caches",
+        "krylov",
+    ],
 )
 def test_the_other_tables_are_whole(tables, name):
     rows = _cells(getattr(tables, name)())

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import first_choice
+from tilewright.costs.gpu.fit import SPREADS
+from tilewright.costs.gpu.terms import GpuConstants
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "reproduce"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
@@ -20,12 +24,25 @@ def test_a_script_says_how_it_is_called(name):
     assert re.findall(r"python (\S+\.py)", said) == [f"reproduce/{name}"]
 
 
+def test_the_index_has_every_script_once():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"`python reproduce/(\S+\.py)[^`]*`", text)) == SCRIPTS
+    assert all(f"`{path.name}`" in text for path in FOLDER.glob("*.py") if path.name not in SCRIPTS)
+
+
 def test_the_page_of_experiments_names_scripts_that_are_there():
     page = ast.parse((ROOT / "docs" / "experiments.py").read_text(encoding="utf-8"))
     tables = [each.value for each in page.body if isinstance(each, ast.Assign) and isinstance(each.value, ast.Dict)]
     named = {f"{ast.literal_eval(key)}.py" for table in tables for key in table.keys}
     assert len(named) == 11
     assert named <= set(SCRIPTS)
+
+
+def test_the_page_of_validation_counts_the_constants_that_are_fitted():
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    free, every = len(first_choice.FREE), len(GpuConstants.__slots__)
+    assert f"| {free} of the {every} of thread blocks, as shipped | the V100 logs" in page
+    assert (every, len(SPREADS)) == (30, 14)  # in words there
 
 
 def test_the_grid_of_the_time_models_paper(monkeypatch):

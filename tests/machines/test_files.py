@@ -51,6 +51,7 @@ def test_every_machine_loads_with_provenance(name):
     known = machine.known()
     assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if not schema.optional}
     for parameter, quantity in known.items():
+        assert quantity.source != "measured", parameter  # no code of this project was timed on these machines
         schema = PARAMETERS[parameter]
         assert machine.kind in schema.kinds
         assert quantity.unit == schema.unit
@@ -101,6 +102,24 @@ def test_tables_of_the_other_papers():
     assert platforms["c1060"].sm_count.value * platforms["c1060"].vector_width.value == 240
     k20c = load("k20c")
     assert (k20c.static_watts.value, k20c.global_word_joules.value) == (48, 2.2e-9)
+
+
+PRINTED = {
+    "Prajapati et al., PPoPP 2017, table 2": {"sm_count", "vector_width", "shared_bytes", "registers", "max_blocks"},
+    "Ben Cheikh et al. 2015, table 3": {
+        "sm_count", "shared_bytes", "block_shared_bytes", "max_blocks", "max_threads", "max_block_threads",
+    },
+    "OrCuda, Mametjanov et al. 2012, table I": {
+        "sm_count", "clock", "shared_bytes", "block_shared_bytes", "registers", "max_threads", "max_block_threads",
+    },
+}  # fmt: skip
+"""What the papers' tables of platforms print."""
+
+
+@pytest.mark.parametrize("table", PRINTED)
+def test_a_table_is_named_as_the_source_of_what_it_prints_and_of_nothing_else(table):
+    named = [parameter for name in INTERFACE[:-1] for parameter, one in load(name).known().items() if one.note == table]
+    assert set(named) == PRINTED[table]
 
 
 def test_a_machine_file_on_disk(tmp_path):

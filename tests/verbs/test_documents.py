@@ -73,18 +73,64 @@ def test_ci_calls_the_test_line_of_readme():
     assert README.count(".venv/bin/pytest") == 1
 
 
+def _printed(line: str, capsys) -> str:
+    """Run a command of tilewright and return what it prints."""
+    name, *arguments = shlex.split(line)
+    assert name == "tilewright"
+    with pytest.raises(SystemExit) as ended:
+        app(arguments, prog_name=name)
+    captured = capsys.readouterr()
+    assert not ended.value.code, (line, captured.err)
+    return captured.out
+
+
+def test_readme_shows_what_a_command_prints_and_leaves_nothing_out(capsys):
+    (block,) = _blocks(README, "console")
+    command, _, shown = block.partition("\n")
+    assert _printed(command.removeprefix("$ "), capsys) == shown
+
+
+ROW = r"^\| ([^|]+) \| \[[1-4]\] \| `([^`]+)` \| \[[^]]+\]\((docs/[^)]+)\) \|$"
+WORKFLOWS = re.findall(ROW, README, flags=re.MULTILINE)
+"""The papers' workflows: what, its first command, its page."""
+
+
+@pytest.mark.parametrize(("workflow", "line", "page"), WORKFLOWS, ids=[what for what, _, _ in WORKFLOWS])
+def test_the_first_command_of_a_workflow_runs_as_pasted(workflow, line, page, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples" / "annotated", tmp_path / "examples" / "annotated")
+    if line.startswith("python -c "):
+        (code,) = shlex.split(line)[2:]
+        exec(compile(code, workflow, "exec"), {"__name__": "__main__"})  # noqa: S102  (our own documentation)
+        assert capsys.readouterr().out
+    else:
+        # what annotate may take is all that it takes, compiling included: a busy machine needs more than it looks
+        assert _printed(re.sub(r"--seconds \d+", "--seconds 300 --runs 2", line), capsys)
+    file, _, anchor = page.partition("#")
+    heads = re.findall(r"^#+ (.+)$", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert not anchor or anchor in {head.lower().replace(" ", "-") for head in heads}
+
+
+def test_the_navigation_starts_with_the_workflows_of_readme():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:")[2]
+    listed = nav.partition("- The papers' workflows:")[2].partition("\n  - ")[0]
+    named = dict.fromkeys(page.removeprefix("docs/").partition("#")[0] for _, _, page in WORKFLOWS)
+    assert re.findall(r": (\S+\.md)$", listed, flags=re.MULTILINE) == [*named, "experiments.md"]
+    assert len(WORKFLOWS) == 10
+
+
+def test_readme_is_short():
+    assert len(README.splitlines()) < 200
+
+
 def test_the_commands_of_readme_run(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
     (block,) = [block for block in _blocks(README, "bash") if block.startswith("tilewright run")]
     lines = [part.strip() for line in block.splitlines() for part in line.partition("#")[0].split(";")]
-    assert len(lines) == 14
+    assert len(lines) == 12
     for line in lines:
-        name, *arguments = shlex.split(line)
-        assert name == "tilewright"
-        with pytest.raises(SystemExit) as ended:
-            app(arguments, prog_name=name)
-        assert not ended.value.code, (line, capsys.readouterr().err)
+        _printed(line, capsys)
     with Image.open("soft.png") as picture:
         assert picture.size == (320, 240)
     before, after = np.load("examples/data/u.npy"), np.load("v.npy")
@@ -142,7 +188,7 @@ def test_modules_and_paths_that_the_documents_name_exist():
 
 def test_links_between_the_documents_exist():
     """In the repository as well: what only the site has is no link."""
-    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for path in [ROOT / "README.md", ROOT / "reproduce" / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (path.parent / link).exists(), f"{path.name}: {link}"
 
