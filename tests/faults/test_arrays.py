@@ -161,6 +161,7 @@ def test_any_layout_gives_the_answer_of_plain_arrays(name, tally, tmp_path):
 
 
 @few(PROGRAMS, "name", ("jacobi2d", "wave2d"))
+@pytest.mark.filterwarnings("ignore:no cell of")
 def test_what_has_no_answer_is_one_sentence(name, tally):
     plain, count = _inputs(name), 0
     coefficients = [as_program(name).fields[place] not in as_program(name).updated for place in range(len(plain))]

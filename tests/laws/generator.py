@@ -238,6 +238,7 @@ def _whole_forms(draw: random.Random, value: Value, other: Value, third: Value) 
         lambda: other + apply("rint", value) + apply("floor", third),
         lambda: clipped(value, 0, other),
         lambda: apply("where", apply("ne", other, other), third, value),
+        lambda: (value & number) | (~other & third),
     ]
 
 

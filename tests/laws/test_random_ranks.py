@@ -93,6 +93,8 @@ def test_verbs_run_in_four_dimensions() -> None:
     np.testing.assert_allclose(np.asarray(gradient[0] if isinstance(gradient, tuple) else gradient), 1.0, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {none.NAME}))
 def test_tiles_in_time_are_refused(family: str) -> None:
     with pytest.raises(UsageError, match=r"'spread'.*4"):

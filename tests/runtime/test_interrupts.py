@@ -82,6 +82,8 @@ def asked(answers):
             variable.value = value
 
 
+@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("case", TILINGS)
 def test_a_kernel_ends_at_once_when_nobody_wants_its_results(case, threads):

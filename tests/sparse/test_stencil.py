@@ -41,6 +41,7 @@ def test_the_papers_table_of_savings(dimensions, saved, dof):
     assert a.size == rows * (2 * dimensions + 1) - expected
 
 
+@pytest.mark.filterwarnings("ignore:no cell of")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("name", "shapes"),

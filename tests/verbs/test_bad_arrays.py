@@ -50,6 +50,7 @@ def test_an_output_may_overlap_the_input():
     np.testing.assert_allclose(out, EXPECTED, rtol=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore:no cell of")
 @pytest.mark.parametrize("shape", [(1, 1), (1, 60), (2, 2), (3, 1)])
 def test_grids_smaller_than_the_reach(shape):
     values = np.random.default_rng(8).random(shape)

@@ -308,7 +308,7 @@ def test_gpus_refuse_what_they_have_no_kernels_for(dtype):
     with pytest.raises(UsageError, match=f"in float32, float64, int32, int64, got {dtype}"):
         tw.run(WRAPPING, np.ones((8, 8), numpy_type(dtype)), steps=1, backend="cuda", dtype=dtype)
     with pytest.raises(UsageError, match=f"in float32, float64, int32, int64, got {dtype}"):
-        tw.predict("jacobi2d", shape=(64, 64), steps=4, machine="h200", dtype=dtype)
+        tw.predict(WRAPPING, shape=(64, 64), steps=4, machine="h200", dtype=dtype)
 
 
 TILINGS = ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed", "overlapped"]

@@ -50,7 +50,7 @@ def as_path(value: object, name: str) -> Path:
 
 
 @contextmanager
-def replaced(path: Path, mode: int = 0o666, *, synchronize: bool = True) -> Iterator[Path]:
+def replaced(path: Path, mode: int = 0o666, *, synchronize: bool = True, follow: bool = True) -> Iterator[Path]:
     """Give a file beside another to write to, which takes the other's place when the block ends, and never in part.
 
     Of a link the target is replaced; permissions and owner stay where the system lets them. Pipes, devices and what
@@ -60,17 +60,19 @@ def replaced(path: Path, mode: int = 0o666, *, synchronize: bool = True) -> Iter
     Args:
         path: The file, whether or not it is there.
         mode: Permissions of one that is not there, less the process's mask.
+        follow: Whether links, pipes and devices are written to; else a plain file takes their place, as in folders of
+            ours, where somebody may have put them.
         synchronize: Whether it is on the disk before it takes the other's place, so that a computer that fails has one
             or the other.
 
     Raises:
         OSError: If it cannot be written.
     """
-    status = _status(path)
+    status = _status(path) if follow else None
     if status is not None and (not stat.S_ISREG(status.st_mode) or _is_standard_stream(status)):
         yield path
         return
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path)) if follow else path
     temporary = _beside(target)
     try:
         if not _created(temporary, mode, status):
@@ -139,7 +141,7 @@ def _synchronize(path: Path) -> None:
         os.close(handle)
 
 
-_LATE_WRITES = (0.0, 0.05, 0.2)
+_LATE_WRITES: tuple[float, ...] = (0.0, 0.05, 0.2)
 """Seconds before each look at a folder that was not finished: threads that an interrupt did not reach write on."""
 
 

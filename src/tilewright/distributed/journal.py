@@ -60,7 +60,7 @@ def read(folder: Path) -> RunProgress | None:
 
 def write(folder: Path, progress: RunProgress) -> None:
     """Write the journal, whole or not at all; it is on the disk when this returns."""
-    with replaced(folder / NAME, 0o600) as place:
+    with replaced(folder / NAME, 0o600, follow=False) as place:
         place.write_text(json.dumps({"version": _VERSION, **asdict(progress)}), encoding="utf-8")
     directory = os.open(folder, os.O_RDONLY)
     try:

@@ -111,7 +111,7 @@ def save(store: Path | None, key: str, content: bytes) -> None:
     if store is None:
         return
     try:
-        with replaced(store / key, 0o600, synchronize=False) as place:  # what is torn fails its digest
+        with replaced(store / key, 0o600, synchronize=False, follow=False) as place:  # what is torn fails its digest
             place.write_bytes(digest(content).encode() + b"\n" + content)
     except OSError as error:
         warn_once(f"the kernel cache cannot be written, so kernels are compiled anew in every process: {error}")

@@ -71,7 +71,7 @@ class _Prepared:
             ArrayError: If a vector does not fit.
         """
         what = self.what
-        if not isinstance(scalars, Sequence):
+        if not isinstance(scalars, Sequence | np.ndarray):
             raise UsageError(f"the scalars of {what.name!r} are a sequence of numbers, got {scalars!r:.60}")
         if len(vectors) != len(what.vectors) or len(scalars) != len(what.scalars):
             raise UsageError(

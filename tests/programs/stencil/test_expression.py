@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright.base.errors import TraceError
 from tilewright.programs.stencil.expression import (
     Apply,
@@ -151,3 +152,9 @@ def test_short_powers_are_products_quotients_and_roots(exponent):
 def test_other_powers_stay(exponent):
     tape = flatten(apply("pow", U[0], exponent))
     assert reduce_powers(tape) == tape
+
+
+def test_programs_that_differ_in_the_sign_of_a_zero_are_two():
+    zero = np.ones(4)
+    found = [tw.run(tw.stencil(lambda u, k=k: u[0] / k), zero, steps=1, boundary="wrap") for k in (0.0, -0.0, 0.0)]
+    assert [each[0] for each in found] == [math.inf, -math.inf, math.inf]

@@ -148,6 +148,7 @@ def test_the_form_of_the_result():
 @pytest.mark.parametrize("boundary", ["fixed", "wrap"])
 def test_going_on_with_looks_masks_and_sources(boundary, backend):
     pair, mask, push = arrays((40, 50), 2), arrays((40, 50), 1, 9)[0] > 0.1, np.sin(np.arange(17.0))
+    mask[8, 8] = mask[20, 30] = True
     options = {"boundary": boundary, "backend": backend, "strict": True, "where": mask}
     whole = tw.run("wave2d", pair, steps=17, sources=[((8, 8), push), ((20, 30), 0.5)], levels=True, **options)
     state, seen = pair, []

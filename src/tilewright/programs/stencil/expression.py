@@ -26,11 +26,21 @@ _WHOLE = 2**31
 """Numbers of this size and above are left as they are written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A literal number."""
+    """A literal number. Constants are equal if type, value and sign are: 0.0 and -0.0, 1 and True are not."""
 
     value: bool | int | float | complex
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[type, str]:
+        return type(self.value), repr(self.value)
 
     @property
     def real(self) -> bool | int | float:

@@ -91,7 +91,7 @@ def keep(machine: Machine) -> Path | None:
     try:
         target = _place(machine)
         cache.make_private(target.parent)
-        with replaced(target, 0o600) as place:
+        with replaced(target, 0o600, follow=False) as place:
             place.write_text(to_toml(machine), encoding="utf-8")
     except (OSError, RuntimeError) as error:
         warn_once(f"the calibration cannot be kept: {error} (hint: set {_VARIABLE} to a directory of your own)")

@@ -47,6 +47,7 @@ PROGRAMS = {
 CASES = (("box2d4r", "float32"), ("box3d2r", "float32"), ("uneven", "float64"), ("in place", "float32"))
 
 
+@pytest.mark.filterwarnings("ignore:no cell of")
 @pytest.mark.parametrize(("case", "boundary"), covering(CASES, BOUNDARIES), ids=str)
 def test_every_cell_is_within_its_bound(case, boundary):
     """Of rows shorter than a vector, of a few, and with cells left over; blocks of rows and single ones."""
