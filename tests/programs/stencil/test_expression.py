@@ -154,6 +154,7 @@ def test_other_powers_stay(exponent):
     assert reduce_powers(tape) == tape
 
 
+@pytest.mark.filterwarnings("ignore:values of 'u' are not finite")
 def test_programs_that_differ_in_the_sign_of_a_zero_are_two():
     zero = np.ones(4)
     found = [tw.run(tw.stencil(lambda u, k=k: u[0] / k), zero, steps=1, boundary="wrap") for k in (0.0, -0.0, 0.0)]
