@@ -52,6 +52,7 @@ for path in map(pathlib.Path, paths):
     child = os.fork()
     if not child:
         try:
+            signal.alarm(120)  # the end of one that a signal did not reach
             {"series": series, "replaced": replaced}[work](path, writing)
         finally:
             os._exit(0)
@@ -59,7 +60,8 @@ for path in map(pathlib.Path, paths):
     finished = os.read(reading, 99)
     time.sleep(draw.uniform(0, 0.3))
     os.kill(child, int(number))
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
+    assert not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGALRM, "the signal was lost"
     while more := os.read(reading, 9999):
         finished += more
     print(finished.split()[-1].decode(), flush=True)

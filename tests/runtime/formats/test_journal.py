@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -131,3 +132,19 @@ def test_what_is_held_back_reads_as_it_will_be(tmp_path):
         assert file.tell() == 12
         assert path.read_bytes() == b"0123456789cd"
     assert path.read_bytes() == b"0123456xabcd"
+
+
+def test_a_signal_is_answered_behind_a_change_that_is_whole_then(tmp_path):
+    path = tmp_path / "u"
+    path.write_bytes(b"former")
+
+    def change():
+        with journal.changed(path) as file:
+            signal.raise_signal(signal.SIGINT)
+            file.seek(0)
+            file.write(b"latter, and more")
+
+    with pytest.raises(KeyboardInterrupt):
+        change()
+    assert path.read_bytes() == b"latter, and more"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -14,9 +14,12 @@ computer that loses its power is another matter: then the system may have writte
 import io
 import json
 import os
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tilewright.base.paths import read_bounded, replaced
@@ -99,6 +102,26 @@ class HeldBack:
 
 
 @contextmanager
+def _signals_held() -> Iterator[None]:
+    """Answer signals behind the block: what a handler raises in a function that HDF5 calls is lost."""
+    came: list[tuple[int, FrameType | None]] = []
+    before: dict[int, Callable[[int, FrameType | None], object]] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, lambda *each: came.append(each))
+    try:
+        yield
+    finally:
+        for which, former in before.items():
+            signal.signal(which, former)
+        for which, frame in came:
+            before[which](which, frame)
+
+
+@contextmanager
 def changed(path: Path) -> Iterator[HeldBack]:
     """Give a file to change; all of it is there when the block ends, or the file is as it was.
 
@@ -106,21 +129,22 @@ def changed(path: Path) -> Iterator[HeldBack]:
         OSError: If the disk is full or fails.
     """
     carry_out(path)
-    with path.open("r+b", buffering=0) as file:
-        held = HeldBack(file)
-        try:
-            yield held
-            held.check()
-            file.truncate(max(held.size, held.former_size))
-            os.fsync(file.fileno())  # some file systems say only now that they are full; changes need no more room
-            if held.changes:
-                entries = [[offset, content.hex()] for offset, content in held.changes]
-                with replaced(_place(path), synchronize=False) as place:
-                    place.write_text(json.dumps({"size": held.size, "changes": entries}), encoding="ascii")
-        except BaseException:
-            file.truncate(held.former_size)
-            raise
-    carry_out(path)
+    with _signals_held():
+        with path.open("r+b", buffering=0) as file:
+            held = HeldBack(file)
+            try:
+                yield held
+                held.check()
+                file.truncate(max(held.size, held.former_size))
+                os.fsync(file.fileno())  # some file systems say only now that they are full; changes need no more room
+                if held.changes:
+                    entries = [[offset, content.hex()] for offset, content in held.changes]
+                    with replaced(_place(path), synchronize=False) as place:
+                        place.write_text(json.dumps({"size": held.size, "changes": entries}), encoding="ascii")
+            except BaseException:
+                file.truncate(held.former_size)
+                raise
+        carry_out(path)
 
 
 def carry_out(path: Path) -> None:
