@@ -175,7 +175,8 @@ def test_instances_fit_the_cache_and_are_random_but_repeatable(name, described):
         assert instance.seconds > 0
         assert instance.factors[0] > 0
     found = calibrate_fits.fitted(first)
-    assert 0 <= found.low <= found.iteration <= found.high  # how long they take is this computer's affair
+    assert 0 <= found.low <= found.iteration <= found.high < 1e-4  # the low end is 0 where others run beside
+    assert found.iteration > 1e-11
 
 
 def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
@@ -189,7 +190,7 @@ def test_streaming_tiles_tell_c_iter_an_advance_and_lines(described):
     assert {each.row for each in fits.values()} == {machine.advance_seconds.value}
     final = calibrate_fits.with_streams(machine, fits)
     for name in names:
-        assert final.iteration_seconds(name, "streaming").value >= 0
+        assert 1e-11 < final.iteration_seconds(name, "streaming").value < 1e-5
     assert calibrate_fits.fitted_streams(described, {}) == (described, {})
 
 

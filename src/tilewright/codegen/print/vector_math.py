@@ -176,11 +176,11 @@ _EXP = """  const @v low = tw_pick_@s(a < @EXP_LOW, (@v){0} + @EXP_LOW, a);
   const @v k = tw_nearest_@s(x * @LOG2E), r = (x - k * @LN2_HIGH) - k * @LN2_LOW;
   return tw_scaled_@s(1 + (r + r * r * @exp(r)), k);
 """
-_SPLIT = """  const @n bits = (@n)@x - @HALF_ROOT + @ONE_BITS;
+_SPLIT = """  const @n bits = (@n)a - @HALF_ROOT + @ONE_BITS;
   const @v m = (@v)((@m)(bits & ((((@n){0} + 1) << @MANTISSA) - 1)) + @HALF_ROOT), f = m - 1;
   const @v k = (@v)((@m)(bits >> @MANTISSA) + ((@m)((@v){0} + @MAGIC) - @BIAS)) - @MAGIC;
 """
-"""x, which is positive, finite and normal, as m times 2 to the power of k, m between the roots of a half and of 2."""
+"""a, which is positive, finite and normal, as m times 2 to the power of k, m between the roots of a half and of 2."""
 _LOG = """  if (tw_any_@s(~((a >= @SMALL) & (a < __builtin_inf@f())))) return tw_lanes_@name_@s(a);
 @split
 F return (f - (f * f * (@T)0.5 - (f * f * f * @log(f) + k * @LN2_LOW))) + k * @LN2_HIGH;
@@ -314,7 +314,7 @@ def function_text(name: str, dtype: str, called: str, lanes: str) -> str:
 def _filled(text: str, dtype: str, name: str) -> str:
     kind, s = C_LANES[dtype], SUFFIX[dtype]
     single = kind == "float"
-    text = text.replace("@split\n", _SPLIT.replace("@x", "a"))
+    text = text.replace("@split\n", _SPLIT)
     lines = [line for line in text.splitlines() if not line.startswith("D " if single else "F ")]
     text = "\n".join(f"  {line[2:]}" if line[:2] in {"F ", "D "} else line for line in lines) + "\n"
     for each, by_type in _POLYNOMIALS.items():
@@ -324,7 +324,6 @@ def _filled(text: str, dtype: str, name: str) -> str:
                 text = text.replace(call, _horner(by_type[kind], variable, "f" if single else ""))
     constants = _CONSTANTS[kind]
     words = {
-        "@GREATEST": "__FLT_MAX__" if single else "__DBL_MAX__",
         **{f"@{key}": value for key, value in sorted(constants.items(), key=lambda item: -len(item[0]))},
         "@lanes": f"TW_LANES_{s.upper()}",
         "@name": name,
