@@ -230,6 +230,17 @@ def pipelines() -> str:
     return table(["", *head], rows) + origin("pipelines_float32")
 
 
+def functions() -> str:
+    """How many times as fast as NumPy's own loop whole runs are whose body is one function."""
+    cases = record("functions")["functions"]
+    rows = []
+    for name in dict.fromkeys(case.rpartition(" ")[0] for case in cases):
+        both = [cases[f"{name} {dtype}"]["numpy_over_ours"] for dtype in ("float32", "float64")]
+        rows.append([name, *(f"{ratios[count]['median']:.2f}" for ratios in both for count in ("1", "2"))])
+    head = ["function", "float32, 1 thread", "2 threads", "float64, 1 thread", "2 threads"]
+    return table(head, rows) + origin("functions")
+
+
 def diagonals() -> str:
     """Times of others over ours for products of matrices of diagonals with a vector: least and most of all grids."""
     cases = record("dia")["cases"]
@@ -342,6 +353,7 @@ TABLES: dict[str, Callable[[], str]] = {
         families,
         alignments,
         pipelines,
+        functions,
         diagonals,
         sweeps,
         energy_choice,
