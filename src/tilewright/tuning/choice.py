@@ -89,8 +89,12 @@ def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine) -> flo
 
 
 def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
-    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
-    found = space.families(problem, cpu=setting.cpu, every=model == "exact")
+    """Return the families among which a model of this name chooses: equations are printed for hexagons.
+
+    On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
+    alone promises what no thread block keeps.
+    """
+    found = space.families(problem, cpu=setting.cpu, every=setting.cpu and model == "exact")
     if setting.cpu or model == "exact":
         return found
     return tuple(each for each in found if not catalogue.traits(each).streams)
@@ -119,5 +123,5 @@ def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False
     if catalogue.traits(family).untiled:
         sizes = time_model.sizes_of(NONE, setting)
     else:
-        sizes = space.feasible(setting, coarse=coarse, family=family)
+        sizes = space.feasible(setting, coarse=coarse, family=family, model=model)
     return sizes, time_model.evaluate(family, sizes, setting, model)
