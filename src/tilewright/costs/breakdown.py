@@ -56,7 +56,8 @@ class Breakdown:
     def bound_by(self, index: int) -> str:
         """Name what takes most of a tiling's time: a part, or ``compute``, ``memory``, ``synchronisation``."""
         if self.parts is not None:
-            return max(self.parts, key=lambda name: float(self.parts[name][index]))
+            felt = {name: float(part[index]) for name, part in self.parts.items()}
+            return max(felt, key=lambda name: felt[name])
         if self.sync_seconds[index] > 0.5 * self.seconds[index]:
             return "synchronisation"
         return "compute" if self.compute_seconds[index] >= self.io_seconds[index] else "memory"

@@ -242,7 +242,7 @@ def _timed(family: str, sizes: TileSizes, setting: Setting, model: str, compiled
 def _hexagons(family: str, sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None") -> Breakdown:
     """Hexagons on a GPU: what they move by exact geometry, and where thread blocks are modelled the time of these."""
     result = exact.evaluate(sizes, setting)
-    if not models_threads(family, setting) or not len(sizes.time):
+    if not models_threads(family, setting) or not len(sizes.time) or not setting.steps:
         return result
     from tilewright.costs.gpu.threads import PARTS
 
@@ -371,7 +371,7 @@ def ideal_seconds(setting: Setting, family: str = "", model: str = "exact") -> f
             iteration = streaming_gpu.iteration_seconds(setting, setting.gpu)
     elif family and not traits(family).hexagons:
         iteration = setting.other.value
-    elif family and model == "exact" and models_threads(family, setting):
+    elif family and model == "exact" and setting.gpu is not None and models_threads(family, setting):
         from tilewright.costs.gpu import threads as selector
 
         return selector.ideal_seconds(setting.problem.program, setting, setting.gpu)

@@ -219,19 +219,14 @@ def choose_tiling(
     """
     where = as_machine(machine)
     if isinstance(program, Problem):
-        return _chosen(program, where, copies=copies)
+        return choice.choose_tiling(program, where, copies=copies)
     if shape is None:
         raise UsageError("a tiling is chosen for a shape, and none is given", "pass shape=(4096, 4096)")
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model="exact", scope=None)
     problem = workload_of(program, scalars, asked, where).problem
     if not isinstance(problem, Problem):
         raise UsageError("a table has tiles of one family", "predict says which is chosen for it")
-    return _chosen(problem, where, copies=copies)
-
-
-def _chosen(problem: Problem, machine: Machine, *, copies: bool) -> Tiling:
-    blocks = choice.choose_blocks(problem, machine)
-    return choice.choose_tiling(problem, machine, copies=copies) if blocks is None else blocks.tiling
+    return choice.choose_tiling(problem, where, copies=copies)
 
 
 def as_machine(machine: MachineLike) -> Machine:

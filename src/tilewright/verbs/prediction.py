@@ -120,8 +120,8 @@ class Prediction:
             "costs": self.costs.to_dict(),
             "interval": self.interval.to_dict(),
             "c_iter": {key: getattr(self.c_iter, key) for key in keys} | self._code(),
-            "notes": list(self.notes),
             "energy": self.costs.energy.to_dict() if self.costs.energy else None,
+            "notes": list(self.notes),
         }
 
     def study(self) -> "Study":

@@ -17,7 +17,7 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import energy as choices
@@ -214,11 +214,19 @@ class StencilWorkload:
 
     def resources(self, tiling: Tiling) -> tuple[Resource, ...]:
         """Return the use of every resource by a tiling."""
-        return bottleneck.resources(self._evaluated(tiling), 0, self.setting, tiling.family)
+        return bottleneck.resources(self._evaluated(tiling), 0, self._setting(tiling), tiling.family)
 
     def _evaluated(self, tiling: Tiling) -> Breakdown:
-        sizes = time_model.sizes_of(tiling, self.setting)
-        return time_model.evaluate(tiling.family, sizes, self.setting, self.model)
+        setting = self._setting(tiling)
+        return time_model.evaluate(tiling.family, time_model.sizes_of(tiling, setting), setting, self.model)
+
+    def _setting(self, tiling: Tiling) -> Setting:
+        """The setting of a tiling alone: where a grid wraps, blocks of its steps stream over one that does not."""
+        setting = self.setting
+        if setting.cpu or setting.block is not None or not tilings.traits(tiling.family).streams:
+            return setting
+        plain = make_problem(self.problem.program, setting.shape, setting.steps, self.problem.dtype)
+        return replace(setting, problem=plain, block=make_setting(plain, self.machine).block)
 
     def most_tiles(self, tiling: Tiling) -> int:
         """Return how many tiles may be resident on an SM; 0 on a CPU, and of families that do not count them."""
@@ -228,7 +236,7 @@ class StencilWorkload:
 
     def ideal_seconds(self, tiling: Tiling) -> float:
         """Return the time without transfers and synchronisation (thesis, 8.3)."""
-        return time_model.ideal_seconds(self.setting, tiling.family, self.model)
+        return time_model.ideal_seconds(self._setting(tiling), tiling.family, self.model)
 
     def printed_overhead(self, tiling: Tiling) -> float | None:
         """Return the printed estimate (8.5) of hexagons, in seconds; models of thread blocks have no C_iter for it."""

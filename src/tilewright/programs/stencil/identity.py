@@ -46,8 +46,11 @@ def _value(tape: Tape, fields: dict[str, int], scalars: dict[str, int]) -> int:
             terms.append(found)
             continue
         if node.op in _REORDERED:
-            same = [isinstance(tape[place], Apply) and tape[place].op == node.op for place in node.args]
-            parts = [terms[place] if chain else whole[place] for place, chain in zip(node.args, same, strict=True)]
+            operands = [(place, tape[place]) for place in node.args]
+            parts = [
+                terms[place] if isinstance(each, Apply) and each.op == node.op else whole[place]
+                for place, each in operands
+            ]
             terms.append(sum(parts) % _MODULUS)
             whole.append(_digest((node.op, terms[-1])))
         else:
