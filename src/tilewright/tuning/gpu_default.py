@@ -17,7 +17,7 @@ from tilewright.schedules.catalogue import traits
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.ranking import contenders
 from tilewright.tuning.shortlist import Candidate
 from tilewright.tuning.spaces import space
 
@@ -41,8 +41,7 @@ def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
     setting = replace(make_setting(problem, machine), energy=None)
     found: list[Candidate] = []
     plain = math.inf
-    for family in families_of(problem, setting, "exact"):  # ``none`` is the first
-        sizes, result = evaluated(setting, family, "exact")
+    for family, sizes, result in contenders(problem, setting, "exact", _OF_FAMILY):
         if traits(family).untiled:
             plain = float(result.seconds[0])
             continue

@@ -37,7 +37,7 @@ from tilewright.runtime.toolchains.cpu import Toolchain, toolchain
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs import memo

@@ -22,7 +22,8 @@ from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import best_tiling, choose_blocks, families_of
+from tilewright.tuning.choice import choose_blocks
+from tilewright.tuning.ranking import best_tiling, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.form_cost import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks

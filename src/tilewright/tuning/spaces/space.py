@@ -98,6 +98,19 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "", model: st
         yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
 
 
+def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
+    """Return the hybrid tiles of a GPU with thread blocks that may be the best of all sizes, and a few in any case.
+
+    Args:
+        setting: The problem on a GPU.
+        rival: Seconds of the best of other families.
+        fewest: So many good ones are there even if another family is better.
+    """
+    from tilewright.tuning.spaces import thread_shapes
+
+    return thread_shapes.near_best(setting, rival, share=0.0, fewest=fewest)
+
+
 def _rival(setting: Setting) -> float:
     """Seconds of the best tiling of a GPU that is not hybrid."""
     plain, found = replace(setting, energy=None), [("none", sizes_of(NONE, setting))]

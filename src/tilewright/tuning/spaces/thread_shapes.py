@@ -73,7 +73,7 @@ def points(setting: Setting, *, coarse: bool = False, rival: float = math.inf) -
     grid = _with_shapes(_joined(setting, coarse=True), setting)
     yield grid
     if not coarse:
-        near = _near_best(setting, rival)
+        near = near_best(setting, rival)
         rows = {_row(grid, place) for place in np.flatnonzero(np.isin(grid.time, near.time)).tolist()}
         yield near.take(np.array([_row(near, place) not in rows for place in range(len(near.time))], dtype=bool))
 
@@ -100,11 +100,20 @@ def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
     return TileSizes.join([empty, *pieces(setting, coarse=coarse)])
 
 
-def _near_best(setting: Setting, best: float) -> TileSizes:
-    """Return what is near the best of every size with every shape.
+def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR, fewest: int = 0) -> TileSizes:
+    """Return what is near the best, of every size with every shape.
 
     Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
     point that is wanted is missed.
+
+    Args:
+        setting: The problem on a GPU.
+        rival: Seconds of the best of other families.
+        share: By how much longer than the best of all a point may take.
+        fewest: So many are there in any case, the best of those that were evaluated.
+
+    Returns:
+        Sizes with threads; possibly none.
     """
     tiles = _joined(setting, coarse=False)
     none = _with_shapes(tiles.take(slice(0)), setting)
@@ -113,18 +122,22 @@ def _near_best(setting: Setting, best: float) -> TileSizes:
     plain = replace(setting, energy=None)
     bound = selector.least_seconds(setting.problem.program, tiles, setting, setting.gpu)
     order = np.argsort(bound, kind="stable")
-    found = [none]
+    found, costs, best = [none], [np.zeros(0)], rival
     for start in range(0, len(order), _TILES):
         some = order[start : start + _TILES]
-        if bound[some[0]] > (1.0 + NEAR) * best:
+        if start or not fewest:
+            some = some[bound[some] <= (1.0 + share) * best]
+        if not len(some):
             break
-        some = some[bound[some] <= (1.0 + NEAR) * best]
         part = _with_shapes(tiles.take(some), setting)
         seconds = evaluate("hybrid", part, plain).seconds
         best = min(best, float(np.min(seconds, initial=np.inf)))
-        found.append(part.take(np.flatnonzero(seconds <= (1.0 + NEAR) * best)))
-    every = TileSizes.join(found)
-    return every.take(np.flatnonzero(evaluate("hybrid", every, plain).seconds <= (1.0 + NEAR) * best))
+        kept = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
+        found.append(part.take(kept))
+        costs.append(seconds[kept])
+    every, cost = TileSizes.join(found), np.concatenate(costs)
+    first = np.argsort(cost, kind="stable")
+    return every.take(first[: max(fewest, int((cost <= (1.0 + share) * best).sum()))])
 
 
 def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:

@@ -11,9 +11,10 @@ from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.choice import choose_blocks, evaluated
+from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.energy import DEGREE
 from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.slopes import machine_slopes
 from tilewright.tuning.spaces import space

@@ -19,8 +19,8 @@ from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.supertune import FeasibleSet, feasible_sets, union
 from tilewright.verbs.arrays import problem_of
