@@ -17,6 +17,7 @@ from tilewright.costs.cpu import streaming, untiled
 from tilewright.costs.cpu.states import with_states
 from tilewright.costs.energy.price import Joules, price
 from tilewright.costs.energy.tiles import printed_amounts
+from tilewright.costs.hardware import Hardware
 from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
@@ -241,23 +242,24 @@ def _timed(family: str, sizes: TileSizes, setting: Setting, model: str, compiled
 
 def _hexagons(family: str, sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None") -> Breakdown:
     """Hexagons on a GPU: what they move by exact geometry, and where thread blocks are modelled the time of these."""
-    result = exact.evaluate(sizes, setting)
     if not models_threads(family, setting) or not len(sizes.time) or not setting.steps:
-        return result
+        return exact.evaluate(sizes, setting)
+    result = exact.evaluate(replace(sizes, k=np.zeros_like(sizes.k)), setting)
     from tilewright.costs.gpu.threads import PARTS
 
     terms = thread_terms(sizes, setting, compiled)
     parts = {name: np.asarray(getattr(terms, name)) for name in PARTS}
     queue = ceil_div(result.tiles_per_wavefront, setting.sm_count) * result.wavefronts
     each = np.maximum(1, queue * result.tiles_per_prism)
+    fits = (result.tiles_per_sm > 0) & (sizes.k <= np.maximum(result.tiles_per_sm, terms.resident))
     result = replace(
         result,
-        seconds=np.where(np.isfinite(result.seconds), terms.seconds, np.inf),
+        seconds=np.where(fits, terms.seconds, np.inf),
         sync_seconds=parts["launch"],
         compute_seconds=np.maximum(parts["issue"], parts["access"]) / each,
         io_seconds=np.maximum(parts["dram"], parts["l2"]) / each,
         prism_seconds=(terms.seconds - parts["launch"]) / np.maximum(1, queue),
-        tiles_per_sm=np.where(result.tiles_per_sm > 0, terms.resident, 0),
+        tiles_per_sm=np.where(fits, terms.resident, 0),
         parts=parts,
     )
     return _of_blocks(result, sizes, setting)
@@ -364,11 +366,8 @@ def ideal_seconds(setting: Setting, family: str = "", model: str = "exact") -> f
     """
     iteration = setting.c_iter.value
     if family and traits(family).streams:
-        iteration = setting.blocked.value
-        if setting.gpu is not None:
-            from tilewright.costs.gpu import streaming as streaming_gpu
-
-            iteration = streaming_gpu.iteration_seconds(setting, setting.gpu)
+        known = setting.blocked if setting.gpu is None else streaming_seconds(setting, setting.gpu)
+        iteration = known.value
     elif family and not traits(family).hexagons:
         iteration = setting.other.value
     elif family and model == "exact" and setting.gpu is not None and models_threads(family, setting):
@@ -376,6 +375,18 @@ def ideal_seconds(setting: Setting, family: str = "", model: str = "exact") -> f
 
         return selector.ideal_seconds(setting.problem.program, setting, setting.gpu)
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)
+
+
+def streaming_seconds(setting: Setting, gpu: Hardware) -> Quantity:
+    """Return C_iter of streaming tiles on a GPU, which is counted from the instructions of a cell, with its range."""
+    from tilewright.costs.gpu import streaming as streaming_gpu
+
+    if setting.blocked.source == "measured":
+        return setting.blocked
+    known, value = setting.other, streaming_gpu.iteration_seconds(setting, gpu)
+    low, high = (None if end is None else value * end / known.value for end in (known.low, known.high))
+    note = "from the instructions of a cell whose row is in registers"
+    return replace(known, value=value, source="estimated", low=low, high=high, note=note)
 
 
 def overhead_estimate(sizes: TileSizes, setting: Setting) -> Floats:

@@ -130,7 +130,7 @@ class Prediction:
 
         return Study(
             title=self.title, facts=self.facts(), candidates=(self.candidate(),), roof=self.roof,
-            explanation=(str(self),),
+            explanation=(str(self),), notes=self.notes,
         )  # fmt: skip
 
     def candidate(self) -> "StudiedTiling":
@@ -170,7 +170,6 @@ class Prediction:
             facts.append(("energy", f"{costs.energy.joules:.4g} J ({low} to {high} J, {costs.energy.source})"))
         spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
         facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({measured_on(self.c_iter)}{spread})"))
-        facts += [("note", each) for each in self.notes]
         return tuple(facts)
 
     def _range(self) -> str:

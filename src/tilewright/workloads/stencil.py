@@ -14,7 +14,7 @@ from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.price import Usage, make_energy
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
-from tilewright.costs.time import Costs
+from tilewright.costs.time import Costs, streaming_seconds
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -70,9 +70,11 @@ class StencilWorkload:
 
         On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations alone.
         """
-        hexagons = tilings.traits(tiling.family).hexagons
+        kind, setting = tilings.traits(tiling.family), self._setting(tiling)
+        if kind.streams and setting.gpu is not None:
+            return streaming_seconds(setting, setting.gpu)
         threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
-        return self.setting.c_iter if hexagons and not threads else self.setting.other
+        return setting.c_iter if kind.hexagons and not threads else setting.other
 
     @property
     def roof(self) -> Roofline | None:

@@ -101,7 +101,7 @@ def of_case(
         made=made,
         tile=(case.problem, one.tiling),
         explanation=tuple(explanation) or (str(one),),
-        notes=_estimates(one) + above(one.roof, filled),
+        notes=one.notes + _estimates(one) + above(one.roof, filled),
     )
 
 
