@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tilewright.base.constants import WARP
-from tilewright.costs.arrays import TileSizes
+from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
@@ -122,7 +122,8 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
     plain = replace(setting, energy=None)
     bound = selector.least_seconds(setting.problem.program, tiles, setting, setting.gpu)
     order = np.argsort(bound, kind="stable")
-    found, costs, best = [none], [np.zeros(0)], rival
+    found, best = [none], rival
+    costs: list[Floats] = [np.zeros(0)]
     for start in range(0, len(order), _TILES):
         some = order[start : start + _TILES]
         if start or not fewest:
@@ -155,5 +156,5 @@ def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
     return TileSizes.join([*parts, _of_shape(tiles.take(rest), list(own[:, rest].astype(np.int64)))])
 
 
-def _of_shape(tiles: TileSizes, threads: "list[np.ndarray[tuple[int], np.dtype[np.int64]]]") -> TileSizes:
+def _of_shape(tiles: TileSizes, threads: list[Ints]) -> TileSizes:
     return replace(tiles, threads=tuple(threads))
