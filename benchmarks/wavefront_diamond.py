@@ -34,7 +34,7 @@ from tilewright.runtime.store.hosts import host
 from tilewright.schedules import catalogue
 from tilewright.schedules.families import wavefront_diamond
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.choice import evaluated
+from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.select import rank
 from tilewright.tuning.spaces import space
 

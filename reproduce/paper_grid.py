@@ -73,7 +73,7 @@ def baseline(one: Combination) -> tuple[Tiling, ...]:
 
 def _tiles(setting: Setting) -> Iterator[Tiling]:
     """Tiles of largest footprint for every number of resident blocks; those with fewer than ten shapes are left out."""
-    sizes = space.feasible(setting, coarse=True)
+    sizes = space.feasible(setting, coarse=True, model="published")
     used = shared_values(sizes, setting) * setting.itemsize
     chosen: dict[int, Tiling] = {}
     for turn, resident in enumerate((*RESIDENT, 1), 1):

@@ -17,8 +17,8 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
-Points = Literal["all", "coarse", "threads"]
-"""Points of a space: all, those of a coarse grid, or tiles of a GPU together with their thread blocks."""
+Points = Literal["all", "coarse"]
+"""Points of a space: all, or those of a coarse grid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +57,8 @@ class Workload(Protocol):
     def model(self) -> str:
         """``exact`` or ``published``."""
 
-    @property
-    def c_iter(self) -> Quantity:
-        """Seconds per loop-body iteration of one vector unit, with provenance."""
+    def c_iter(self, tiling: Tiling) -> Quantity:
+        """Return the seconds per loop-body iteration of one vector unit in a tiling's code, with provenance."""
 
     @property
     def roof(self) -> Roofline | None:

@@ -73,6 +73,7 @@ CALLS = {
         lambda _: tw.fuse("blur", shape=(64, 64), border="wrap"),
         lambda _: tw.image.sobel(np.zeros((9, 9), np.float32), border="wrap"),
     ],
+    "threads=": [lambda _: tw.select("heat2d", **ON, threads=True, top=1)],
     "write_t4": [written],
 }
 
@@ -103,7 +104,8 @@ def test_what_nobody_asks_for_by_name_does_not_warn():
     """Families that go are still among the candidates, and listed."""
     from tilewright.verbs import explain
 
-    families = {each.tiling.family for each in tw.select("star3d1r", **{**ON, "shape": (64,) * 3}, within=20.0)}
+    here = {"shape": (64,) * 3, "steps": 8, "machine": "zen3"}
+    families = {each.tiling.family for each in tw.select("star3d1r", **here, within=20.0)}
     assert "overlapped" in families
     assert {"overlapped", "wavefront-diamond"} < {each.name for each in explain.families()}
     tw.tune("heat2d", **ON, effort="none", candidates=4).run(U, steps=2)

@@ -22,7 +22,7 @@ GPU = ("--machine", "gtx980", "--shape", "4096x4096", "--steps", 512)
 COMMANDS = {
     "predict": ("predict", "heat2d", *GPU, "--tile", "hybrid:t=16,s=8x64,threads=1x64", "--explain"),
     "predict-top": ("predict", "gradient2d", *GPU, "--top", 3, "--explain"),
-    "predict-threads": ("predict", "j2d5pt", *GPU, "--top", 3, "--thread-shapes"),
+    "predict-threads": ("predict", "j2d5pt", *GPU, "--top", 3),
     "predict-recurrence": ("predict", "lcs", "--machine", "k20c", "--shape", "4096x8192"),
     "energy": ("energy", "jacobi2d", "--machine", "k20c", *GPU[2:]),
     "energy-tile": ("energy", "jacobi2d", "--machine", "k20c", *GPU[2:], "--tile", "hybrid:t=16,s=8x64"),

@@ -8,7 +8,7 @@ GTX980 = ("predict", "gradient2d", "--machine", "gtx980", "--shape", "8192x8192"
 
 
 def test_the_keys_of_the_interface(cli):
-    document = cli(*GTX980, "--tile", "hybrid:t=16,s=8x64", "--json").json
+    document = cli(*GTX980, "--tile", "hybrid:t=16,s=8x64", "--model", "published", "--json").json
     assert {"program", "machine", "shape", "steps", "dtype", "model", "tiling", "costs", "c_iter"} <= set(document)
     assert document["tiling"]["family"] == "hybrid"
     assert (document["tiling"]["time"], document["tiling"]["space"]) == (16, [8, 64])
@@ -19,6 +19,10 @@ def test_the_keys_of_the_interface(cli):
     }  # fmt: skip
     assert {"value", "source", "low", "high"} <= set(document["c_iter"])
     assert document["c_iter"]["source"] == "paper"
+    assert document["c_iter"]["code"] == "measured on the authors' code"
+    exact = cli(*GTX980, "--tile", "hybrid:t=16,s=8x64", "--json").json["c_iter"]
+    assert exact["source"] == "estimated"
+    assert "code" not in exact
 
 
 def test_the_best_tilings_in_order(cli):
@@ -30,7 +34,7 @@ def test_the_best_tilings_in_order(cli):
 
 
 def test_a_table_for_people(cli):
-    assert "hybrid:t=" in cli(*GTX980).out
+    assert "streaming:t=" in cli(*GTX980).out
     assert "rank" in cli(*GTX980, "--top", 3).out
 
 

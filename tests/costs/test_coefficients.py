@@ -21,7 +21,8 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.families import orthogonal as tiles
 from tilewright.schedules.tiling import parse as parse_tiling
-from tilewright.tuning.choice import choose_blocks, choose_tiling, evaluated, families_of
+from tilewright.tuning.choice import choose_blocks, choose_tiling
+from tilewright.tuning.ranking import evaluated, families_of
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)

@@ -34,7 +34,8 @@ from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.families.orthogonal import check_table, complete_table
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.choice import choose_blocks, choose_tiling, families_of
+from tilewright.tuning.choice import choose_blocks, choose_tiling
+from tilewright.tuning.ranking import families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.table_default import (
     alignment_default,

@@ -16,16 +16,14 @@ from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.catalogue import check
 from tilewright.schedules.legality import Legal
-from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.gpu_default import gpu_defaults
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
-from tilewright.tuning.spaces.thread_shapes import select_with_threads
 
 MACHINES = ("h100", "v100", "gtx980", "a100")
 LARGE = {1: (2**26,), 2: (8192, 8192), 3: (512, 512, 512)}
 SMALL = {1: (4096,), 2: (256, 256), 3: (64, 64, 64)}
 KINDS = [("float32", LARGE), ("float64", LARGE), ("float32", SMALL), ("float64", SMALL)]
-FAR = 1.05
 
 
 def distinct():
@@ -45,11 +43,11 @@ def least(problem, machine, coarse):
     return min(float(np.min(seconds, initial=np.inf)) for seconds in spaces)
 
 
-def share_of_best(problem, machine, coarse):
+def first_and_best(problem, machine, coarse):
     first = gpu_defaults(problem, machine)[0]
     predicted = time_model.predict(problem, first.tiling, machine).seconds
     assert predicted == pytest.approx(first.predicted, rel=1e-9)
-    return predicted / least(problem, machine, coarse)
+    return predicted, least(problem, machine, coarse)
 
 
 def cases(every):
@@ -65,27 +63,17 @@ def worst(every):
     for name, machine, dtype, shapes in cases(every):
         known = program(name)
         problem = make_problem(known, shapes[known.rank], 1000, dtype)
-        found[name, machine, dtype, problem.shape] = share_of_best(problem, files.load(machine), coarse=not every)
-    return {case: share for case, share in found.items() if not share <= FAR}
+        found[name, machine, dtype, problem.shape] = first_and_best(problem, files.load(machine), coarse=not every)
+    return {case: pair for case, pair in found.items() if not pair[0] <= pair[1] * (1.0 + 1e-12)}
 
 
-def test_the_default_is_within_five_per_cent_of_the_models_best():
+def test_the_default_is_the_models_best():
     assert worst(every=False) == {}
 
 
 @pytest.mark.stress
-def test_the_default_is_within_five_per_cent_of_the_models_best_everywhere():
+def test_the_default_is_the_models_best_everywhere():
     assert worst(every=True) == {}
-
-
-@pytest.mark.parametrize("name", ["j2d5pt", "wave2d", "fdtd2d", "j3d7pt", "wave3d"])
-@pytest.mark.parametrize("machine", ["h100", "gtx980"])
-def test_hybrid_tiles_with_their_threads_promise_no_more_than_the_default(name, machine):
-    known, where = program(name), files.load(machine)
-    problem = make_problem(known, LARGE[known.rank], 1000)
-    setting = make_setting(problem, where)
-    _, _, seconds, _ = select_with_threads(known, setting, setting.gpu, 1024, within=0.0, top=1)
-    assert gpu_defaults(problem, where)[0].predicted <= FAR * seconds[0]
 
 
 def test_the_largest_gains_over_a_fixed_list_of_hybrid_tiles():

@@ -48,8 +48,11 @@ def test_the_winner_is_the_least_over_strategies_and_sets(metric):
     found = tw.supertune("heat2d", metric=metric, **CASE)
     families = {"none", "hybrid", "skewed", "diamond", "overlapped", "streaming"}
     assert {entry.tiling.family for entry in found.entries} == families
-    values = [entry.value for entry in found.entries]
-    assert values == sorted(values)
+    # Models of skewed, diamond and overlapped tiles know no thread blocks: they stand behind.
+    ranked, rest = found.entries[:3], found.entries[3:]
+    assert {entry.tiling.family for entry in ranked} == {"none", "hybrid", "streaming"}
+    for part in (ranked, rest):
+        assert [entry.value for entry in part] == sorted(entry.value for entry in part)
     assert found.winner.loss == 0
     # Streaming tiles of a GPU have thread blocks: their sizes are no other family's.
     tiled = min(entry.value for entry in found.entries if entry.tiling.family not in ("none", "streaming"))

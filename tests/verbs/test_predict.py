@@ -40,7 +40,7 @@ GRADIENT = {"shape": (8192, 8192), "steps": 8192, "machine": "gtx980"}
 
 
 def test_the_document_has_the_interfaces_keys():
-    prediction = predict("gradient2d", **GRADIENT, tiling="hybrid:t=16,s=8x64")
+    prediction = predict("gradient2d", **GRADIENT, tiling="hybrid:t=16,s=8x64", model="published")
     data = json.loads(json.dumps(prediction.to_dict()))
     assert list(data) == [
         "program",
@@ -54,6 +54,7 @@ def test_the_document_has_the_interfaces_keys():
         "interval",
         "c_iter",
         "energy",
+        "notes",
     ]
     assert list(data["costs"]) == COSTS
     assert {"family", "time", "space"} <= set(data["tiling"])
@@ -67,8 +68,11 @@ def test_the_document_has_the_interfaces_keys():
 
 def test_gradient2d_on_the_gtx980():
     best = predict("gradient2d", **GRADIENT)
-    assert 16.4 <= best.costs.seconds <= 16.5
-    assert best.tiling.family == "hybrid"
+    assert best.tiling.family == "streaming"
+    found = select("gradient2d", **GRADIENT, within=None)
+    hybrid = next(each for each in found if each.tiling.family == "hybrid")
+    assert str(hybrid.tiling) == "hybrid:t=14,s=3x224,threads=1x224"
+    assert 16.0 <= hybrid.costs.seconds <= 16.5  # the paper measured 16.5
     again = predict("gradient2d", **GRADIENT, tiling=str(best.tiling))
     assert again == best
     impossible = predict("gradient2d", **GRADIENT, model="published")
@@ -225,8 +229,7 @@ def test_grids_of_any_extent_and_reach_have_a_choice_on_a_gpu(program, shape, st
     assert best[0].costs.seconds == pytest.approx(cost.costs.seconds)
 
 
-def test_a_reach_for_which_no_thread_block_fits_is_refused():
+def test_a_reach_for_which_no_thread_block_fits_is_swept():
     given = {"shape": (300, 300), "steps": 24, "machine": "gtx980"}
-    with pytest.raises(UsageError, match="no hybrid tile with its thread blocks fits gtx980 for 'far60'"):
-        tw.select(_far(60), **given, threads=True)
-    assert tw.select(_far(2), **given, top=1, threads=True)[0].tiling.threads
+    assert [str(each.tiling) for each in tw.select(_far(60), **given, within=None)] == ["none"]
+    assert tw.select(_far(2), **given, top=1)[0].tiling.threads

@@ -89,7 +89,7 @@ def test_a_tune_that_was_printed_becomes_a_page(written, tmp_path, document):
     assert "crash" in page.text
     assert "6 tilings were tried" in page.text or "0 of" in page.text
     assert "Pareto set" in page.text
-    assert "twice the bandwidth" in page.text
+    assert "half the time of an iteration" in page.text
 
 
 def test_a_plan_and_a_prediction_show_themselves():

@@ -62,6 +62,11 @@ DEPRECATIONS = {
             "py-pde's backend tilewright.pypde leaves the package",
             "it is in examples of the source then",
         ),
+        Deprecation(
+            "threads=",
+            "the option threads of tw.select (--thread-shapes) goes",
+            "leave it out: a GPU's thread blocks are chosen with the tiles",
+        ),
         Deprecation("border=", "the option border (--border) goes", "write boundary (--boundary), its name in tw.run"),
         Deprecation(
             "write_t4",

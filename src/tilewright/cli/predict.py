@@ -35,7 +35,7 @@ def predict(
     dtype: DType = "float32",
     boundary: BoundaryText = "fixed",
     thread_shapes: Annotated[
-        bool, typer.Option("--thread-shapes", help="With --top, choose a GPU's thread blocks together with the tiles.")
+        bool, typer.Option("--thread-shapes", help="Means nothing any more: thread blocks are chosen with the tiles.")
     ] = False,
     explain: Annotated[
         bool,
@@ -69,6 +69,7 @@ def predict(
     from tilewright.base.units import parse_shape
     from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.report import energy, tables
+    from tilewright.runtime.warn import warn_of
     from tilewright.schedules.catalogue import traits
     from tilewright.verbs import predict as api
     from tilewright.verbs.bottleneck import explain as explanation
@@ -76,15 +77,15 @@ def predict(
 
     if tile is not None and (top is not None or metric != "time"):
         raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
-    if thread_shapes and top is None:
-        raise typer.BadParameter("--thread-shapes ranks tilings with their thread blocks: say how many with --top")
+    if thread_shapes:
+        warn_of("threads=")
     known = load_any(program)
     steps = steps_of(known, steps)
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
     if ranks is not None:
-        if top is not None or tile is not None or metric != "time" or explain or thread_shapes:
-            raise typer.BadParameter("--ranks goes without --top, --tile, --metric, --explain and --thread-shapes")
+        if top is not None or tile is not None or metric != "time" or explain:
+            raise typer.BadParameter("--ranks goes without --top, --tile, --metric and --explain")
         cluster = api.predict(
             known, shape=extents, steps=steps, machine=machine, dtype=dtype, boundary=outside, model=model, ranks=ranks,
             network=network, topology=None if topology is None else parse_shape(topology),
@@ -100,7 +101,7 @@ def predict(
     else:
         many = api.select(
             known, shape=extents, steps=steps, machine=machine, within=None, metric=metric, top=top or 1, dtype=dtype,
-            boundary=outside, model=model, threads=thread_shapes,
+            boundary=outside, model=model,
         )  # fmt: skip
         one = many[0]
     if top is None and (metric == "time" or explain):
@@ -110,9 +111,10 @@ def predict(
             why = explanation(one).to_dict()
             document["explanation"] = why
         parts: list[Shown] = [tables.prediction(str(one.tiling), one.costs, one.interval, one.c_iter, title)]
+        parts += one.notes
         if why is not None:
             parts.append(energy.explanation(why))
-        if traits(one.tiling.family).hexagons and one.tiling.threads and one.model == "exact":
+        if traits(one.tiling.family).hexagons and one.model == "exact":
             parts += _terms(one, _stencil(known), machine)
         output.show(document, lambda: parts, as_json)
         return
@@ -169,7 +171,7 @@ def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> S
     from tilewright.report import energy, tables
 
     table = tables.candidates([(str(each.tiling), each.costs) for each in many])
-    return table if rivals is None else (table, energy.strategies(rivals))
+    return (table, *many[0].notes, *(() if rivals is None else (energy.strategies(rivals),)))
 
 
 def _terms(one: "Prediction", program: "Program", machine: str) -> list[Shown]:
@@ -178,7 +180,7 @@ def _terms(one: "Prediction", program: "Program", machine: str) -> list[Shown]:
     from tilewright.verbs.predict import as_machine
     from tilewright.verbs.terms import explain
 
-    if as_machine(machine).kind != "gpu":
+    if as_machine(machine).kind != "gpu" or len(one.shape) == 1:
         return []
     terms = explain(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}

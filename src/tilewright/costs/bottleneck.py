@@ -16,6 +16,17 @@ SATURATED = 0.9
 """A resource used at least so far counts as saturated."""
 
 
+_PARTS = {
+    "latency": "chains of a thread",
+    "issue": "vector units",
+    "access": "shared memory ports",
+    "dram": "memory",
+    "l2": "L2",
+    "launch": "synchronisation",
+}
+"""What the parts of a time with thread blocks are the use of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """One resource under one tiling.
@@ -51,11 +62,14 @@ def resources(result: Breakdown, index: int, setting: Setting, family: str = "")
     resident = max(1, int(result.tiles_per_sm[index]))
     parallel = setting.sm_count * resident
     tiles = max(1, int(result.tiles_per_wavefront[index]))
-    work = {
-        "vector units": ideal_seconds(setting, family) / seconds,
-        "memory": float(result.dram_bytes[index]) * setting.byte_seconds / seconds,
-        "synchronisation": float(result.sync_seconds[index]) / seconds,
-    }
+    if result.parts is None:
+        work = {
+            "vector units": ideal_seconds(setting, family) / seconds,
+            "memory": float(result.dram_bytes[index]) * setting.byte_seconds / seconds,
+            "synchronisation": float(result.sync_seconds[index]) / seconds,
+        }
+    else:
+        work = {_PARTS[name]: float(part[index]) / seconds for name, part in result.parts.items()}
     held = {
         "on-chip memory": resident * float(result.shared_bytes[index]) / setting.shared_bytes,
         "resident tiles": resident / setting.max_tiles,
@@ -83,7 +97,9 @@ def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str =
     if result.updates is not None and setting.cells * setting.steps:
         again = max(1.0, float(result.updates[index]) / (1.0 * setting.cells * setting.steps))
     parts = {
-        "arithmetic": again * ideal_seconds(setting, family),
+        "arithmetic": again * ideal_seconds(setting, family)
+        if result.parts is None
+        else float(result.parts["issue"][index]),
         "synchronisation": float(result.sync_seconds[index]),
     }
     return (*parts.items(), ("transfers, idle units and barriers", seconds - sum(parts.values())))

@@ -1,5 +1,6 @@
 """What the time model computes for tilings: every intermediate quantity, by name."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.costs.arrays import Floats, Ints
@@ -27,6 +28,7 @@ class Breakdown:
         dram_bytes: Bytes between chip and memory in all.
         sync_seconds: N_w T_sync.
         seconds: T_alg; infinite where not even one tile fits.
+        parts: What the seconds are made of by a model that knows thread blocks, each part alone; else None.
         updates: Cell updates that all tiles compute together, as the energy model charges them, or None.
         energy_bytes: Bytes between chip and memory as the energy model charges them, or None.
         joules: Energy, or None where no energy was asked for.
@@ -46,12 +48,16 @@ class Breakdown:
     dram_bytes: Floats
     sync_seconds: Floats
     seconds: Floats
+    parts: Mapping[str, Floats] | None = None
     updates: Floats | None = None
     energy_bytes: Floats | None = None
     joules: Floats | None = None
 
     def bound_by(self, index: int) -> str:
-        """Name what takes most of the time of one tiling: ``compute``, ``memory`` or ``synchronisation``."""
+        """Name what takes most of a tiling's time: a part, or ``compute``, ``memory``, ``synchronisation``."""
+        if self.parts is not None:
+            felt = {name: float(part[index]) for name, part in self.parts.items()}
+            return max(felt, key=lambda name: felt[name])
         if self.sync_seconds[index] > 0.5 * self.seconds[index]:
             return "synchronisation"
         return "compute" if self.compute_seconds[index] >= self.io_seconds[index] else "memory"

@@ -25,6 +25,7 @@ class Hardware:
         block_reserve: Shared memory that a block takes besides its own.
         max_blocks: Resident blocks.
         max_threads: Resident threads.
+        block_threads: Threads of a block.
         dram_bandwidth: Peak off-chip bandwidth, bytes per second.
         l2_bandwidth: L2 bandwidth, bytes per second.
         launch_seconds: One kernel call.
@@ -43,6 +44,7 @@ class Hardware:
     block_reserve: int
     max_blocks: int
     max_threads: int
+    block_threads: int
     dram_bandwidth: float
     l2_bandwidth: float
     launch_seconds: float
@@ -80,6 +82,7 @@ def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
         block_reserve=int(machine.block_reserve_bytes.value),
         max_blocks=int(_or(machine.max_blocks, 16)),
         max_threads=int(_or(machine.max_threads, MAX_SM_THREADS)),
+        block_threads=machine.block_threads,
         dram_bandwidth=peak.value,
         l2_bandwidth=_or(machine.l2_bandwidth, estimate),
         launch_seconds=machine.launch_seconds.value,

@@ -17,6 +17,7 @@ from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.identity import identity
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.families import streaming
@@ -76,7 +77,8 @@ class Setting:
         shared_bytes: M_SM.
         block_bytes: What one tile may use of it.
         max_tiles: MTB_SM.
-        c_iter: C_iter.
+        c_iter: C_iter of hexagonal and hybrid tiles; on a CPU, where one generator writes all tiles, of every family's.
+        other: C_iter of a GPU's other tiles, which nobody measured: what a paper measured is of its authors' hexagons.
         swept: C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU.
         blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
         blocked_across: The same where rows meet an end of the program's middle.
@@ -136,6 +138,7 @@ class Setting:
     block_bytes: int
     max_tiles: int
     c_iter: Quantity
+    other: Quantity
     swept: Quantity
     blocked: Quantity
     blocked_across: Quantity
@@ -210,6 +213,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     count = regions.counts(problem, some)
     waits = (count.writes - count.fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
     stream = streaming.block_growth(problem) if cpu and streaming.applies(problem) else None
+    c_iter = _mean(some, lambda each: iteration_seconds(each, machine, problem.dtype))
     return Setting(
         problem=problem,
         points=problem.points.cells,
@@ -253,7 +257,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         shared_bytes=int(machine.shared_bytes.value),
         block_bytes=int((machine.block_shared_bytes or machine.shared_bytes).value),
         max_tiles=int(machine.max_blocks.value) if machine.max_blocks else 1,
-        c_iter=_mean(some, lambda each: iteration_seconds(each, machine, problem.dtype)),
+        c_iter=c_iter,
+        other=c_iter if cpu else estimated_seconds(program, machine, problem.dtype),
         swept=_mean(some, lambda each: swept_seconds(each, machine, problem.dtype)),
         blocked=_mean(rows, lambda each: blocked_seconds(each, machine, problem.dtype)),
         blocked_across=_mean(across, lambda each: blocked_seconds(each, machine, problem.dtype)),
@@ -297,11 +302,39 @@ def _outer_bytes(machine: Machine) -> int:
     return part if part > machine.shared_bytes.value else 0
 
 
+def entry_name(program: Program, machine: Machine) -> str:
+    """Return the name under which a machine's file has what was measured of a program: that of the same expression.
+
+    Args:
+        program: The program, under any name.
+        machine: The machine.
+
+    Returns:
+        The name in the file; the program's own where there is none.
+    """
+    names = tuple(dict.fromkeys(key.partition(" ")[0] for key, _ in machine.c_iter))
+    return next(iter(_entries(program, names)), program.name)
+
+
+@functools.lru_cache(maxsize=256)
+def _entries(program: Program, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the names in a file that are of programs of the catalogue which compute the same as this one."""
+    known = set(names) & set(catalogue.names())
+    return tuple(name for name in names if name in known and identity(catalogue.program(name)) == identity(program))
+
+
+def _measured(program: Program, machine: Machine, dtype: str, what: str = "") -> Quantity | None:
+    """What a machine's file has of an expression in float32."""
+    if dtype != "float32" or not machine.c_iter:
+        return None
+    return machine.iteration_seconds(entry_name(program, machine), what)
+
+
 def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
     """Return C_iter: seconds per loop-body iteration of one vector unit, its data being on chip.
 
-    Where the machine file gives it for this very program of the catalogue in float32, that value. Else an estimate:
-    loop overhead, plus cycles per operation, per division or root, and per load and store, over the clock.
+    Where the machine file gives it for this very expression in float32, that value. Else an estimate, see
+    :func:`estimated_seconds`.
 
     Args:
         program: The program.
@@ -311,9 +344,21 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
     Returns:
         C_iter with its provenance; an estimate has a range.
     """
-    known = machine.iteration_seconds(program.name)
-    if known is not None and dtype == "float32" and _is_built_in(program):
-        return known
+    known = _measured(program, machine, dtype)
+    return estimated_seconds(program, machine, dtype) if known is None else known
+
+
+def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
+    """Return an estimate of C_iter: loop overhead, cycles per operation, root, load and store, over the clock.
+
+    Args:
+        program: The program.
+        machine: The machine.
+        dtype: NumPy name of the element type.
+
+    Returns:
+        C_iter with its range.
+    """
     count = _operations(program, dtype)
     accesses = program.loads + len(program.statements)
     if machine.kind == "cpu":
@@ -337,7 +382,9 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
 
 
 def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return C_iter of a sweep without tiles: what the machine file gives for this very program, else from C_iter.
+    """Return C_iter of a sweep without tiles: what the machine file gives for this very expression, else from C_iter.
+
+    On a GPU that is the estimate: C_iter of a machine's file is of hexagons there.
 
     Args:
         program: The program.
@@ -347,10 +394,10 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
     Returns:
         Seconds per vector, with provenance.
     """
-    known = machine.iteration_seconds(program.name, "none")
-    if known is not None and dtype == "float32" and _is_built_in(program):
+    known = _measured(program, machine, dtype, "none")
+    if known is not None:
         return known
-    plain = iteration_seconds(program, machine, dtype)
+    plain = (iteration_seconds if machine.kind == "cpu" else estimated_seconds)(program, machine, dtype)
     if machine.swept_ratio is None:
         return plain
     value = machine.swept_ratio.value * plain.value
@@ -358,7 +405,7 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
 
 
 def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "float32") -> float:
-    """Return the start-up of a row or of a box: what the machine file gives for this very program, else the machine's.
+    """Return the start-up of a row or of a box: what the machine file gives for this expression, else the machine's.
 
     Args:
         program: The program.
@@ -369,8 +416,8 @@ def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "f
     Returns:
         Seconds; of a box on a GPU its barrier.
     """
-    known = machine.iteration_seconds(program.name, what)
-    if known is None or dtype != "float32" or not _is_built_in(program):
+    known = _measured(program, machine, dtype, what)
+    if known is None:
         known = machine.row_seconds if what.endswith("row") else machine.barrier_seconds
     return known.value if known else 0.0
 
@@ -378,7 +425,7 @@ def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "f
 def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
     """Return C_iter where rows are blocked in registers, as in streaming tiles.
 
-    Where the machine file gives it for this very program of the catalogue in float32, that value. Else an estimate:
+    Where the machine file gives it for this very expression in float32, that value. Else an estimate:
     divisions and roots take as long as ever; of everything else the vectors that several rows share are in registers,
     so that it goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
 
@@ -390,8 +437,8 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
     Returns:
         Seconds per vector, with provenance.
     """
-    known = machine.iteration_seconds(program.name, "streaming")
-    if known is not None and dtype == "float32" and _is_built_in(program):
+    known = _measured(program, machine, dtype, "streaming")
+    if known is not None:
         return known
     count = _operations(program, dtype)
     hard = hard_cycles(count, machine)
@@ -419,11 +466,6 @@ def operation_cycles(program: Program, machine: Machine, seconds: float) -> floa
     """Return the cycles per plain operation if a vector of a program takes so long; its divisions and roots aside."""
     count = _operations(program, "float32")
     return max(0.0, seconds * machine.clock.value - hard_cycles(count, machine)) / max(1, count.plain)
-
-
-@functools.lru_cache(maxsize=256)
-def _is_built_in(program: Program) -> bool:
-    return program.name in catalogue.names() and catalogue.program(program.name).statements == program.statements
 
 
 @functools.lru_cache(maxsize=256)

@@ -59,7 +59,7 @@ def gpu_seconds(work: StrategyWork, setting: Setting) -> tuple[Floats, Floats]:
     """Return m' and c of a block on a GPU; each of shape (n,)."""
     words = (work.input_values + work.output_values) * setting.itemsize / WORD
     io_seconds = words * setting.word_seconds + 2 * setting.barrier_seconds
-    compute = work.vectors * (setting.c_iter.value / setting.stages) + work.steps_in_sequence * setting.barrier_seconds
+    compute = work.vectors * (setting.other.value / setting.stages) + work.steps_in_sequence * setting.barrier_seconds
     return io_seconds, compute
 
 

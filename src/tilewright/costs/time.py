@@ -1,5 +1,6 @@
 """The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form."""
 
+import functools
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,14 @@ from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs import strategies
-from tilewright.costs.arrays import Floats, TileSizes
+from tilewright.costs.arrays import Floats, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.cpu import streaming, untiled
 from tilewright.costs.cpu.states import with_states
 from tilewright.costs.energy.price import Joules, price
 from tilewright.costs.energy.tiles import printed_amounts
-from tilewright.costs.hardware import hardware
+from tilewright.costs.hardware import Hardware
 from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
@@ -112,24 +113,24 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     """
     setting = _lengthened(make_setting(problem, machine, scope), tiling.family, arithmetic)
     sizes = sizes_of(tiling, setting)
-    if traits(tiling.family).streams and setting.gpu is not None:
-        from tilewright.costs.gpu import streaming as streaming_gpu
-
-        result = streaming_gpu.evaluate(sizes, setting, setting.gpu, _compiled(resources))
-        result = _with_energy(result, tiling.family, sizes, setting, model)
-    else:
-        result = evaluate(tiling.family, sizes, setting, model)
+    result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))
     if not np.isfinite(result.seconds[0]):
+        count = int(np.prod([float(each) for each in tiling.threads]))
+        if setting.gpu is not None and count > setting.gpu.block_threads:
+            raise UsageError(
+                f"a block of {machine.name} has at most {setting.gpu.block_threads} threads, got {str(tiling)!r}"
+            )
+        if traits(tiling.family).streams and result.shared_bytes[0] <= setting.block_bytes:
+            raise UsageError(
+                f"a thread of {str(tiling)!r} needs more registers than {machine.name} gives it, so that values spill",
+                "take more threads, or smaller sizes",
+            )
         limit = min(setting.block_bytes, setting.shared_bytes // max(1, tiling.k or 1))
         raise UsageError(
             f"a tile of {str(tiling)!r} needs {int(result.shared_bytes[0])} bytes of shared memory, {machine.name} has "
             f"{limit} for each of {tiling.k or 1}, and runs at most {setting.max_tiles} per SM",
             "take smaller sizes or a smaller k",
         )
-    if model == "exact" and tiling.threads and models_threads(tiling, len(setting.shape)) and not setting.cpu:
-        terms = thread_terms(problem, tiling, machine, setting, resources)
-        costs = costs_at(replace(result, seconds=terms.seconds), 0, setting)
-        return replace(costs, tiles_per_sm=int(terms.resident[0]), bound_by=terms.bound_by(0))
     return costs_at(result, 0, setting)
 
 
@@ -148,37 +149,33 @@ def _lengthened(setting: Setting, family: str, ratio: float) -> Setting:
     return replace(setting, c_iter=longer(setting.c_iter))
 
 
-def models_threads(tiling: Tiling, rank: int) -> bool:
-    """Whether the exact model knows the thread blocks of a tiling: those of hexagons with other axes beside them."""
-    return traits(tiling.family).hexagons and rank > 1
+def models_threads(family: str, setting: Setting) -> bool:
+    """Whether the exact model knows thread blocks of a family's hexagons: on GPUs, with other axes beside them."""
+    return traits(family).hexagons and setting.gpu is not None and len(setting.shape) > 1
 
 
-def thread_terms(
-    problem: Problem, tiling: Tiling, machine: Machine, setting: Setting, resources: Resources | None = None
-) -> "selector.Terms":
-    """Return the terms of the exact model with thread blocks, of one hybrid tiling on a GPU.
+def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None" = None) -> "selector.Terms":
+    """Return the terms of the exact model with thread blocks, of hybrid tilings on a GPU.
 
     Args:
-        problem: What is computed.
-        tiling: A hybrid tiling with threads.
-        machine: A GPU.
+        sizes: Their sizes and threads; shape (n,). Where threads are left open, those that the code takes by itself.
         setting: The problem on the machine.
-        resources: What a compiler says of the code, in place of estimates.
+        compiled: What a compiler says of the code, in place of estimates.
 
     Returns:
-        The terms, of shape (1,).
+        The terms; shape (n,).
 
     Raises:
-        UsageError: If there is not one number of threads per axis, or a block has more threads than it may.
+        UsageError: If the machine is no GPU, or there is not one number of threads per axis.
     """
     from tilewright.costs.gpu import threads as selector
 
-    most = machine.block_threads
-    if int(np.prod([float(count) for count in tiling.threads])) > most:
-        raise UsageError(f"a block of {machine.name} has at most {most} threads, got {str(tiling)!r}")
-    threads = tuple(np.array([count], dtype=np.int64) for count in tiling.threads)
-    case = selector.make_case(problem.program, sizes_of(tiling, setting), threads, setting)
-    return selector.evaluate(case, hardware(machine, setting.block_bytes), compiled=_compiled(resources))
+    if setting.gpu is None:
+        raise UsageError("the model of thread blocks is for GPUs")
+    threads = sizes.threads or selector.default_threads(sizes.space)
+    return selector.evaluate(
+        selector.make_case(setting.problem.program, sizes, threads, setting), setting.gpu, compiled=compiled
+    )
 
 
 def _compiled(resources: Resources | None) -> "CompiledCounts | None":
@@ -193,14 +190,21 @@ def _compiled(resources: Resources | None) -> "CompiledCounts | None":
     )
 
 
-def evaluate(family: str, sizes: TileSizes, setting: Setting, model: str = "exact") -> Breakdown:
-    """Evaluate the model for arrays of tile sizes.
+def evaluate(
+    family: str,
+    sizes: TileSizes,
+    setting: Setting,
+    model: str = "exact",
+    compiled: "CompiledCounts | None" = None,
+) -> Breakdown:
+    """Evaluate the model for arrays of tile sizes: the one cost by which everything here ranks and predicts.
 
     Args:
         family: One of :data:`FAMILIES`; for ``none`` there is one result, whatever the sizes.
-        sizes: The sizes; shape (n,).
+        sizes: The sizes; shape (n,). Hybrid tiles on a GPU that leave threads open have those that the code takes.
         setting: The problem on its machine.
         model: ``exact`` or ``published``; only hexagonal and hybrid tiles have a printed model that differs.
+        compiled: What a compiler says of the code of hybrid and streaming tiles on a GPU, in place of estimates.
 
     Returns:
         Every quantity of the model.
@@ -212,13 +216,13 @@ def evaluate(family: str, sizes: TileSizes, setting: Setting, model: str = "exac
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if family not in FAMILIES:
         raise UsageError(f"the time model covers {', '.join(FAMILIES)}, got {family!r}")
-    result = _timed(family, sizes, setting, model)
+    result = _timed(family, sizes, setting, model, compiled)
     if setting.state_bytes and setting.cpu and not traits(family).untiled:  # a sweep moves every version anyway
         result = replace(result, seconds=with_states(result.seconds, sizes, setting))
     return _with_energy(result, family, sizes, setting, model)
 
 
-def _timed(family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
+def _timed(family: str, sizes: TileSizes, setting: Setting, model: str, compiled: "CompiledCounts | None") -> Breakdown:
     if traits(family).untiled:
         return untiled.evaluate(setting)
     if traits(family).streams:
@@ -228,12 +232,45 @@ def _timed(family: str, sizes: TileSizes, setting: Setting, model: str) -> Break
             raise UsageError("streaming tiles on a GPU need the machine's numbers")
         from tilewright.costs.gpu import streaming as streaming_gpu
 
-        return streaming_gpu.evaluate(sizes, setting, setting.gpu)
+        return _of_blocks(streaming_gpu.evaluate(sizes, setting, setting.gpu, compiled), sizes, setting)
     if family in strategies.FAMILIES:
         return strategies.evaluate(family, sizes, setting)
     if model == "published":
         return published.evaluate(sizes, setting)
-    return cached.evaluate(sizes, setting) if setting.cpu else exact.evaluate(sizes, setting)
+    return cached.evaluate(sizes, setting) if setting.cpu else _hexagons(family, sizes, setting, compiled)
+
+
+def _hexagons(family: str, sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None") -> Breakdown:
+    """Hexagons on a GPU: what they move by exact geometry, and where thread blocks are modelled the time of these."""
+    if not models_threads(family, setting) or not len(sizes.time) or not setting.steps:
+        return exact.evaluate(sizes, setting)
+    result = exact.evaluate(replace(sizes, k=np.zeros_like(sizes.k)), setting)
+    from tilewright.costs.gpu.threads import PARTS
+
+    terms = thread_terms(sizes, setting, compiled)
+    parts = {name: np.asarray(getattr(terms, name)) for name in PARTS}
+    queue = ceil_div(result.tiles_per_wavefront, setting.sm_count) * result.wavefronts
+    each = np.maximum(1, queue * result.tiles_per_prism)
+    fits = (result.tiles_per_sm > 0) & (sizes.k <= np.maximum(result.tiles_per_sm, terms.resident))
+    result = replace(
+        result,
+        seconds=np.where(fits, terms.seconds, np.inf),
+        sync_seconds=parts["launch"],
+        compute_seconds=np.maximum(parts["issue"], parts["access"]) / each,
+        io_seconds=np.maximum(parts["dram"], parts["l2"]) / each,
+        prism_seconds=(terms.seconds - parts["launch"]) / np.maximum(1, queue),
+        tiles_per_sm=np.where(fits, terms.resident, 0),
+        parts=parts,
+    )
+    return _of_blocks(result, sizes, setting)
+
+
+def _of_blocks(result: Breakdown, sizes: TileSizes, setting: Setting) -> Breakdown:
+    """The same, infinite where a block would have more threads than it may."""
+    if not sizes.threads or setting.gpu is None:
+        return result
+    count = functools.reduce(np.multiply, sizes.threads)
+    return replace(result, seconds=np.where(count <= setting.gpu.block_threads, result.seconds, np.inf))
 
 
 def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
@@ -319,21 +356,37 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
     )
 
 
-def ideal_seconds(setting: Setting, family: str = "") -> float:
+def ideal_seconds(setting: Setting, family: str = "", model: str = "exact") -> float:
     """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound.
 
     Args:
         setting: The problem on its machine.
-        family: ``streaming`` for C_iter of rows blocked in registers, which is lower than that of all other families.
+        family: The tiling's family, for its own C_iter; by default that of hexagons.
+        model: ``exact`` or ``published``.
     """
     iteration = setting.c_iter.value
     if family and traits(family).streams:
-        iteration = setting.blocked.value
-        if setting.gpu is not None:
-            from tilewright.costs.gpu import streaming as streaming_gpu
+        known = setting.blocked if setting.gpu is None else streaming_seconds(setting, setting.gpu)
+        iteration = known.value
+    elif family and not traits(family).hexagons:
+        iteration = setting.other.value
+    elif family and model == "exact" and setting.gpu is not None and models_threads(family, setting):
+        from tilewright.costs.gpu import threads as selector
 
-            iteration = streaming_gpu.iteration_seconds(setting, setting.gpu)
+        return selector.ideal_seconds(setting.problem.program, setting, setting.gpu)
     return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)
+
+
+def streaming_seconds(setting: Setting, gpu: Hardware) -> Quantity:
+    """Return C_iter of streaming tiles on a GPU, which is counted from the instructions of a cell, with its range."""
+    from tilewright.costs.gpu import streaming as streaming_gpu
+
+    if setting.blocked.source == "measured":
+        return setting.blocked
+    known, value = setting.other, streaming_gpu.iteration_seconds(setting, gpu)
+    low, high = (None if end is None else value * end / known.value for end in (known.low, known.high))
+    note = "from the instructions of a cell whose row is in registers"
+    return replace(known, value=value, source="estimated", low=low, high=high, note=note)
 
 
 def overhead_estimate(sizes: TileSizes, setting: Setting) -> Floats:

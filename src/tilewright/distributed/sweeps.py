@@ -36,7 +36,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.parts import Parts
 from tilewright.schedules.tiling import Tiling, parse
-from tilewright.tuning.choice import evaluated
+from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
 from tilewright.workloads.stencil import on_machine
 

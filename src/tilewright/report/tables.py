@@ -12,6 +12,8 @@ from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.program import Program
 from tilewright.report.expressions import arguments_of, lines, read_text
 
+AUTHORS = "measured on the authors' code"
+"""What a paper gives of a program was measured on what its authors' generator wrote."""
 _UNITS = {"gcells_per_second": "GCells/s", "gflops_per_second": "GFlops/s"}
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -105,6 +107,11 @@ def machine(one: Machine) -> Table:
     return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
 
 
+def measured_on(c_iter: Quantity) -> str:
+    """Say where a C_iter comes from: what a paper gives was measured on the code of its authors' generator."""
+    return f"{c_iter.source}, {AUTHORS}" if c_iter.source == "paper" else c_iter.source
+
+
 def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> Pairs:
     """Show what one tiling costs."""
     spread = "" if c_iter.low is None else f", {c_iter.low:.3g} to {c_iter.high:.3g}"
@@ -119,7 +126,7 @@ def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, 
         facts["energy"] = energy_text(costs.energy)
     shown = {"seconds", "dram_bytes", "bound_by", "joules"}
     facts |= {_UNITS.get(k, k.replace("_", " ")): number(v) for k, v in costs.to_dict().items() if k not in shown}
-    facts["C_iter"] = f"{c_iter.value:.4g} s, {c_iter.source}{spread}"
+    facts["C_iter"] = f"{c_iter.value:.4g} s, {measured_on(c_iter)}{spread}"
     return Pairs(facts, title)
 
 

@@ -1,21 +1,14 @@
 """The models' choice: which tiling a run of a problem takes on a machine."""
 
-from collections.abc import Callable
-
-import numpy as np
-
 from tilewright.costs import time as time_model
-from tilewright.costs.arrays import TileSizes
-from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.run import run_seconds, whole_seconds
-from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning import select as selection
-from tilewright.tuning.spaces import space
+from tilewright.tuning.ranking import best_tiling
 from tilewright.tuning.spaces.form_cost import arithmetic_ratio
 from tilewright.tuning.spaces.periodic import PeriodicBlocks, plan_blocks
 
@@ -86,38 +79,3 @@ def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine) -> flo
     else:
         costs = blocks.costs
     return float(whole_seconds(tiling.family, costs.seconds, make_setting(problem, machine)))
-
-
-def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
-    """Return every legal family that has a model of this name: equations are printed for hexagonal and hybrid tiles."""
-    found = space.families(problem, cpu=setting.cpu, every=model == "exact")
-    if setting.cpu or model == "exact":
-        return found
-    return tuple(each for each in found if not catalogue.traits(each).streams)
-
-
-def best_tiling(
-    problem: Problem,
-    setting: Setting,
-    model: str,
-    expected: Callable[[str, float], float] = lambda _, seconds: seconds,
-) -> Tiling:
-    """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
-    chosen, lowest = NONE, np.inf
-    for family in families_of(problem, setting, model):
-        sizes, result = evaluated(setting, family, model)
-        index = selection.best(result.seconds, sizes)
-        cost = np.inf if index is None else expected(family, float(result.seconds[index]))
-        if index is not None and cost < lowest:
-            lowest = cost
-            chosen = space.tiling_at(family, sizes, index)
-    return chosen
-
-
-def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[TileSizes, Breakdown]:
-    """Return a family's space and its costs; without tiling, the space is one point."""
-    if catalogue.traits(family).untiled:
-        sizes = time_model.sizes_of(NONE, setting)
-    else:
-        sizes = space.feasible(setting, coarse=coarse, family=family)
-    return sizes, time_model.evaluate(family, sizes, setting, model)

@@ -16,7 +16,7 @@ def rank(cost: Floats, sizes: TileSizes) -> Ints:
 
     Args:
         cost: Predicted cost per point; shape (n,).
-        sizes: The points. Equal costs are ordered by (t_T, t_S1, t_S2, …, k).
+        sizes: The points. Equal costs are ordered by (t_T, t_S1, t_S2, …, threads, k).
 
     Returns:
         Indices into the arrays; shape (m,), m at most n.
@@ -25,7 +25,7 @@ def rank(cost: Floats, sizes: TileSizes) -> Ints:
     >>> rank(np.array([2.0, 1.0, np.inf]), TileSizes(time=one, space=(one,), k=one)).tolist()
     [1, 0]
     """
-    order = np.lexsort((sizes.k, *reversed(sizes.space), sizes.time, cost))
+    order = np.lexsort((sizes.k, *reversed(sizes.threads), *reversed(sizes.space), sizes.time, cost))
     return np.asarray(order[np.isfinite(cost[order])])
 
 

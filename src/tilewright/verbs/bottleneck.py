@@ -92,7 +92,7 @@ def _speedups(work: Workload, tiling: Tiling, costs: Costs) -> tuple[tuple[str, 
         if name == "iteration":
             other = work.hastened()
         else:
-            machine = moved(work.machine, problem.program.name, name, factor)
+            machine = moved(work.machine, "", name, factor)
             other = work.changed(machine, problem.shape, problem.steps)
         seconds = [each.seconds for each in map(other.expected, tilings) if each is not None]
         if name == "shared_bytes":  # which a launch may leave unused, so that no more tiles are resident than before

@@ -15,7 +15,7 @@ from tilewright.base.units import format_seconds
 from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
-from tilewright.costs.setting import make_setting
+from tilewright.costs.setting import entry_name, make_setting
 from tilewright.driver import emit_tilings
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
@@ -37,7 +37,7 @@ from tilewright.runtime.toolchains.cpu import Toolchain, toolchain
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.sensitivity import Sensitivity, sensitivities
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 from tilewright.verbs import memo
@@ -342,15 +342,15 @@ def sensitivity(
         UsageError: If anything is unknown or does not fit.
     """
     chosen, base = as_program(program), as_machine(machine)
-    names = parameters
+    names, entry = parameters, entry_name(chosen, base)
     if names is None:
-        own = base.iteration_seconds(chosen.name, "row") is not None
-        known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(chosen.name) else ("flop_cycles", "load_cycles")
-        known += ("c_iter streaming",) if base.iteration_seconds(chosen.name, "streaming") else ()
+        own = base.iteration_seconds(entry, "row") is not None
+        known: tuple[str, ...] = ("c_iter",) if base.iteration_seconds(entry) else ("flop_cycles", "load_cycles")
+        known += ("c_iter streaming",) if base.iteration_seconds(entry, "streaming") else ()
         known += ("c_iter row",) if own else ()
         left = [name for name in _MEASURED if not (own and name == "row_seconds")]
         names = (*known, *(name for name in left if getattr(base, name) is not None))
-    return sensitivities(base, chosen.name, names, _times(make_problem(chosen, shape, steps)), share)
+    return sensitivities(base, entry, names, _times(make_problem(chosen, shape, steps)), share)
 
 
 def _times(problem: Problem) -> Callable[[Machine], Floats]:
@@ -365,7 +365,8 @@ def _times(problem: Problem) -> Callable[[Machine], Floats]:
         found: dict[tuple[object, ...], float] = {}
         for family in families_of(problem, setting, "exact"):
             sizes, result = evaluated(setting, family, "exact", coarse=not setting.cpu)
-            points = zip(sizes.time.tolist(), sizes.k.tolist(), *(each.tolist() for each in sizes.space), strict=True)
+            columns = (sizes.time, sizes.k, *sizes.space, *sizes.threads)
+            points = zip(*(each.tolist() for each in columns), strict=True)
             found |= dict(zip(((family, *point) for point in points), result.seconds.tolist(), strict=True))
         if not order:
             order.extend(found)

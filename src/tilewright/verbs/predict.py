@@ -11,6 +11,7 @@ from tilewright.machines.networks import Network
 from tilewright.machines.networks import network as network_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.warn import warn_of
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
@@ -89,7 +90,8 @@ def predict(
         boundary: Boundaries, as ``run`` takes them.
         model: ``exact``, or ``published`` for the papers' equations as printed.
         scope: Whether a tile is charged the whole device's bandwidth (``device``) or its SM's share (``per_sm``);
-            by default the first on a GPU, as printed, and the second on a CPU.
+            by default the first on a GPU, as printed, and the second on a CPU. Models of a GPU's thread blocks share
+            the bandwidth among those that run together, whatever it says.
         ranks: Number of ranks of MPI, each a machine of its own, over which the grid is dealt.
         network: What connects them: a name such as ``slingshot``; by default what the machine's file says.
         topology: Ranks per axis, -1 where it follows from the others; by default those of the smallest halos.
@@ -103,8 +105,8 @@ def predict(
         UsageError: If anything is unknown or does not fit, or the tiling is not legal for the program.
 
     Examples:
-        >>> round(predict("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980").costs.seconds, 1)
-        16.4
+        >>> round(predict("jacobi1d", shape=(2**22,), steps=1024, machine="gtx980").costs.seconds, 3)
+        0.04
     """
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))
@@ -157,7 +159,7 @@ def select(
         boundary: Boundaries.
         model: ``exact`` or ``published``.
         scope: Who shares the bandwidth.
-        threads: Choose a GPU's thread blocks together with the tiles, by the exact model's terms for them.
+        threads: Means nothing any more: a GPU's thread blocks are chosen together with the tiles.
         **scalars: Scalars of the program, as for :func:`predict`.
 
     Returns:
@@ -173,9 +175,11 @@ def select(
         )
     if within is not None and not within >= 0:
         raise UsageError(f"within is a share of the best cost, at least 0, got {within!r}")
+    if threads:
+        warn_of("threads=")
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))
-    found = work.ranked(metric, within=within, top=top, points="threads" if threads else "all")
+    found = work.ranked(metric, within=within, top=top)
     return tuple(Prediction(work=work, tiling=tiling, costs=costs) for tiling, costs in found)
 
 

@@ -10,6 +10,7 @@ from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report.tables import AUTHORS, measured_on
 from tilewright.schedules.tiling import Tiling
 from tilewright.workload import Workload
 
@@ -53,14 +54,27 @@ class Prediction:
     @property
     def c_iter(self) -> Quantity:
         """Seconds per loop-body iteration of one vector unit, with provenance."""
-        return self.work.c_iter
+        return self.work.c_iter(self.tiling)
 
     @property
     def interval(self) -> Interval:
         """The range in which four of five measured times are expected."""
-        threads = bool(self.tiling.threads) and self.model == "exact"
+        threads = self.model == "exact" and len(self.shape) > 1
         cpu = self.hardware.kind == "cpu"
         return interval(self.tiling.family, self.costs.seconds, cpu=cpu, threads=threads)
+
+    def _code(self) -> dict[str, object]:
+        """Whose code C_iter was measured on, where that is not this package's."""
+        return {"code": AUTHORS} if self.c_iter.source == "paper" else {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stands against the prediction, one sentence each: see :mod:`tilewright.verbs.limits`."""
+        if not isinstance(self.problem, Problem):
+            return ()
+        from tilewright.verbs.limits import limits
+
+        return limits(self.problem, self.tiling, self.costs, self.hardware, self.model)
 
     @property
     def roof(self) -> Roofline | None:
@@ -105,8 +119,9 @@ class Prediction:
             "tiling": self.tiling.to_dict(),
             "costs": self.costs.to_dict(),
             "interval": self.interval.to_dict(),
-            "c_iter": {key: getattr(self.c_iter, key) for key in keys},
+            "c_iter": {key: getattr(self.c_iter, key) for key in keys} | self._code(),
             "energy": self.costs.energy.to_dict() if self.costs.energy else None,
+            "notes": list(self.notes),
         }
 
     def study(self) -> "Study":
@@ -115,7 +130,7 @@ class Prediction:
 
         return Study(
             title=self.title, facts=self.facts(), candidates=(self.candidate(),), roof=self.roof,
-            explanation=(str(self),),
+            explanation=(str(self),), notes=self.notes,
         )  # fmt: skip
 
     def candidate(self) -> "StudiedTiling":
@@ -154,7 +169,7 @@ class Prediction:
             low, high = f"{costs.energy.low:.3g}", f"{costs.energy.high:.3g}"
             facts.append(("energy", f"{costs.energy.joules:.4g} J ({low} to {high} J, {costs.energy.source})"))
         spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
-        facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({self.c_iter.source}{spread})"))
+        facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({measured_on(self.c_iter)}{spread})"))
         return tuple(facts)
 
     def _range(self) -> str:

@@ -2,7 +2,7 @@
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import models_threads, thread_terms
+from tilewright.costs.time import models_threads, sizes_of, thread_terms
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import Tiling
@@ -21,14 +21,14 @@ def explain(
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",
 ) -> dict[str, object]:
-    """Return the terms of the exact model for one hybrid tiling with threads.
+    """Return the terms of the exact model for one hybrid tiling.
 
     Args:
         program: A stencil, a program, or the name of a built-in one.
         shape: Extents of the grid.
         steps: Time steps.
         machine: A GPU.
-        tiling: A hybrid tiling with ``threads=…``.
+        tiling: A hybrid tiling; without ``threads=…`` it has those that its code takes.
         dtype: Element type.
         boundary: Boundaries.
 
@@ -37,7 +37,7 @@ def explain(
         part that binds.
 
     Raises:
-        UsageError: If the tiling has no threads or is not hybrid, or the machine is no GPU.
+        UsageError: If the tiling is not hybrid, or the machine is no GPU.
 
     >>> explain("j2d5pt", shape=(16384, 16384), steps=120, machine="v100",
     ...         tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]
@@ -45,7 +45,7 @@ def explain(
     """
     chosen = asked_tiling(tiling)
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
-    if not chosen.threads or not models_threads(chosen, problem.program.rank):
-        raise UsageError(f"the terms are those of a hybrid tile with threads, got {str(chosen)!r}", "add threads=1x64")
-    terms = thread_terms(problem, chosen, where, make_setting(problem, where))
-    return terms.to_dict(0)
+    setting = make_setting(problem, where)
+    if not models_threads(chosen.family, setting):
+        raise UsageError(f"the terms are those of a hybrid tile on a GPU, got {str(chosen)!r} on {where.name}")
+    return thread_terms(sizes_of(chosen, setting), setting).to_dict(0)

@@ -12,23 +12,25 @@ from tilewright.costs.bottleneck import Resource
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.price import Usage, make_energy
-from tilewright.costs.hardware import hardware
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
-from tilewright.costs.time import Costs
+from tilewright.costs.time import Costs, streaming_seconds
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import best_tiling, choose_blocks, families_of
+from tilewright.tuning.choice import choose_blocks
+from tilewright.tuning.ranking import best_tiling, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.spaces.form_cost import arithmetic_ratio
-from tilewright.tuning.spaces.thread_shapes import select_with_threads
+from tilewright.tuning.spaces.periodic import PeriodicBlocks
 from tilewright.workload import Points
 
+_MOST_BLOCKS = 50
+"""Tilings of a block of steps on an extended grid that are ranked, where nobody says how many."""
 _MOST_TILES = 64
 """Tiles on an SM up to which the effect of their number is shown."""
 
@@ -63,10 +65,16 @@ class StencilWorkload:
     scope: str | None
     setting: Setting
 
-    @property
-    def c_iter(self) -> Quantity:
-        """Seconds per loop-body iteration of one vector unit."""
-        return self.setting.c_iter
+    def c_iter(self, tiling: Tiling) -> Quantity:
+        """Seconds per loop-body iteration of one vector unit, in the code of a tiling's family.
+
+        On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations alone.
+        """
+        kind, setting = tilings.traits(tiling.family), self._setting(tiling)
+        if kind.streams and setting.gpu is not None:
+            return streaming_seconds(setting, setting.gpu)
+        threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
+        return setting.c_iter if kind.hexagons and not threads else setting.other
 
     @property
     def roof(self) -> Roofline | None:
@@ -84,9 +92,15 @@ class StencilWorkload:
 
     def hastened(self) -> "StencilWorkload":
         """Return the same with iterations that take half the time."""
-        known = self.setting.c_iter
-        half = replace(known, value=0.5 * known.value, low=None, high=None)
-        return replace(self, setting=replace(self.setting, c_iter=half))
+
+        def half(known: Quantity) -> Quantity:
+            return replace(known, value=0.5 * known.value, low=None, high=None)
+
+        known, gpu = self.setting, self.setting.gpu
+        faster = replace(known, c_iter=half(known.c_iter), other=half(known.other))
+        if gpu is not None:  # models of thread blocks count instructions: they go with the clock
+            faster = replace(faster, swept=half(known.swept), gpu=replace(gpu, clock=2.0 * gpu.clock))
+        return replace(self, setting=faster)
 
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:
         """Return a tiling, the model's choice by default, with its costs; a grid that wraps runs in blocks."""
@@ -115,27 +129,50 @@ class StencilWorkload:
         """Return the tilings of all legal families within a share of the best, best first.
 
         Raises:
-            UsageError: If thread blocks cannot be chosen, or none fits.
+            UsageError: If there is no such metric.
         """
         band = np.inf if within is None else within
-        if points == "threads":
-            if metric != "time" or self.model != "exact" or self.scope is not None:
-                what = "thread blocks are chosen by the exact model's time"
-                raise UsageError(what, "leave metric, model and scope out")
-            return self._with_threads(band, top)
+        plain = self.model == "exact" and self.scope is None
+        blocks = choose_blocks(self.problem, self.machine) if plain and not self.setting.cpu else None
+        found = self._ranked(metric, (band, top), coarse=points == "coarse")
+        if blocks is not None:
+            found = self._with_blocks(blocks, found, metric, (band, top))
+        return found
+
+    def _ranked(self, metric: str, kept: tuple[float, int | None], *, coarse: bool) -> list[tuple[Tiling, Costs]]:
+        """Return what is within a share of the best of all families, at most so many, best first."""
+        band, top = kept
         families = families_of(self.problem, self.setting, self.model)
-        pool = [self._band(family, metric, (band, top), coarse=points == "coarse") for family in families]
+        pool = [self._band(family, metric, kept, coarse=coarse) for family in families]
         limit = (1.0 + band) * min(float(np.min(cost, initial=np.inf)) for _, _, cost in pool)
         found: list[tuple[float, int, Tiling, Costs]] = []
         for number, (family, sizes, cost) in enumerate(pool):
             inside = np.flatnonzero(cost <= limit)[:top]
-            kept = sizes.take(inside)
-            result = time_model.evaluate(family, kept, self.setting, self.model)
+            kept_sizes = sizes.take(inside)
+            result = time_model.evaluate(family, kept_sizes, self.setting, self.model)
             for index, place in enumerate(inside.tolist()):
                 costs = time_model.costs_at(result, index, self.setting)
-                found.append((float(cost[place]), number, space.tiling_at(family, kept, index), costs))
+                found.append((float(cost[place]), number, space.tiling_at(family, kept_sizes, index), costs))
         found.sort(key=lambda item: item[:2])
         return [(tiling, costs) for _, _, tiling, costs in found[:top]]
+
+    def _with_blocks(
+        self, blocks: PeriodicBlocks, found: list[tuple[Tiling, Costs]], metric: str, kept: tuple[float, int | None]
+    ) -> list[tuple[Tiling, Costs]]:
+        """Add what blocks of steps on the extended grid take in the best tilings of one block."""
+        band, top = kept
+        inner = on_machine(blocks.extended.problem, self.machine)
+        wanted = inner.ranked(metric, within=band, top=top or _MOST_BLOCKS)
+        pairs = [
+            (each.tiling, each.costs) for each in (self._blocks(tiling) for tiling, _ in wanted) if each is not None
+        ]
+        every = [(blocks.tiling, blocks.costs), *(pair for pair in pairs if pair[0] != blocks.tiling), *found]
+        cost = choices.of_costs([costs for _, costs in every], metric)
+        order = np.argsort(cost, kind="stable")
+        return [every[place] for place in order.tolist() if cost[place] <= (1.0 + band) * cost[order[0]]][:top]
+
+    def _blocks(self, tiling: Tiling) -> PeriodicBlocks | None:
+        return None if tilings.traits(tiling.family).untiled else choose_blocks(self.problem, self.machine, tiling)
 
     def _band(
         self, family: str, metric: str, kept: tuple[float, int | None], *, coarse: bool
@@ -148,30 +185,9 @@ class StencilWorkload:
         if tilings.traits(family).untiled:
             pieces = iter((time_model.sizes_of(NONE, self.setting),))
         else:
-            pieces = space.parts(self.setting, coarse=coarse, family=family)
+            pieces = space.parts(self.setting, coarse=coarse, family=family, model=self.model)
         sizes, costs, _ = selection.select_pieces(pieces, cost, within=kept[0], top=kept[1])
         return family, sizes, costs
-
-    def _with_threads(self, band: float, top: int | None) -> list[tuple[Tiling, Costs]]:
-        """Return hybrid tiles with their thread blocks, best first by the exact model's terms for them."""
-        name, machine = self.problem.program.name, self.machine
-        if self.setting.cpu or self.problem.program.rank < 2 or "hybrid" not in space.families(self.problem):
-            raise UsageError(
-                f"thread blocks belong to hybrid tiles on a GPU, not to {name!r} on {machine.name}",
-                "take a GPU of `tilewright machines` and a stencil of two or three dimensions",
-            )
-        most = int(machine.max_block_threads.value) if machine.max_block_threads else 1024
-        gpu = hardware(machine, self.setting.block_bytes)
-        sizes, shapes, _, _ = select_with_threads(self.problem.program, self.setting, gpu, most, within=band, top=top)
-        if not shapes:
-            raise UsageError(
-                f"no hybrid tile with its thread blocks fits {machine.name} for {name!r}", "leave threads out"
-            )
-        found = []
-        for index, shape in enumerate(shapes):
-            tiling = replace(space.tiling_at("hybrid", sizes, index), threads=shape)
-            found.append((tiling, time_model.predict(self.problem, tiling, machine)))
-        return found
 
     def usage(self, tiling: Tiling | None, seconds: float | None) -> tuple[Tiling, str, Usage]:
         """Return what a tiling uses: by the printed instance where the paper has one, else by the general rule."""
@@ -201,11 +217,19 @@ class StencilWorkload:
 
     def resources(self, tiling: Tiling) -> tuple[Resource, ...]:
         """Return the use of every resource by a tiling."""
-        return bottleneck.resources(self._evaluated(tiling), 0, self.setting, tiling.family)
+        return bottleneck.resources(self._evaluated(tiling), 0, self._setting(tiling), tiling.family)
 
     def _evaluated(self, tiling: Tiling) -> Breakdown:
-        sizes = time_model.sizes_of(tiling, self.setting)
-        return time_model.evaluate(tiling.family, sizes, self.setting, self.model)
+        setting = self._setting(tiling)
+        return time_model.evaluate(tiling.family, time_model.sizes_of(tiling, setting), setting, self.model)
+
+    def _setting(self, tiling: Tiling) -> Setting:
+        """The setting of a tiling alone: where a grid wraps, blocks of its steps stream over one that does not."""
+        setting = self.setting
+        if setting.cpu or setting.block is not None or not tilings.traits(tiling.family).streams:
+            return setting
+        plain = make_problem(self.problem.program, setting.shape, setting.steps, self.problem.dtype)
+        return replace(setting, problem=plain, block=make_setting(plain, self.machine).block)
 
     def most_tiles(self, tiling: Tiling) -> int:
         """Return how many tiles may be resident on an SM; 0 on a CPU, and of families that do not count them."""
@@ -215,10 +239,11 @@ class StencilWorkload:
 
     def ideal_seconds(self, tiling: Tiling) -> float:
         """Return the time without transfers and synchronisation (thesis, 8.3)."""
-        return time_model.ideal_seconds(self.setting, tiling.family)
+        return time_model.ideal_seconds(self._setting(tiling), tiling.family, self.model)
 
     def printed_overhead(self, tiling: Tiling) -> float | None:
-        """Return the printed estimate (8.5) of hexagons, in seconds."""
-        if not tilings.traits(tiling.family).hexagons:
+        """Return the printed estimate (8.5) of hexagons, in seconds; models of thread blocks have no C_iter for it."""
+        threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
+        if threads or not tilings.traits(tiling.family).hexagons:
             return None
         return float(time_model.overhead_estimate(time_model.sizes_of(tiling, self.setting), self.setting)[0])

@@ -74,9 +74,9 @@ def test_all_strategies_are_the_least_of_each():
     alone = {}
     for name in STRATEGIES:
         options = DesignOptions(grid="coarse", strategies=(name,))
-        (alone[name],) = solve(make_cases(program("heat2d"), sizes=sizes, strategies=(name,)), AXES, GTX980, options)
+        (alone[name],) = solve(make_cases(program("j2d5pt"), sizes=sizes, strategies=(name,)), AXES, GTX980, options)
     options = DesignOptions(grid="coarse", strategies=("best",))
-    (every,) = solve(make_cases(program("heat2d"), sizes=sizes, strategies=("best",)), AXES, GTX980, options)
+    (every,) = solve(make_cases(program("j2d5pt"), sizes=sizes, strategies=("best",)), AXES, GTX980, options)
     least = np.min([one.seconds for one in alone.values()], axis=0)
     assert np.array_equal(every.seconds, least)
     winners = {tiling_of(every, index).family for index in range(AXES.size)}

@@ -11,6 +11,7 @@ from tests.sampling import covering, some
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy.constants import constants
+from tilewright.costs.hexagonal import exact, published
 from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
@@ -23,6 +24,7 @@ from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.solve import solve
 
 GTX980 = load("gtx980")
+EQUATIONS = {"exact": exact, "published": published}
 
 
 def _machine(sm_count, width, shared_kb, blocks, share=1.0):
@@ -53,8 +55,7 @@ def _every_tile(case, options, most):
 
 def _brute(case, options, every, machine):
     setting = make_setting(case.problem, machine, options.scope)
-    family = "hexagonal" if len(setting.shape) == 1 else "hybrid"
-    return time_model.evaluate(family, every, setting, options.form.model), setting
+    return EQUATIONS[options.form.model].evaluate(every, setting), setting
 
 
 @pytest.fixture
@@ -131,10 +132,10 @@ def test_the_time_equals_brute_force(seed):
         if tiling is None:
             assert np.isinf(least)
         else:
-            one = time_model.evaluate(
-                tiling.family, time_model.sizes_of(tiling, setting), setting,
-                "exact" if tiling.family == "none" else options.form.model,
-            )  # fmt: skip
+            sizes = time_model.sizes_of(tiling, setting)
+            untiled = tiling.family == "none"
+            equations = EQUATIONS[options.form.model]
+            one = time_model.evaluate("none", sizes, setting) if untiled else equations.evaluate(sizes, setting)
             assert one.seconds[0] == pytest.approx(least, rel=rounding, abs=0.0)
     assert finite
 

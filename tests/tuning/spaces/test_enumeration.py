@@ -27,7 +27,7 @@ def setting(name, shape, steps, block_bytes=None):
 
 def test_pieces_are_cut_without_loss(monkeypatch):
     place = setting("heat3d", (64, 96, 128), 20)
-    whole = space.feasible(place)
+    whole = space.feasible(place, model="published")
     monkeypatch.setattr(enumeration, "PIECE_POINTS", 100)
     cut = list(enumeration.pieces(place))
     assert len(cut) > 50
@@ -79,7 +79,7 @@ def test_selecting_from_pieces_is_selecting_from_all(monkeypatch, within, top):
     monkeypatch.setattr(enumeration, "PIECE_POINTS", 500)
     monkeypatch.setattr("tilewright.tuning.select._MERGE_POINTS", 300)
     place = setting("j2d5pt", (2000, 3000), 100)
-    whole = space.feasible(place)
+    whole = space.feasible(place, model="published")
     cost = evaluator(place)(whole)
     index = select(cost, whole, within=within, top=top)
     sizes, costs, seen = select_pieces(enumeration.pieces(place), evaluator(place), within=within, top=top)

@@ -37,13 +37,13 @@ def test_the_2d_space_is_all_of_problem_31():
         for s2 in range(32, 6200, 32):
             most = 6144 // (s2 + t + 1) - t - 1
             expected += [(t, s1, s2) for s1 in range(1, most + 1)]
-    got = points(space.feasible(setting("gradient2d", (8192, 8192), 8192)))
+    got = points(space.feasible(setting("gradient2d", (8192, 8192), 8192), model="published"))
     assert sorted(got) == sorted(expected)
     assert len(set(got)) == len(got) > 5000
 
 
 def test_the_3d_space_is_all_of_problem_31():
-    got = set(points(space.feasible(setting("heat3d", (512, 512, 512), 512))))
+    got = set(points(space.feasible(setting("heat3d", (512, 512, 512), 512), model="published")))
     expected = {
         (t, a, b, c)
         for t in range(2, 30, 2)
@@ -72,7 +72,7 @@ def test_the_3d_space_is_all_of_problem_31():
 def test_points_fit_the_machine_and_are_legal(name, shape, machine, coarse):
     problem = make_problem(program(name), shape, 20)
     place = setting(name, shape, 20, machine)
-    sizes = space.feasible(place, coarse=coarse)
+    sizes = space.feasible(place, coarse=coarse, model="published")
     got = points(sizes)
     assert len(got) == len(set(got)) > 0
     assert not np.any(sizes.time % 2)

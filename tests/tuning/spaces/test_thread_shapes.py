@@ -1,18 +1,20 @@
 """Thread blocks chosen together with tiles."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.base.errors import UsageError
-from tilewright.costs.hardware import hardware
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.setting import make_setting
+from tilewright.costs.time import evaluate
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning.spaces.thread_shapes import default_threads, select_with_threads, shapes
+from tilewright.tuning.spaces.enumeration import pieces
+from tilewright.tuning.spaces.thread_shapes import NEAR, default_threads, points, shapes
 from tilewright.verbs.predict import as_machine
 
 
@@ -26,7 +28,7 @@ def test_shapes_are_powers_of_two_from_a_warp_to_a_block():
 
 @pytest.mark.parametrize(("name", "shape"), [("gradient2d", (4096, 4096)), ("j3d7pt", (256,) * 3)])
 def test_the_ranking_is_that_of_single_predictions(name, shape):
-    found = tw.select(name, shape=shape, steps=64, machine="v100", threads=True, within=None, top=12)
+    found = tw.select(name, shape=shape, steps=64, machine="v100", within=None, top=12)
     assert len(found) == 12
     seconds = [each.costs.seconds for each in found]
     assert seconds == sorted(seconds)
@@ -34,29 +36,38 @@ def test_the_ranking_is_that_of_single_predictions(name, shape):
         again = tw.predict(name, shape=shape, steps=64, machine="v100", tiling=str(each.tiling))
         assert again.costs.seconds == pytest.approx(each.costs.seconds, rel=1e-12)
         assert np.prod(each.tiling.threads) <= 1024
-        assert each.tiling.threads[-1] <= each.tiling.space[-1]
+        assert each.tiling.family == "streaming" or each.tiling.threads[-1] <= each.tiling.space[-1]
 
 
-def test_no_point_of_the_space_is_better():
+def test_every_point_is_there_once_and_what_is_near_the_best_of_all_sizes():
     machine = as_machine("gtx980")
-    problem = make_problem(program("heat2d"), (1024, 1024), 16)
+    problem = make_problem(program("gradient2d"), (8192, 8192), 512)
     setting = make_setting(problem, machine)
-    sizes, chosen, costs, count = select_with_threads(
-        problem.program, setting, hardware(machine, setting.block_bytes), 256, within=np.inf
-    )
-    assert len(chosen) == len(costs) == count
-    assert np.all(np.diff(costs) >= 0)
-    points = {(int(t), *(int(s[i]) for s in sizes.space), chosen[i]) for i, t in enumerate(sizes.time)}
-    assert len(points) == count
-    assert len(set(chosen)) >= 10
+    found = TileSizes.join(list(points(setting)))
+    rows = np.stack([found.time, *found.space, *found.threads], axis=1)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    seconds = evaluate("hybrid", found, setting).seconds
+    every = TileSizes.join([
+        dataclasses.replace(tile, threads=tuple(np.full(len(tile.time), n) for n in shape))
+        for shape in shapes(2, 1024)
+        for tile in pieces(setting)
+    ])  # fmt: skip
+    fits = (every.threads[0] <= every.space[0] + every.time) & (every.threads[1] <= every.space[1])
+    every = every.take(fits)
+    assert len(every.time) > len(rows)
+    all_seconds = evaluate("hybrid", every, setting).seconds
+    best = min(seconds.min(), all_seconds.min())
+    assert seconds.min() == best
+    near = np.stack([every.time, *every.space, *every.threads], axis=1)[all_seconds <= (1 + NEAR) * best]
+    assert len(near) > 10
+    assert {tuple(row) for row in near.tolist()} <= {tuple(row) for row in rows.tolist()}
 
 
-def test_thread_blocks_are_a_gpus():
-    for name, machine, shape in (("heat2d", "host", (64, 64)), ("jacobi1d", "v100", (4096,))):
-        with pytest.raises(UsageError, match="thread blocks belong to hybrid tiles on a GPU"):
-            tw.select(name, shape=shape, steps=8, machine=machine, threads=True)
-    with pytest.raises(UsageError, match="exact model's time"):
-        tw.select("heat2d", shape=(64, 64), steps=8, machine="v100", threads=True, metric="traffic")
+def test_the_option_for_thread_blocks_means_nothing_any_more():
+    given = {"shape": (1024, 1024), "steps": 16, "machine": "v100", "within": None, "top": 3}
+    with pytest.warns(DeprecationWarning, match="the option threads of tw.select"):
+        asked = tw.select("heat2d", **given, threads=True)
+    assert [each.tiling for each in asked] == [each.tiling for each in tw.select("heat2d", **given)]
 
 
 @pytest.mark.parametrize("inner", [1, 31, 32, 33, 100, 255, 256, 300, 1000])

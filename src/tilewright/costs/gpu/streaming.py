@@ -13,7 +13,7 @@ barrier. In the time of a tile the blocks that are resident together on a multip
 Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until the
 last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
 compute, so that of work and bytes the longer one counts. A band's tiles run in waves of as many blocks as are resident;
-the last wave may be partial. Where C_iter of the program was measured
+the last wave may be partial. Where C_iter of these tiles was measured
 on the machine it bounds the arithmetic of a cell from below, as in every model here. This is our own, its counts those
 of machine code for sm_90; no GPU has confirmed it yet. What it leaves out: clock changes, the code's way through the
 instruction cache, bands shorter than a tiling's levels, and that tiles at edges of the axes that threads share test
@@ -97,8 +97,8 @@ def _double(setting: Setting, gpu: Hardware) -> float:
 def _cell_slots(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
     """Instructions of a cell and level besides what threads hand to each other."""
     cell = body(foot.program).arithmetic + 3.0 * foot.constant_reads
-    if setting.c_iter.source in {"paper", "measured"}:
-        known = setting.c_iter.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
+    if setting.blocked.source == "measured":
+        known = setting.blocked.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
         cell = max(cell, known)
     return cell
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import WORD
+from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
@@ -41,6 +41,8 @@ _L1_WAYS = 4
 """Ways of L1, taken: rows further apart than a way meet no more often than others, since higher bits are hashed."""
 _COPY_INSTRUCTIONS = 6.0
 """Instructions of a thread per round of copying: an address, a test, a load or store at either end."""
+_THREADS, _MOST_THREADS = 128, 256
+"""Threads that a block of 2D tiles has about by default, and those that any has at most."""
 PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
 """What can bind: a thread's own chain, issue slots, access ports, DRAM, L2, kernel calls."""
 
@@ -164,6 +166,8 @@ def evaluate(
         raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
     known = constants or GpuConstants()
     here = residency(case.work, gpu, case.setting, known, off, compiled)
+    asked = case.sizes.k
+    here = replace(here, blocks=np.where(asked > 0, np.minimum(here.blocks, asked), here.blocks))
     fronts = traffic.tiles_per_wavefront(case.sizes, case.setting)
     blocks = np.maximum(*fronts)
     queue = ceil_div(blocks, gpu.sm_count)
@@ -184,6 +188,68 @@ def evaluate(
         waves=np.ceil(queue / together) / even,
         boundary=boundary,
     )
+
+
+def least_seconds(program: Program, sizes: TileSizes, setting: Setting, gpu: Hardware) -> Floats:
+    """Return a time below which no thread shape brings a tile, by the terms of :func:`evaluate`.
+
+    Every wave takes ``(a^p + b^p + c^p)^(1/p)`` of its latency, issue and memory, and the sum of such norms is at least
+    the norm of the sums (Minkowski). In the sums threads cancel, or stand with the most that a multiprocessor holds:
+
+    - every tile's bytes go through DRAM and, from shared memory, through L2 once;
+    - every point is issued once, with one read per column that it reads, in a warp of which no lane is idle;
+    - of so many blocks per multiprocessor as many turns as the smallest blocks take wait for their rows, and as many as
+      blocks that fill it take wait for their own instructions.
+
+    Args:
+        program: The program.
+        sizes: Tile sizes of hybrid tiles; shape (n,).
+        setting: The problem on its machine.
+        gpu: The machine.
+
+    Returns:
+        Seconds; shape (n,).
+    """
+    known = GpuConstants()
+    case = make_case(program, sizes, tuple(np.ones_like(sizes.time) for _ in sizes.space), setting)
+    here = residency(case.work, gpu, setting, known)
+    cycles = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset()).least()
+    scale, _, launches = _tiles(case, known, ())
+    return np.asarray(cycles * scale / gpu.clock + launches * gpu.launch_seconds)
+
+
+def ideal_seconds(program: Program, setting: Setting, gpu: Hardware) -> float:
+    """Return the time of issuing every point's instructions with no lane idle, and of nothing else: a lower bound."""
+    known = GpuConstants()
+    slots = _point_slots(program, setting, gpu, known) * known.issue / gpu.schedulers / WARP
+    return setting.cells * setting.steps * slots / (gpu.sm_count * gpu.clock)
+
+
+def _point_slots(program: Program, setting: Setting, gpu: Hardware, known: GpuConstants) -> float:
+    """Instructions of a point at least: its arithmetic, an address, its stores, and a read per column."""
+    one = body(program)
+    arithmetic = one.arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
+    return arithmetic + min(known.plain_slots, known.guarded_slots) + one.stores + len(one.columns)
+
+
+def default_threads(space: Threads) -> Threads:
+    """Return the threads that the code of hybrid tiles takes where none are given.
+
+    They are whole warps along rows, as long as the tile's where they may be, and no more than compute.
+
+    Args:
+        space: Tile sizes per axis, two or three, each of shape (n,).
+
+    Returns:
+        Threads per axis, each of shape (n,).
+
+    >>> [int(count[0]) for count in default_threads(tuple(np.array([size]) for size in (3, 100)))]
+    [1, 96]
+    """
+    inner = np.clip(space[-1] // WARP * WARP, WARP, _MOST_THREADS)
+    if len(space) == 2:
+        return (np.maximum(1, _THREADS // inner), inner)
+    return (np.ones_like(inner), np.clip(space[1], 1, np.maximum(1, _MOST_THREADS // inner)), inner)
 
 
 def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[str, Floats]:
@@ -248,6 +314,35 @@ class _Model:
         everything = (latency**p + np.maximum(issue, access) ** p + np.maximum(dram, l2) ** p) ** (1.0 / p)
         parts = {"all": everything, "latency": latency, "issue": issue, "access": access, "dram": dram, "l2": l2}
         return {name: np.where(np.asarray(together) > 0, value, 0.0) for name, value in parts.items()}
+
+    def least(self) -> Floats:
+        """Cycles of a wavefront that no thread shape goes below, of tilings with one thread: :func:`least_seconds`."""
+        work, known, gpu, setting, shared = (
+            self.case.work,
+            self.constants,
+            self.gpu,
+            self.case.setting,
+            self.here.shared,
+        )
+        blocks = np.maximum(*traffic.tiles_per_wavefront(self.case.sizes, setting))
+        each = blocks / gpu.sm_count
+        slots = work.points * _point_slots(self.case.program, setting, gpu, known)
+        inside = slots / WARP * np.where(shared, 1.0, known.global_access)
+        copied = np.where(shared, work.copy_warps * min(known.copy_slots, known.guarded_copy_slots), 0.0)
+        issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self._width
+        fitting = (gpu.shared_bytes // np.maximum(work.box_values * setting.itemsize, 1)).astype(np.int64)
+        most = min(gpu.max_blocks, gpu.max_threads // WARP)
+        together = np.maximum(1, np.where(shared, np.minimum(most, fitting), most))
+        chain = known.latency * gpu.pipeline * np.where(shared, 1.0, known.global_latency)
+        waits = work.rows * known.row_cycles + np.where(shared, known.tile_cycles, 0.0)
+        filled = each * slots * chain / max(gpu.max_threads, gpu.block_threads)
+        latency = np.maximum(1.0, each / together) * waits + filled
+        dram = blocks * self._dram() * gpu.clock / (gpu.dram_bandwidth * known.dram_share)
+        nothing = np.zeros(len(blocks))
+        l2 = np.where(shared, blocks * self._l2(nothing, nothing + 1.0), 0.0)
+        memory = np.maximum(dram, l2 * gpu.clock / (gpu.l2_bandwidth * known.l2_share))
+        p = known.overlap
+        return np.asarray((latency**p + issue**p + memory**p) ** (1.0 / p))
 
     def _slots(self) -> Floats:
         """Instructions of a thread for the points of a tile."""

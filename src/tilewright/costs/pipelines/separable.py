@@ -88,9 +88,9 @@ class Schedule:
 
 
 def tile_terms(sizes: TileSizes, setting: Setting, form: SeparableForm, vector_width: int) -> TileTerms:
-    """Evaluate the time model of tiles for one width of an SM; see :class:`TileTerms`."""
-    family = "hexagonal" if len(sizes.space) == 1 else "hybrid"
-    result = time_model.evaluate(family, sizes, dataclasses.replace(setting, vector_width=vector_width), form.model)
+    """Evaluate the papers' equations of tiles for one width of an SM; see :class:`TileTerms`."""
+    equations = exact if form.model == "exact" else published
+    result = equations.evaluate(sizes, dataclasses.replace(setting, vector_width=vector_width))
     return TileTerms(
         io_seconds=result.io_seconds,
         compute_seconds=result.compute_seconds,

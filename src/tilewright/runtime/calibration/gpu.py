@@ -19,8 +19,9 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu import micro as gpu_micro
 from tilewright.costs import fit
+from tilewright.costs.hexagonal import exact
 from tilewright.costs.setting import Setting, make_setting
-from tilewright.costs.time import evaluate, sizes_of
+from tilewright.costs.time import sizes_of
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -267,14 +268,14 @@ def _pitches(tiling: Tiling) -> tuple[int, ...]:
 
 
 def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, float]:
-    """Seconds per second of C_iter, and of everything else but transfers, by the exact model."""
+    """Seconds per second of C_iter, and of everything else but transfers, by the equations in exact geometry."""
     setting = make_setting(problem, machine)
     sizes = sizes_of(tiling, setting)
 
     def seconds(setting: Setting, iteration: float) -> float:
         still = replace(setting, word_seconds=0.0, byte_seconds=0.0, energy=None)
         still = replace(still, c_iter=replace(setting.c_iter, value=iteration, low=None, high=None))
-        return float(evaluate(tiling.family, sizes, still).seconds[0])
+        return float(exact.evaluate(sizes, still).seconds[0])
 
     rest = seconds(setting, 0.0)
     silent = replace(setting, barrier_seconds=0.0, launch_seconds=0.0)

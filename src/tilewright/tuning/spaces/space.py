@@ -1,6 +1,8 @@
 """The feasible tile sizes of a problem on a machine (time model, problem 31), as arrays."""
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
+from tilewright.costs.time import evaluate, sizes_of
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
@@ -50,26 +53,29 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
     return (*found, *(name for name in rest if problem.plain or not traits(name).ghosts))
 
 
-def feasible(setting: Setting, *, coarse: bool = False, family: str = "") -> TileSizes:
+def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> TileSizes:
     """Enumerate the tile sizes that a machine can hold.
 
     On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
-    in 1D and where ``coarse`` a grid of them. On a CPU, where nothing fails but only spills, a grid of sizes whose
-    innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the problem's own.
+    in 1D and where ``coarse`` a grid of them. By the exact model hybrid tiles have thread blocks there, see
+    :func:`tilewright.tuning.spaces.thread_shapes.points`. On a CPU, where nothing fails but only spills, a grid of
+    sizes whose innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the
+    problem's own.
 
     Args:
         setting: The problem on its machine.
         coarse: Take a geometric grid in place of every size.
         family: The family; hexagonal or hybrid by default. Of the families of :mod:`tilewright.costs.strategies`
             there is a grid in any case.
+        model: ``exact``, or ``published``, which knows no thread blocks.
 
     Returns:
         The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
     """
-    return TileSizes.join(list(parts(setting, coarse=coarse, family=family)))
+    return TileSizes.join(list(parts(setting, coarse=coarse, family=family, model=model)))
 
 
-def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterator[TileSizes]:
+def parts(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> Iterator[TileSizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
     if family and traits(family).streams:
         if setting.cpu:
@@ -82,10 +88,35 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "") -> Iterat
         yield strategy_space.points(family, setting)
     elif setting.cpu:
         yield _product(_cpu_axes(setting))
+    elif model == "exact" and len(setting.shape) > 1:
+        from tilewright.tuning.spaces import thread_shapes
+
+        yield from thread_shapes.points(setting, coarse=coarse, rival=math.inf if coarse else _rival(setting))
     else:
         empty = np.zeros(0, dtype=np.int64)
         yield TileSizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
         yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
+
+
+def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
+    """Return the hybrid tiles of a GPU with thread blocks that may be the best of all sizes, and a few in any case.
+
+    Args:
+        setting: The problem on a GPU.
+        rival: Seconds of the best of other families.
+        fewest: So many good ones are there even if another family is better.
+    """
+    from tilewright.tuning.spaces import thread_shapes
+
+    return thread_shapes.near_best(setting, rival, share=0.0, fewest=fewest)
+
+
+def _rival(setting: Setting) -> float:
+    """Seconds of the best tiling of a GPU that is not hybrid."""
+    plain, found = replace(setting, energy=None), [("none", sizes_of(NONE, setting))]
+    if setting.block is not None:
+        found.append((streaming.NAME, feasible(setting, family=streaming.NAME)))
+    return min(float(np.min(evaluate(family, sizes, plain).seconds, initial=np.inf)) for family, sizes in found)
 
 
 def possible(family: str, sizes: TileSizes, setting: Setting) -> NDArray[np.bool_]:

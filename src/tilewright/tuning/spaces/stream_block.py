@@ -46,7 +46,8 @@ def points(setting: Setting) -> TileSizes:
     foot, rank = setting.block, len(setting.shape)
     if foot is None:
         raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")
-    times = sorted({int(t) for t in foot.whole(np.array(_LEVELS[rank])) if t <= max(1, setting.steps)})
+    wanted = sorted({*_LEVELS[rank], *_even_bands(setting.steps, _LEVELS[rank][-1])})
+    times = sorted({int(t) for t in foot.whole(np.array(wanted)) if t <= max(1, setting.steps)})
     rows = []
     for time, cells in itertools.product(times, _CELLS[rank]):
         reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))
@@ -72,6 +73,11 @@ def points(setting: Setting) -> TileSizes:
     block = streaming_gpu.blocks_of(sizes, setting, foot)
     fits = (block.chip_bytes <= setting.block_bytes) & (block.reads <= foot.most_reads)
     return sizes.take(fits)
+
+
+def _even_bands(steps: int, most: int) -> list[int]:
+    """Levels of which bands make up all steps, in a number that ends in the right set of arrays: no band is shorter."""
+    return [levels for levels in range(1, most + 1) if steps % levels == 0 and (steps // levels - steps) % 2 == 0]
 
 
 def _axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int) -> Iterator[tuple[int, int]]:

@@ -1,10 +1,11 @@
-"""Thread blocks as part of a GPU's space: every feasible tile with every thread shape that it can keep busy.
+"""Thread blocks as part of a GPU's space: every feasible hybrid tile with every thread shape that it can keep busy.
 
-The time model's first form knows no threads; :mod:`tilewright.costs.gpu.threads` does. Shapes are powers of two per
-axis, the innermost at least a warp, so that accesses stay whole, and none larger than the tile along its axis. Where
-nobody searches, :func:`default_threads` says the shape.
+Shapes are powers of two per axis, the innermost at least a warp, so that accesses stay whole, and none larger than the
+tile along its axis; beside them the shape that the code takes where none is given (:func:`default_threads`). The model
+that knows both (:mod:`tilewright.costs.gpu.threads`) ranks them jointly.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -15,37 +16,34 @@ import numpy as np
 from tilewright.base.constants import WARP
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.gpu import threads as selector
-from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
+from tilewright.costs.time import evaluate
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.program import Program
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
-from tilewright.tuning import select as selection
 from tilewright.tuning.spaces.enumeration import pieces
 
 Shape = tuple[int, ...]
+NEAR = 0.1
+"""Of every size and shape those are in the space that take no longer than the best of all families by this share."""
 _LARGEST_OUTER = 32
 _GRID = {1: (256,), 2: (4, 64), 3: (2, 4, 32)}
 """Shapes by rank where threads share the cells of a whole box or grid."""
-_PRISM_1D, _PRISM_2D, _PRISM = 256, 128, 256
-"""Threads that share a hexagon's row in 1D, that a group has about in 2D, and that it has at most."""
+_HEXAGONS_1D = 256
+"""Threads that share a hexagon's row in 1D."""
+_TILES = 1024
+"""Tiles that are evaluated at a time, with all their shapes."""
 
 
 def default_threads(problem: Problem, tiling: Tiling) -> Shape:
-    """Return the threads per axis of a completed tiling that gives none, streaming tiles aside.
-
-    Prisms have whole warps along rows, as long as the tile's where they may be, and no more threads than compute.
-    """
+    """Return the threads per axis of a completed tiling that gives none, streaming tiles aside."""
     rank = problem.program.rank
     if not traits(tiling.family).prisms:
         return _GRID[rank]
     if rank == 1:
-        return (_PRISM_1D,)
-    inner = max(WARP, min(_PRISM, tiling.space[-1] // WARP * WARP))
-    if rank == 2:
-        return (max(1, _PRISM_2D // inner), inner)
-    return (1, max(1, min(tiling.space[1], _PRISM // inner)), inner)
+        return (_HEXAGONS_1D,)
+    found = selector.default_threads(tuple(np.array([size], dtype=np.int64) for size in tiling.space))
+    return tuple(int(count[0]) for count in found)
 
 
 def shapes(rank: int, most: int) -> tuple[Shape, ...]:
@@ -60,55 +58,103 @@ def shapes(rank: int, most: int) -> tuple[Shape, ...]:
     return tuple(shape for shape in every if math.prod(shape) <= most)
 
 
-def select_with_threads(
-    program: Program, setting: Setting, gpu: Hardware, most: int, *, within: float = 0.10, top: int | None = None
-) -> tuple[TileSizes, tuple[Shape, ...], Floats, int]:
-    """Select hybrid tiles together with their thread shapes by the model that knows both.
+def points(setting: Setting, *, coarse: bool = False, rival: float = math.inf) -> Iterator[TileSizes]:
+    """Yield hybrid tiles with their thread shapes.
 
     Args:
-        program: The stencil.
-        setting: The problem on a GPU; tile sizes are taken from a geometric grid.
-        gpu: The GPU's numbers.
-        most: Threads of a block.
-        within: Keep costs up to ``1 + within`` times the smallest.
-        top: Keep at most this many, or all.
+        setting: The problem on a GPU.
+        coarse: Take a geometric grid of sizes alone. Else every size and shape is there as well that the exact model
+            expects to take at most :data:`NEAR` longer than the best of all.
+        rival: Seconds of the best of other families.
+
+    Yields:
+        Sizes with threads; every point once.
+    """
+    grid = _with_shapes(_joined(setting, coarse=True), setting)
+    yield grid
+    if not coarse:
+        near = near_best(setting, rival)
+        rows = {_row(grid, place) for place in np.flatnonzero(np.isin(grid.time, near.time)).tolist()}
+        yield near.take(np.array([_row(near, place) not in rows for place in range(len(near.time))], dtype=bool))
+
+
+def best_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
+    """Return hybrid tiles on a GPU, each with the shape that is expected to take least; shape (n,) as they."""
+    plain = replace(setting, energy=None)
+    best = np.stack(selector.default_threads(tiles.space))
+    every = _with_shapes(replace(tiles, k=np.arange(len(tiles.time))), setting)
+    seconds = evaluate("hybrid", replace(every, k=np.zeros_like(every.k)), plain).seconds
+    order = np.lexsort((seconds, every.k))
+    first = order[np.unique(every.k[order], return_index=True)[1]]
+    best[:, every.k[first]] = np.stack([count[first] for count in every.threads])
+    return replace(tiles, threads=tuple(best))
+
+
+def _row(sizes: TileSizes, place: int) -> Shape:
+    return tuple(int(column[place]) for column in (sizes.time, *sizes.space, *sizes.threads))
+
+
+def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
+    none = np.zeros(0, dtype=np.int64)
+    empty = TileSizes(time=none, space=(none,) * len(setting.shape), k=none)
+    return TileSizes.join([empty, *pieces(setting, coarse=coarse)])
+
+
+def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR, fewest: int = 0) -> TileSizes:
+    """Return what is near the best, of every size with every shape.
+
+    Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
+    point that is wanted is missed.
+
+    Args:
+        setting: The problem on a GPU.
+        rival: Seconds of the best of other families.
+        share: By how much longer than the best of all a point may take.
+        fewest: So many are there in any case, the best of those that were evaluated.
 
     Returns:
-        The tiles, cheapest first, their thread shapes and seconds, and how many points there were.
-
-    Raises:
-        UsageError: If ``within`` is negative or ``top`` is below 1.
+        Sizes with threads; possibly none.
     """
-    every = shapes(len(setting.shape), most)
-    table = np.array(every, dtype=np.int64)
+    tiles = _joined(setting, coarse=False)
+    none = _with_shapes(tiles.take(slice(0)), setting)
+    if setting.gpu is None or not len(tiles.time):
+        return none
+    plain = replace(setting, energy=None)
+    bound = selector.least_seconds(setting.problem.program, tiles, setting, setting.gpu)
+    order = np.argsort(bound, kind="stable")
+    found, best = [none], rival
+    costs: list[Floats] = [np.zeros(0)]
+    for start in range(0, len(order), _TILES):
+        some = order[start : start + _TILES]
+        if start or not fewest:
+            some = some[bound[some] <= (1.0 + share) * best]
+        if not len(some):
+            break
+        part = _with_shapes(tiles.take(some), setting)
+        seconds = evaluate("hybrid", part, plain).seconds
+        best = min(best, float(np.min(seconds, initial=np.inf)))
+        kept = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
+        found.append(part.take(kept))
+        costs.append(seconds[kept])
+    every, cost = TileSizes.join(found), np.concatenate(costs)
+    first = np.argsort(cost, kind="stable")
+    return every.take(first[: max(fewest, int((cost <= (1.0 + share) * best).sum()))])
 
-    def seconds(points: TileSizes) -> Floats:
-        threads = tuple(table[points.k, axis] for axis in range(table.shape[1]))
-        plain = replace(points, k=np.zeros_like(points.k))
-        return selector.evaluate(selector.make_case(program, plain, threads, setting), gpu).seconds
 
-    # Which shape a point has is kept in k, which is open here, so that selecting carries it along.
-    kept, costs, count = selection.select_pieces(_points(setting, table), seconds, within=within, top=top)
-    return replace(kept, k=np.zeros_like(kept.k)), tuple(every[number] for number in kept.k.tolist()), costs, count
+def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
+    """Return tiles with every shape that they can keep busy, and with the one of their code."""
+    most = WARP if setting.gpu is None else setting.gpu.block_threads
+    own = np.stack(selector.default_threads(tiles.space)) if len(tiles.time) else np.zeros((len(tiles.space), 0))
+    extents = [tiles.space[0] + tiles.time * setting.stages * max(1, setting.slopes[0]), *tiles.space[1:]]
+    listed = np.zeros(len(tiles.time), dtype=bool)
+    parts = []
+    for shape in shapes(len(tiles.space), most):
+        busy = functools.reduce(np.logical_and, [size >= count for size, count in zip(extents, shape, strict=True)])
+        listed |= busy & (own == np.array(shape)[:, None]).all(axis=0)
+        parts.append(_of_shape(tiles.take(busy), [np.full(int(busy.sum()), count) for count in shape]))
+    rest = ~listed & (own.prod(axis=0) <= most)
+    return TileSizes.join([*parts, _of_shape(tiles.take(rest), list(own[:, rest].astype(np.int64)))])
 
 
-def _points(setting: Setting, table: Ints) -> Iterator[TileSizes]:
-    """Yield tiles with the numbers of the shapes that they can keep busy."""
-    empty = True
-    parts = list(pieces(setting, coarse=True))
-    if parts:
-        tiles = TileSizes(
-            time=np.concatenate([part.time for part in parts]),
-            space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
-            k=np.concatenate([part.k for part in parts]),
-        )
-        extents = [tiles.space[0] + tiles.time * setting.stages * max(1, setting.slopes[0]), *tiles.space[1:]]
-        for number, shape in enumerate(table.tolist()):
-            busy = np.logical_and.reduce([size >= count for size, count in zip(extents, shape, strict=True)])
-            part = tiles.take(np.flatnonzero(busy))
-            if len(part.time):
-                empty = False
-                yield replace(part, k=np.full_like(part.k, number))
-    if empty:
-        none = np.zeros(0, dtype=np.int64)
-        yield TileSizes(time=none, space=(none,) * len(setting.shape), k=none)
+def _of_shape(tiles: TileSizes, threads: list[Ints]) -> TileSizes:
+    return replace(tiles, threads=tuple(threads))

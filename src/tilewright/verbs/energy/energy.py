@@ -18,7 +18,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs.arrays import problem_of
 from tilewright.verbs.asked import asked_tiling

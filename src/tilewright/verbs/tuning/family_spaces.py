@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.run import run_seconds
-from tilewright.costs.setting import make_setting
+from tilewright.costs.setting import entry_name, make_setting
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.choice import choose_blocks, evaluated
+from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.energy import DEGREE
 from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.slopes import machine_slopes
 from tilewright.tuning.spaces import space
-from tilewright.verbs.tuning.screen import with_threads
 
 _BLOCK_STEPS = 16
 """Steps of a block where the model expects no block to pay."""
@@ -37,10 +37,10 @@ def family_spaces(
         model: ``exact`` or ``published``.
         metric: What a point costs.
         every: Every legal family, to be measured; else those whose models were validated, see
-            :func:`tilewright.tuning.spaces.space.families`.
+            :func:`tilewright.tuning.spaces.space.families`, as ``predict`` and ``select`` rank them on a GPU.
     """
     found = _spaces_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
-    block = _block(problem, machine)
+    block = _block(problem, machine, every=every)
     if block is not None:
         share = problem.steps / block.steps
         blocks = _spaces_of(block, machine, (model, metric), share, every=every and model == "exact")
@@ -57,7 +57,7 @@ def _spaces_of(
         sizes, result = evaluated(setting, family, model)
         cost = share ** DEGREE[metric] * metric_cost(result, metric)
         expected = run_seconds(family, cost, setting) if metric == "time" else cost
-        make = _maker(problem, machine, family, sizes)
+        make = _maker(problem, family, sizes)
         slopes = slopes_of(problem, machine, model, family, sizes)
         found.append(FamilySpace(family=family, sizes=sizes, cost=cost, make=make, expected=expected, slopes=slopes))
     return found
@@ -85,27 +85,31 @@ def slopes_of(
         def seconds(other: Machine) -> Floats:
             return evaluate(family, some, make_setting(problem, other), model).seconds
 
-        return machine_slopes(machine, problem.program.name, seconds)
+        return machine_slopes(machine, entry_name(problem.program, machine), seconds)
 
     return slopes
 
 
-def _block(problem: Problem, machine: Machine) -> Problem | None:
-    """Return one block of a problem that wraps, or None where nothing wraps or blocks are impossible."""
+def _block(problem: Problem, machine: Machine, *, every: bool) -> Problem | None:
+    """Return one block of a problem that wraps, or None where nothing wraps or blocks are impossible.
+
+    Where the model expects no block to pay, one is there to be measured; without measurements there is none on a GPU.
+    """
     if problem.steps < 2 or not wrapped_axes(problem):
         return None
     blocks = choose_blocks(problem, machine)
-    extended = extend(problem, min(_BLOCK_STEPS, problem.steps)) if blocks is None else blocks.extended
+    if blocks is not None:
+        return blocks.extended.problem
+    extended = extend(problem, min(_BLOCK_STEPS, problem.steps)) if every or machine.kind == "cpu" else None
     return None if extended is None else extended.problem
 
 
-def _maker(problem: Problem, machine: Machine, family: str, sizes: TileSizes) -> Callable[[int], Tiling]:
-    """Return what makes the complete tiling of a point; on a GPU hybrid ones get the threads that the model prefers."""
+def _maker(problem: Problem, family: str, sizes: TileSizes) -> Callable[[int], Tiling]:
+    """Return what makes the complete tiling of a point."""
 
     def make(index: int) -> Tiling:
         if tilings.traits(family).untiled:
             return NONE
-        tiling = tilings.complete(problem, space.tiling_at(family, sizes, index))
-        return tiling if machine.kind == "cpu" else with_threads(problem, tiling, machine)
+        return tilings.complete(problem, space.tiling_at(family, sizes, index))
 
     return make

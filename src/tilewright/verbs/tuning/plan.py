@@ -345,6 +345,7 @@ class Plan:
         costs = self.prediction.costs
         memory = f"a run takes {format_bytes(self.memory_bytes)} of memory"
         lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}; {memory}")
+        lines += self.prediction.notes
         if self.decision.body is not None:
             lines.append(f"code: {self.decision.body}")
         if self.winner.measured_seconds is None:
@@ -362,7 +363,7 @@ class Plan:
         speed = self.problem.cells * self.problem.steps / self.winner.measured_seconds / 1e9
         lines.append(f"measured {format_seconds(self.winner.measured_seconds)}, {speed:.3g} GCells/s{self._spread()}")
         lines += self._comparisons()
-        if self.backend != "c" and self.prediction.c_iter.source == "estimated":
+        if self.backend != "c" and not self.prediction.hardware.c_iter:
             how = f"tilewright calibrate --backend {self.backend} --program {self.problem.program.name}"
             lines.append(f"the model knows this device by its description only: `{how}` measures it")
         lines.append(
@@ -447,6 +448,7 @@ class Plan:
             "confirmed": self.confirmed,
             "interrupted": self.interrupted,
             "exhausted": self.exhausted,
+            "notes": list(self.prediction.notes),
         }
 
     def study(self) -> Study:

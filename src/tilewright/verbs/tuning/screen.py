@@ -1,14 +1,13 @@
 """GPU candidates screened before they run: compiled for the machine's architecture, judged by their machine code.
 
-The model chooses sizes, the thread-block terms choose threads, the compiler says registers, spills, stack and memory on
+The model chooses sizes and threads, the compiler says registers, spills, stack and memory on
 chip. What spills or does not fit is dropped. The rest is ranked anew: by the bound of its machine code where there is
 one (:mod:`tilewright.costs.machine_code`), else by the model with the registers that the code really has. No GPU takes
 part.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
@@ -34,10 +33,6 @@ LIMIT_SECONDS = 60.0
 MARGIN = 1.05
 """What a candidate must win by whose code leaves a thread next to no registers."""
 _MOST_WORKERS = 4
-_INNER = (32, 64, 128, 256)
-_OUTER = (1, 2, 4, 8)
-_THREADS = (64, 512)
-"""Fewest and most threads of a group that are considered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,33 +112,6 @@ def unscreened(machine: Machine) -> str:
     return ""
 
 
-def with_threads(problem: Problem, tiling: Tiling, machine: Machine) -> Tiling:
-    """Return a tiling with the thread shape that the model of thread blocks prefers; others as they are."""
-    if tiling.threads or not time_model.models_threads(tiling, problem.program.rank):
-        return tiling
-    best, lowest = tiling, float("inf")
-    for threads in _shapes(tiling):
-        candidate = replace(tiling, threads=threads)
-        try:
-            seconds = time_model.predict(problem, candidate, machine).seconds
-        except TilewrightError:
-            continue
-        if seconds < lowest:
-            best, lowest = candidate, seconds
-    return best
-
-
-def _shapes(tiling: Tiling) -> Iterator[tuple[int, ...]]:
-    outer = [tuple(n for n in _OUTER if n <= size) or (1,) for size in tiling.space[1:-1]]
-    inner = tuple(n for n in _INNER if n <= tiling.space[-1]) or (32,)
-    for shape in itertools.product((1, 2), *outer, inner):
-        count = 1
-        for each in shape:
-            count *= each
-        if _THREADS[0] <= count <= _THREADS[1]:
-            yield shape
-
-
 def screen(
     problem: Problem, tilings: Sequence[Tiling], machine: Machine, *, strict: bool = False
 ) -> tuple[Screened, ...]:
@@ -151,7 +119,7 @@ def screen(
 
     Args:
         problem: The problem.
-        tilings: The candidates; hybrid ones without threads get those that the model prefers.
+        tilings: The candidates.
         machine: A GPU.
         strict: Keep the order of operations exactly.
 
@@ -162,8 +130,7 @@ def screen(
         UsageError: If the machine file does not give its compute capability.
     """
     architecture(machine)  # the error that it raises is worth no worker
-    candidates = list(dict.fromkeys(with_threads(problem, each, machine) for each in tilings))
-    compilable = [each for each in candidates if each.family in SCHEDULES]
+    compilable = [each for each in dict.fromkeys(tilings) if each.family in SCHEDULES]
     like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
     with pool(min(available_cpus(), _MOST_WORKERS)) as processes:
         calls = [(like, tiling, machine, strict) for tiling in compilable]

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.report.study import StudiedTiling, Study, TradeOff, Used
 from tilewright.schedules.tiling import parse
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import evaluated, families_of
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs import provenance
 from tilewright.verbs.predict import predicted
@@ -101,7 +101,7 @@ def of_case(
         made=made,
         tile=(case.problem, one.tiling),
         explanation=tuple(explanation) or (str(one),),
-        notes=_estimates(one) + above(one.roof, filled),
+        notes=one.notes + _estimates(one) + above(one.roof, filled),
     )
 
 

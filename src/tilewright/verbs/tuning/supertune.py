@@ -19,8 +19,8 @@ from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
-from tilewright.tuning.choice import evaluated, families_of
 from tilewright.tuning.energy import cost as metric_cost
+from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.tuning.supertune import FeasibleSet, feasible_sets, union
 from tilewright.verbs.arrays import problem_of
@@ -63,7 +63,7 @@ class Supertuning:
         program: Name of the program.
         machine: Name of the machine.
         metric: The metric.
-        entries: The best of every family, the winner first.
+        entries: The best of every family, the winner first; on a GPU families whose models know no thread blocks last.
         sets: The sizes by the families that are feasible there; ``none`` has no sizes and is in no set.
         best_of_sets: Per set, the tiling of the least cost.
     """
@@ -88,6 +88,9 @@ class Supertuning:
         mine = dict(self.winner.parts)
         more = {name: value - mine[name] for name, value in entry.parts}
         worst = max(more, key=lambda name: more[name])
+        if entry.loss < 0:
+            less = f"it says {-entry.loss:.1%} less"
+            return f"{entry.tiling.family} stands behind, since its model knows no thread blocks: {less}"
         text = f"{self.winner.tiling.family} beats {entry.tiling.family} by {100 * entry.loss:.1f} %"
         if entry.loss <= 0 or more[worst] <= 0:
             return f"{entry.tiling.family} costs the same as {self.winner.tiling.family}"
@@ -148,7 +151,8 @@ def supertune(
 ) -> Supertuning:
     """Compare every legal tiling family over every size, by the models alone.
 
-    Every family is evaluated at the sizes of all families' spaces; the winner is the least of all. Beside it, the
+    Every family is evaluated at the sizes of all families' spaces; the winner is the least of all, on a GPU of those
+    whose models know thread blocks: what the others promise stands behind. Beside it, the
     problems of the thesis' section 2.3.2: which families are feasible at which sizes, and what is best in every
     intersection and difference. On GPUs streaming tiles stand outside these sets: their sizes come with thread blocks.
 
@@ -180,11 +184,15 @@ def supertune(
     problem, _ = problem_of(stencil_of(program, "supertune"), scalars, shape, steps, dtype, boundary)
     where = as_machine(machine)
     setting = make_setting(problem, where, scope)
-    families = families_of(problem, setting, model)
+    chosen = families_of(problem, setting, model)
+    others = () if model == "published" else space.families(problem, cpu=setting.cpu)
+    families = tuple(dict.fromkeys((*chosen, *others)))
     tiled = [family for family in families if family not in _own_points(setting)]
     sizes = _points(setting, tiled, (model, metric)) if tiled else None
     found = [_best(family, sizes, setting, (model, metric)) for family in families]
-    entries = sorted((each for each in found if each is not None), key=lambda each: each.value)
+    entries = sorted(
+        (each for each in found if each is not None), key=lambda each: (each.tiling.family not in chosen, each.value)
+    )
     if not entries:
         raise UsageError(f"no tiling of {problem.program.name} fits {where.name}")
     least = entries[0].value
@@ -217,7 +225,7 @@ def _best(family: str, sizes: TileSizes | None, setting: Setting, how: _How) -> 
     if family in _own_points(setting) or sizes is None:
         sizes, result = evaluated(setting, family, how[0])
     else:
-        sizes = sizes.take(np.flatnonzero(space.possible(family, sizes, setting)))
+        sizes = _of_family(family, sizes.take(np.flatnonzero(space.possible(family, sizes, setting))), setting, how)
         result = time_model.evaluate(family, sizes, setting, how[0])
     cost = metric_cost(result, how[1])
     index = selection.best(cost, sizes)
@@ -249,15 +257,24 @@ def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[str, str
     )
 
 
+def _of_family(family: str, sizes: TileSizes, setting: Setting, how: _How) -> TileSizes:
+    """Return sizes as a family has them: hybrid tiles on a GPU with the thread blocks expected to be fastest."""
+    if how[0] == "published" or not time_model.models_threads(family, setting):
+        return sizes
+    from tilewright.tuning.spaces import thread_shapes
+
+    return thread_shapes.best_shapes(sizes, setting)
+
+
 def _points(setting: Setting, families: list[str], how: _How) -> TileSizes:
     """Return the sizes of all families' spaces; where there are too many, coarse grids and the best of every family."""
-    spaces = [space.feasible(setting, family=family) for family in families]
+    spaces = [space.feasible(setting, family=family, model=how[0]) for family in families]
     if sum(len(each.time) for each in spaces) > _MOST_POINTS:
         best = []
         for family, sizes in zip(families, spaces, strict=True):
             index = selection.best(metric_cost(time_model.evaluate(family, sizes, setting, how[0]), how[1]), sizes)
             best += [] if index is None else [sizes.take(np.array([index]))]
-        spaces = [*best, *(space.feasible(setting, coarse=True, family=family) for family in families)]
+        spaces = [*best, *(space.feasible(setting, coarse=True, family=family, model=how[0]) for family in families)]
     return union(spaces)
 
 
@@ -266,6 +283,7 @@ def _everywhere(family: str, sizes: TileSizes, setting: Setting, how: _How) -> F
     inside: Ints = np.flatnonzero(space.possible(family, sizes, setting))
     cost = np.full(len(sizes.time), np.inf)
     if len(inside):
-        result = time_model.evaluate(family, sizes.take(inside), setting, how[0])
+        some = _of_family(family, sizes.take(inside), setting, how)
+        result = time_model.evaluate(family, some, setting, how[0])
         cost[inside] = metric_cost(result, how[1])
     return cost

@@ -355,7 +355,7 @@ def _with_interval(tuning: Tuning, tried: Tried) -> Tried:
         tried.tiling.family,
         tried.predicted_seconds,
         cpu=tuning.machine.kind == "cpu",
-        threads=bool(tried.tiling.threads) and tuning.model == "exact",
+        threads=tuning.model == "exact" and tuning.problem.program.rank > 1,
     )
     return replace(tried, predicted_interval=(found.low, found.high))
 
