@@ -40,8 +40,8 @@ TERMS = (
 class GpuConstants:
     """What no data sheet gives; cycles are of one multiprocessor.
 
-    The first fourteen are calibrated, the others are fixed. All but those of registers, spills and the instruction
-    cache are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is made of
+    The first fourteen are calibrated, the others are fixed. All but those of registers and spills and the sizes of
+    instruction caches are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is made of
     these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
     the logs at all (a block that needs more registers than the file has cannot start), not off times.
 
