@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = [scored(one, known) for one, known in zip(stencils, constants, strict=True)]
         lines.append(row(name, found))
     lines += ["", f"Estimates, each moved at random by a fifth, {_DRAWS} draws:", "", head("terms")]
-    lines += [moved("all", stencils, ()), moved("without the instruction caches", stencils, ("instruction_cache",))]
+    for name in ("", "instruction_cache", "l1_sets"):
+        lines.append(moved(f"without {name}" if name else "all", stencils, (name,) if name else ()))
     sets = {"estimates": [ESTIMATES] * len(stencils), "constants from the others": others}
     for name, constants in sets.items():
         lines += ["", f"By stencil, {name}:", "", head("stencil")]

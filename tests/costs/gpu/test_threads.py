@@ -186,7 +186,7 @@ def test_rows_a_power_of_two_apart_meet_in_sets_of_l1():
 
 
 def test_rows_further_apart_than_a_way_lie_in_sets_by_chance():
-    """What L2 sends again is what lines lose that are thrown into the sets at random, whole lines of one step's rows."""
+    """What L2 sends again is what sets lose into which the lines of one step's rows are thrown at random."""
     tiles = [(16, (base, 512), (1, 512)) for base in (2, 6, 10, 16)]
     case = case_of("j2d5pt", tiles, shape=(16384, 16384))
     known, ways = GpuConstants(near_misses=0.0), 4

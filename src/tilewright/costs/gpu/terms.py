@@ -41,8 +41,8 @@ class GpuConstants:
     """What no data sheet gives; cycles are of one multiprocessor.
 
     The first fourteen are calibrated, the others are fixed. All but those of registers and spills and the sizes of
-    instruction caches are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is made of
-    these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
+    instruction caches are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is
+    made of these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
     the logs at all (a block that needs more registers than the file has cannot start), not off times.
 
     Attributes:
@@ -59,8 +59,8 @@ class GpuConstants:
         fetch_cycles: Cycles per block and instruction that comes from beyond the instruction cache.
         plain_slots: Further instructions per point of straight code: addresses and loop control.
         guarded_slots: The same of guarded code.
-        segment_words: Words that a contiguous segment of a copy costs off chip beyond its own: sectors and DRAM bursts
-            cut short, and copies that wait for each other. What comes through L1 costs the sectors that it touches.
+        segment_words: Words that a contiguous segment of a copy costs off chip beyond its own: accesses to DRAM of 64
+            bytes, cut short at either end. What comes through L1 costs the sectors that it touches.
         overlap: Exponent p by which latency and the sum of issue and memory combine: ``(a^p + b^p)^(1/p)``; 1 is their
             sum, infinity their maximum.
         tile_cycles: Cycles per tile for the first copy.
