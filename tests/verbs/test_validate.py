@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import first_choice
 from tilewright.base.errors import UsageError
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.terms import explain
-from tilewright.verbs.validate import validate
+from tilewright.verbs.validate import ordered, validate
 
 DATA = Path(os.environ.get("TILEWRIGHT_DATA", Path(__file__).parents[3] / "shared" / "data")) / "stencilbench_v100"
 LINES = {
@@ -140,6 +141,15 @@ def test_the_model_selects_on_the_v100(logs):
     assert found.overall.fraction_of_best[2] >= 0.98
     assert min(top[0] for top in tops.values()) >= 0.80, tops
     assert min(each.scores.spearman for each in found.stencils) >= 0.80
+
+
+def test_estimates_that_nothing_is_fitted_to_select_on_the_v100(logs):
+    stencils = [first_choice.whole(log) for log in map(ordered, logs)]
+    found = [first_choice.scored(each, first_choice.ESTIMATES) for each in stencils]
+    first, ten = ([each.fraction_of_best[place] for each in found] for place in (0, 2))
+    assert (np.mean(first) >= 0.96, min(first) >= 0.90) == (True, True), first
+    assert (np.mean(ten) >= 0.99, min(ten) >= 0.98) == (True, True), ten
+    assert np.mean([each.rmse_top20 for each in found]) <= 0.104
 
 
 def test_constants_from_other_stencils_select_as_well(logs):

@@ -49,7 +49,7 @@ _CPU = {
     "overlapped": (0.92, 1.72),
     "skewed": (0.89, 2.08),
 }
-_THREADS = (0.93, 1.72)
+_THREADS = (0.88, 1.59)
 _GUESS = (0.5, 2.0)
 
 

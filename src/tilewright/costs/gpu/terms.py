@@ -40,9 +40,9 @@ TERMS = (
 class GpuConstants:
     """What no data sheet gives; cycles are of one multiprocessor.
 
-    The first fourteen are calibrated, the others are fixed. All but those of registers, spills and the instruction
-    cache are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is made of
-    these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
+    The first fourteen are calibrated, the others are fixed. All but those of registers and spills and the sizes of
+    instruction caches are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is
+    made of these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
     the logs at all (a block that needs more registers than the file has cannot start), not off times.
 
     Attributes:
@@ -56,13 +56,13 @@ class GpuConstants:
         boundary: Time of a point in a tile that the grid's boundary cuts, over one in a whole tile.
         global_access: Issue slots of an access through L1 over one to shared memory: unaligned rows span two lines.
         global_row_cycles: Further cycles per row where values come through L1.
-        fetch_cycles: Cycles per instruction that comes from beyond the instruction cache.
+        fetch_cycles: Cycles per block and instruction that comes from beyond the instruction cache.
         plain_slots: Further instructions per point of straight code: addresses and loop control.
         guarded_slots: The same of guarded code.
-        segment_words: Words that a contiguous segment of a copy costs off chip beyond its own: sectors and DRAM bursts
-            cut short, and copies that wait for each other. What comes through L1 costs the sectors that it touches.
-        overlap: Exponent p by which latency, issue and memory combine: ``(a^p + b^p + c^p)^(1/p)``; 1 is their sum,
-            infinity their maximum.
+        segment_words: Words that a contiguous segment of a copy costs off chip beyond its own: accesses to DRAM of 64
+            bytes, cut short at either end. What comes through L1 costs the sectors that it touches.
+        overlap: Exponent p by which latency and the sum of issue and memory combine: ``(a^p + b^p)^(1/p)``; 1 is their
+            sum, infinity their maximum.
         tile_cycles: Cycles per tile for the first copy.
         copy_slots: Issue slots per warp and round of copying without guards.
         row_slots: Issue slots per warp and row.
@@ -77,40 +77,44 @@ class GpuConstants:
         base_registers: Registers of a kernel without unrolled statements.
         even_registers: Registers per unrolled statement without guards.
         guarded_registers: Registers per guarded statement: its address and its condition stay alive over all tiles.
+        near_fetch_cycles: Cycles per instruction that a scheduler's own cache does not hold, per block on it.
+        near_code_slots: Instructions that it holds: 12 KiB of 16 bytes each (Jia et al. 2018).
         code_slots: Instructions that the instruction cache holds: 128 KiB of 16 bytes each (Jia et al. 2018).
         drift: Share of a partial wave's rounding that blocks which have fallen out of step make up for.
     """
 
-    latency: float = 0.871
-    row_cycles: float = 32.8
-    copy_cycles: float = 74.6
-    guarded_copy_cycles: float = 128.0
-    guarded_copy_slots: float = 43.6
-    dram_share: float = 0.985
-    l2_share: float = 0.796
-    boundary: float = 1.19
-    global_access: float = 1.85
-    global_row_cycles: float = 403.0
-    fetch_cycles: float = 2.99
-    plain_slots: float = 10.9
-    guarded_slots: float = 17.2
-    segment_words: float = 37.2
-    overlap: float = 2.02
+    latency: float = 0.99
+    row_cycles: float = 33.0
+    copy_cycles: float = 73.3
+    guarded_copy_cycles: float = 136.0
+    guarded_copy_slots: float = 46.1
+    dram_share: float = 1.0
+    l2_share: float = 0.962
+    boundary: float = 1.17
+    global_access: float = 1.49
+    global_row_cycles: float = 442.0
+    fetch_cycles: float = 3.0
+    plain_slots: float = 8.12
+    guarded_slots: float = 17.7
+    segment_words: float = 15.3
+    overlap: float = 2.89
     tile_cycles: float = 279.0
-    copy_slots: float = 9.88
+    copy_slots: float = 9.86
     row_slots: float = 3.0
-    issue: float = 1.38
-    global_latency: float = 1.15
-    halo_share: float = 0.485
-    l1_share: float = 0.575
-    step_misses: float = 0.964
+    issue: float = 1.03
+    global_latency: float = 1.22
+    halo_share: float = 0.3
+    l1_share: float = 0.556
+    step_misses: float = 1.03
     near_misses: float = 0.1
     spill_slots: float = 3.0
     base_registers: float = 40.0
     even_registers: float = 0.3
     guarded_registers: float = 1.55
+    near_fetch_cycles: float = 1.6
+    near_code_slots: float = 768.0
     code_slots: float = 8192.0
-    drift: float = 0.493
+    drift: float = 0.514
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

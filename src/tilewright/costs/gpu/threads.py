@@ -4,11 +4,12 @@ The time model (Prajapati et al., PPoPP 2017) charges computation and transfers 
 busiest multiprocessor runs q blocks per wavefront, c of them together. In the time of one tile each, the c blocks
 
 - wait for *latency*: every thread's own chain of instructions, barriers and copies, whatever the others do,
-- share the *issue* slots and the access ports of their multiprocessor,
-- share the *memory*: their part of the device's DRAM and L2 bandwidth,
+- share the *issue* slots, the supply of instructions and the access ports of their multiprocessor,
+- share the *memory*: their part of the device's DRAM and L2 bandwidth.
 
-and the three combine by :attr:`GpuConstants.overlap`. Little's law in short: few warps are bound by the first, many by
-the others (Volkov, Better performance at lower occupancy, 2010). Every term can be switched off (:data:`TERMS`).
+The second and the third add up, since blocks that start together stay in step, and their sum combines with the first
+by :attr:`GpuConstants.overlap`. Little's law in short: few warps are bound by the first, many by the others (Volkov,
+Better performance at lower occupancy, 2010). Every term can be switched off (:data:`TERMS`).
 """
 
 import math
@@ -38,7 +39,7 @@ from tilewright.programs.stencil.program import Program
 _LINE_WORDS = 32
 _SECTOR_WORDS = 8
 _L1_WAYS = 4
-"""Ways of L1, taken: rows further apart than a way meet no more often than others, since higher bits are hashed."""
+"""Ways of L1, taken: rows further apart than a way lie in sets by chance, since higher bits are hashed."""
 _COPY_INSTRUCTIONS = 6.0
 """Instructions of a thread per round of copying: an address, a test, a load or store at either end."""
 _THREADS, _MOST_THREADS = 128, 256
@@ -80,7 +81,7 @@ class Terms:
     Attributes:
         seconds: Predicted time.
         latency: The part that a single block would take if issue and memory cost nothing.
-        issue: The part that the issue slots alone would take.
+        issue: The part that the issue slots alone would take, or the supply of instructions where that is slower.
         access: The part that the ports of shared memory and L1 alone would take.
         dram: The part that DRAM alone would take.
         l2: The part that L2 alone would take.
@@ -193,7 +194,7 @@ def evaluate(
 def least_seconds(program: Program, sizes: TileSizes, setting: Setting, gpu: Hardware) -> Floats:
     """Return a time below which no thread shape brings a tile, by the terms of :func:`evaluate`.
 
-    Every wave takes ``(a^p + b^p + c^p)^(1/p)`` of its latency, issue and memory, and the sum of such norms is at least
+    Every wave takes ``(a^p + (b + c)^p)^(1/p)`` of its latency, issue and memory, and the sum of such norms is at least
     the norm of the sums (Minkowski). In the sums threads cancel, or stand with the most that a multiprocessor holds:
 
     - every tile's bytes go through DRAM and, from shared memory, through L2 once;
@@ -303,7 +304,7 @@ class _Model:
         work, slots, known = self.case.work, self._slots(), self.constants
         miss = self._miss(together)
         latency = self._latency(slots, miss) if "latency" not in self.off else np.zeros(len(slots))
-        issue = together * self._issue(slots)
+        issue = together * np.maximum(self._issue(slots), self._fetch(slots))
         access = together * work.warps * self._accesses() * self._access_cost()
         sharers = np.ones_like(sharers) if "bandwidth" in self.off else sharers
         dram = together * self._dram() * sharers * self.gpu.clock / (self.gpu.dram_bandwidth * known.dram_share)
@@ -311,7 +312,7 @@ class _Model:
         if "l2" in self.off:
             l2 = np.zeros_like(l2)
         p = self.constants.overlap
-        everything = (latency**p + np.maximum(issue, access) ** p + np.maximum(dram, l2) ** p) ** (1.0 / p)
+        everything = (latency**p + (np.maximum(issue, access) + np.maximum(dram, l2)) ** p) ** (1.0 / p)
         parts = {"all": everything, "latency": latency, "issue": issue, "access": access, "dram": dram, "l2": l2}
         return {name: np.where(np.asarray(together) > 0, value, 0.0) for name, value in parts.items()}
 
@@ -342,7 +343,7 @@ class _Model:
         l2 = np.where(shared, blocks * self._l2(nothing, nothing + 1.0), 0.0)
         memory = np.maximum(dram, l2 * gpu.clock / (gpu.l2_bandwidth * known.l2_share))
         p = known.overlap
-        return np.asarray((latency**p + issue**p + memory**p) ** (1.0 / p))
+        return np.asarray((latency**p + (issue + memory) ** p) ** (1.0 / p))
 
     def _slots(self) -> Floats:
         """Instructions of a thread for the points of a tile."""
@@ -363,12 +364,19 @@ class _Model:
     def _reads(self) -> Floats:
         return self.case.work.reads_plain if "reuse" in self.off else self.case.work.reads
 
-    def _fetched(self, slots: Floats) -> Floats:
-        """Cycles that a warp waits for instructions beyond the instruction cache: every tile runs all of them once."""
+    def _fetch(self, slots: Floats) -> Floats:
+        """Cycles per block in which instructions come that a scheduler's own cache does not hold, or no cache.
+
+        Every tile runs all of its code once. Warps of one block that share a scheduler share what it fetches; blocks
+        do not, since each is elsewhere in the code.
+        """
         if "instruction_cache" in self.off:
             return np.zeros_like(slots)
-        copies = np.where(self.here.shared, _COPY_INSTRUCTIONS * self.case.work.copies, 0.0)
-        return np.asarray(self.constants.fetch_cycles * np.maximum(0.0, slots + copies - self.constants.code_slots))
+        work, known = self.case.work, self.constants
+        code = slots + np.where(self.here.shared, known.copy_slots * work.copies, 0.0)
+        schedulers = np.minimum(work.warps, self._width) / self._width
+        near = known.near_fetch_cycles * schedulers * np.maximum(0.0, code - known.near_code_slots)
+        return np.asarray(near + known.fetch_cycles * np.maximum(0.0, code - known.code_slots))
 
     def _latency(self, slots: Floats, miss: Floats) -> Floats:
         """Cycles of a thread's own chain: rows with their barriers, instructions, rounds of copying."""
@@ -379,8 +387,7 @@ class _Model:
         inside = known.tile_cycles + copy * work.copies
         step = known.row_cycles + np.where(self.here.shared, 0.0, known.global_row_cycles * (1.0 + 2.0 * miss))
         chain = known.latency * self.gpu.pipeline * np.where(self.here.shared, 1.0, known.global_latency * (1.0 + miss))
-        own = work.rows * step + chain * slots + self._fetched(slots)
-        return np.asarray(own + np.where(self.here.shared, inside, 0.0))
+        return np.asarray(work.rows * step + chain * slots + np.where(self.here.shared, inside, 0.0))
 
     def _issue(self, slots: Floats) -> Floats:
         """Cycles of a multiprocessor's schedulers per block."""
@@ -453,6 +460,8 @@ class _Model:
         Either the whole lines of the box exceed the part of L1 that is used, or the rows of one step do.
         """
         work = self.case.work
+        if self._by_chance:
+            return self._beyond_sets(self._lines(work.held_rows * work.last, work.held_rows), together)
         return self._beyond(self._lines(work.box_values, work.box_rows), work.held_rows, together)
 
     def _near_miss(self, together: Floats | Ints) -> Floats:
@@ -463,16 +472,34 @@ class _Model:
     def _lines(self, values: Floats, rows: Floats) -> Floats:
         return self._segments(values, rows, _LINE_WORDS - 1)
 
+    @property
+    def _pitch(self) -> int:
+        """Bytes from a row to the next."""
+        return self.case.setting.shape[-1] * self.case.setting.itemsize
+
+    @property
+    def _by_chance(self) -> bool:
+        """Whether rows are so far apart that their lines lie in sets of L1 by chance."""
+        return "l1_sets" not in self.off and self._pitch >= self.gpu.l1_bytes // _L1_WAYS
+
     def _beyond(self, words: Floats, rows: Floats, together: Floats | Ints) -> Floats:
         """Share of lines that the part of L1 that is used does not hold.
 
         Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
         the pitch and a way in lines, so that each takes the room of g lines, however short it is.
         """
-        item = self.case.setting.itemsize
-        wanted = words * item
-        pitch, way = self.case.setting.shape[-1] * item, self.gpu.l1_bytes // _L1_WAYS
-        if "l1_sets" not in self.off and pitch < way:
-            wanted = np.maximum(wanted, rows * math.gcd(pitch, way))
-        used = self.constants.l1_share * self.gpu.l1_bytes
-        return np.clip(1.0 - used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
+        wanted, way = words * self.case.setting.itemsize, self.gpu.l1_bytes // _L1_WAYS
+        if "l1_sets" not in self.off and self._pitch < way:
+            wanted = np.maximum(wanted, rows * math.gcd(self._pitch, way))
+        return np.clip(1.0 - self._used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
+
+    def _beyond_sets(self, words: Floats, together: Floats | Ints) -> Floats:
+        """Share of lines that are lost where as many others as there are ways fall into their set, by chance."""
+        lines = _L1_WAYS * words * self.case.setting.itemsize * np.maximum(together, 1) / self._used
+        fewer = sum(lines**others / math.factorial(others) for others in range(_L1_WAYS))
+        return np.asarray(1.0 - np.exp(-lines) * fewer)
+
+    @property
+    def _used(self) -> float:
+        """Bytes of L1 that hold useful lines."""
+        return self.constants.l1_share * self.gpu.l1_bytes
