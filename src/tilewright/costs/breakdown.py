@@ -29,6 +29,7 @@ class Breakdown:
         seconds: T_alg; infinite where not even one tile fits.
         updates: Cell updates that all tiles compute together, as the energy model charges them, or None.
         energy_bytes: Bytes between chip and memory as the energy model charges them, or None.
+        shared_words: Words between on-chip memory and registers, where they are not the accesses of all updates.
         joules: Energy, or None where no energy was asked for.
     """
 
@@ -48,6 +49,7 @@ class Breakdown:
     seconds: Floats
     updates: Floats | None = None
     energy_bytes: Floats | None = None
+    shared_words: Floats | None = None
     joules: Floats | None = None
 
     def bound_by(self, index: int) -> str:

@@ -187,7 +187,15 @@ PARAMETERS: dict[str, Parameter] = {
     "special_lanes": Parameter(
         unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
     ),
-    "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True, between=(0.0, 1500.0)),
+    "static_watts": Parameter(
+        unit="W", meaning="static power (P_stat)", optional=True, between=(0.0, 1500.0), within="tdp_watts"
+    ),
+    "tdp_watts": Parameter(
+        unit="W",
+        meaning="power that the board, or a CPU's package, may draw (TDP)",
+        optional=True,
+        between=(1.0, 1e4),
+    ),
     "global_word_joules": Parameter(
         unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True, between=_JOULES
     ),
@@ -308,6 +316,7 @@ class Machine:
     swept_ratio: Quantity | None = None
     line_ratio: Quantity | None = None
     static_watts: Quantity | None = None
+    tdp_watts: Quantity | None = None
     global_word_joules: Quantity | None = None
     shared_word_joules: Quantity | None = None
     add_joules: Quantity | None = None

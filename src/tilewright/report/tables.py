@@ -117,6 +117,7 @@ def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, 
     }
     if costs.energy is not None:
         facts["energy"] = energy_text(costs.energy)
+        facts |= {"warning": costs.energy.warning} if costs.energy.warning else {}
     shown = {"seconds", "dram_bytes", "bound_by", "joules"}
     facts |= {_UNITS.get(k, k.replace("_", " ")): number(v) for k, v in costs.to_dict().items() if k not in shown}
     facts["C_iter"] = f"{c_iter.value:.4g} s, {c_iter.source}{spread}"

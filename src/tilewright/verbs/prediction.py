@@ -153,6 +153,7 @@ class Prediction:
         if costs.energy is not None:
             low, high = f"{costs.energy.low:.3g}", f"{costs.energy.high:.3g}"
             facts.append(("energy", f"{costs.energy.joules:.4g} J ({low} to {high} J, {costs.energy.source})"))
+            facts += [("warning", costs.energy.warning)] if costs.energy.warning else []
         spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
         facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({self.c_iter.source}{spread})"))
         return tuple(facts)
