@@ -291,6 +291,31 @@ def energy_choice() -> str:
     return f"{script.agreement(found)}\n\n{table([*head, 'least within 1 % of the fastest, per SM'], rows)}"
 
 
+@functools.cache
+def energy_metered() -> str:
+    """Runs held out by constants of micro-benchmarks and by fitted ones, and the tiles chosen by them, on a trace."""
+    fitted, chosen = experiment("energy_fit"), experiment("energy_choice")
+    known, label = fitted.runs(None)
+    fits = fitted.splits(known)
+    errors = table(["held out", "runs", "micro-benchmarks", "regression", "thesis, its device"], fitted.held_out(fits))
+    choices = table(chosen.HEAD, chosen.metered(known, chosen.METERED))
+    told = "Tiles by the micro-benchmarks' constants, as in table B.3:"
+    return "\n\n".join([f"{label}. {fitted.better(fits)}", errors, told, choices])
+
+
+@functools.cache
+def energy_strategies() -> str:
+    """The best tile of every family, by the model."""
+    from tilewright.verbs.tuning.supertune import supertune
+
+    rows = []
+    for machine in ("gtx980", "h200"):
+        found = supertune("heat2d", shape=(4096, 4096), steps=256, machine=machine)
+        each = ", ".join(f"{one['family']} {100 * one['loss']:+.1f} %" for one in found.to_dict()["families"][1:])
+        rows.append([f"`{machine}`", str(found.to_dict()["families"][0]["tiling"]), each])
+    return table(["machine", "best", "the best of other families"], rows)
+
+
 def caches() -> str:
     """What happens to a run whose cached code was damaged."""
     rows = []
@@ -357,6 +382,8 @@ TABLES: dict[str, Callable[[], str]] = {
         diagonals,
         sweeps,
         energy_choice,
+        energy_metered,
+        energy_strategies,
         caches,
         gpu_machine_code,
         krylov,

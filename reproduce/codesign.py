@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path("results/codesign"), help="folder of the results")
     chosen = parser.parse_args(arguments)
     start = time.perf_counter()
-    result = codesign("all", options=DesignOptions(grid="coarse" if chosen.quick else "fine"))
+    result = codesign("all", options=DesignOptions(grid="coarse" if chosen.quick else "fine"), width_cost=False)
     files = write(result, chosen.output)
     seconds = time.perf_counter() - start
     text = verdict(result, seconds)

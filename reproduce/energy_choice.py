@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     chosen.output.mkdir(parents=True, exist_ok=True)
     known, label = runs(chosen.runs)
-    text = [f"Runs: {label}.", "", *_table_b3(known, chosen.machine), ""]
+    rows = [HEAD, ("---",) * len(HEAD), *metered(known, chosen.machine)]
+    text = [f"Runs: {label}.", "", *(f"| {' | '.join(row)} |" for row in rows), ""]
     found = comparisons(MACHINES[:1] if chosen.quick else MACHINES)
     text += _answers(found)
     with (chosen.output / "energy_choice.csv").open("w", newline="", encoding="utf-8") as stream:
@@ -55,15 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n".join(text))
 
 
-def _table_b3(known: Sequence[FitRun], machine: str) -> list[str]:
+HEAD = ("stencil", "runs", "instances", "wrong", "RMSE", "largest", "thesis: wrong, RMSE, largest", "fastest is least")
+"""What the columns of :func:`metered` are."""
+
+
+def metered(known: Sequence[FitRun], machine: str) -> list[tuple[str, ...]]:
     """Choose among the tiles of every instance by the predicted energy, and look up what that one measured."""
     predicted = (
         columns([run_usage(run, load(machine)) for run in known]) @ constants(load(machine)).vector()[: len(FITTED)]
     )
-    lines = [
-        "| stencil | runs | instances | wrong | RMSE | largest | published wrong, RMSE, largest | fastest is least |",
-        "| --- " * 8 + "|",
-    ]
+    rows = []
     for name in dict.fromkeys(run.program for run in known):
         groups: dict[object, list[int]] = {}
         for index, run in enumerate(known):
@@ -78,11 +80,9 @@ def _table_b3(known: Sequence[FitRun], machine: str) -> list[str]:
         wrong, rmse = sum(loss > 0 for loss in losses), 100 * float(np.sqrt(np.mean(np.square(losses))))
         claim = "{}, {:g} %, {:g} %".format(*PUBLISHED.get(name, (0, 0.0, 0.0)))
         count = sum(run.program == name for run in known)
-        lines.append(
-            f"| {name} | {count} | {len(groups)} | {wrong} | {rmse:.2f} % | {100 * max(losses):.2f} % | {claim} "
-            f"| {same} of {len(groups)} |"
-        )
-    return lines
+        found = (f"{rmse:.2f} %", f"{100 * max(losses):.2f} %", claim, f"{same} of {len(groups)}")
+        rows.append((name, str(count), str(len(groups)), str(wrong), *found))
+    return rows
 
 
 def comparisons(machines: Sequence[str] = MACHINES) -> dict[tuple[str, str, str], MetricComparison]:

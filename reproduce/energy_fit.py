@@ -15,7 +15,7 @@ from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, columns
 from tilewright.machines.files import load
 from tilewright.report.scatter import scatter
-from tilewright.verbs.energy.fit import fit_energy, run_usage, write_runs
+from tilewright.verbs.energy.fit import EnergyFit, FitRun, fit_energy, run_usage, write_runs
 
 PUBLISHED = {"smith_waterman": (12.77, 2.59), "jacobi1d": (17.14, 2.35), "jacobi2d": (8.30, 3.95)}
 """RMSE in percent: micro-benchmarks, regression."""
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     known, label = runs(chosen.runs)
     if chosen.runs is None:
         write_runs(known, chosen.output / "synthetic_runs.csv")
-    fits = [fit_energy(known, chosen.machine, train=0.1, seed=seed) for seed in range(1 if chosen.quick else 10)]
+    fits = splits(known, chosen.machine, 1 if chosen.quick else 10)
     rows = []
     for seed, fit in enumerate(fits):
         for name, score in fit.held_out:
@@ -50,7 +50,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
 
 
-def _verdict(fits: Sequence[object], label: str, machine: str) -> str:
+def splits(known: Sequence[FitRun], machine: str = METERED, count: int = 10) -> list[EnergyFit]:
+    """Fit a tenth of the runs, chosen at random so many times."""
+    return [fit_energy(known, machine, train=0.1, seed=seed) for seed in range(count)]
+
+
+def held_out(fits: Sequence[EnergyFit]) -> list[tuple[str, ...]]:
+    """Return the stencils with the runs held out and the mean errors: micro-benchmarks, regression, published."""
+    rows = []
+    for name in ("all", *COUNTS):
+        scores = [dict(fit.held_out)[name] for fit in fits if name in dict(fit.held_out)]
+        if scores:
+            both = (100 * np.mean([getattr(each, kind) for each in scores]) for kind in ("machine", "fitted"))
+            claim = "{:g} %, {:g} %".format(*PUBLISHED[name]) if name in PUBLISHED else "-"
+            rows.append((name, str(scores[0].runs), *(f"{error:.2f} %" for error in both), claim))
+    return rows
+
+
+def better(fits: Sequence[EnergyFit]) -> str:
+    """Say how often the regression predicts better than the micro-benchmarks."""
+    count = sum(dict(fit.held_out)["all"].fitted < dict(fit.held_out)["all"].machine for fit in fits)
+    return f"The regression beats the micro-benchmarks in {count} of {len(fits)} random splits."
+
+
+def _verdict(fits: Sequence[EnergyFit], label: str, machine: str) -> str:
     own = constants(load(machine)).vector()
     lines = [f"Runs: {label}.", "", "| constant | micro-benchmarks | regression | as good a fit |", "| --- " * 4 + "|"]
     first = fits[0].regression
@@ -58,15 +81,8 @@ def _verdict(fits: Sequence[object], label: str, machine: str) -> str:
         lines.append(f"| {name} | {own[FITTED.index(name)]:.3g} | {value:.3g} | {low:.3g} to {high:.3g} |")
     lines += ["", f"Not told apart: {'; '.join(', '.join(group) for group in first.alike) or 'nothing'}.", ""]
     lines += ["| held out | runs | micro-benchmarks | regression | published |", "| --- " * 5 + "|"]
-    for name in ("all", *COUNTS):
-        scores = [dict(fit.held_out)[name] for fit in fits if name in dict(fit.held_out)]
-        if not scores:
-            continue
-        micro, fitted = (100 * np.mean([getattr(each, kind) for each in scores]) for kind in ("machine", "fitted"))
-        claim = "{:g} %, {:g} %".format(*PUBLISHED[name]) if name in PUBLISHED else "-"
-        lines.append(f"| {name} | {scores[0].runs} | {micro:.2f} % | {fitted:.2f} % | {claim} |")
-    better = sum(dict(fit.held_out)["all"].fitted < dict(fit.held_out)["all"].machine for fit in fits)
-    lines += ["", f"The regression beats the micro-benchmarks in {better} of {len(fits)} random splits."]
+    lines += [f"| {' | '.join(row)} |" for row in held_out(fits)]
+    lines += ["", better(fits)]
     return "\n".join([*lines, ""])
 
 

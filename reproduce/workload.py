@@ -7,7 +7,6 @@ import argparse
 import csv
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tilewright.costs.pipelines.separable import SeparableForm
@@ -45,13 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if chosen.quick and name != "exact":
             continue
         options = DesignOptions(**{"grid": grid, **form})
-        result = codesign("all", area=BETWEEN, options=options)
+        result = codesign("all", area=BETWEEN, options=options, width_cost=False)
         found = result.insight("sensitivity")
         rows += [(name, *_row(row)) for row in found]
         text.append(_table(name, found))
         if name == "exact":
             text.append(_mixes(result))
-            charged = replace(result, exploration=replace(result.exploration, width_cost=True))
+            charged = result.charged(True)
             text.append(_table("exact, width cost", charged.insight("sensitivity")))
             rows += [("exact, width cost", *_row(row)) for row in charged.insight("sensitivity")]
             draw_needs(_needs(result), chosen.output / "shared_memory.png")

@@ -94,6 +94,15 @@ def test_the_energy_of_the_fastest_tile_is_what_the_model_says(tables):
     assert found["k20c", "jacobi1d"] == f"+{100 * one.extra_joules:.1f} %, {100 * one.extra_seconds:.1f} %"
 
 
+def test_the_runs_held_out_are_predicted_as_the_page_says(tables):
+    text = tables.energy_metered()
+    assert "SYNTHETIC" in text
+    assert "in 10 of 10 random splits" in text
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| all")]
+    assert float(rows[0][3].removesuffix(" %")) < 4.0 < float(rows[0][2].removesuffix(" %"))
+    assert text.count("| smith_waterman |") == text.count("| jacobi2d |") == 2
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -105,6 +114,7 @@ def test_the_energy_of_the_fastest_tile_is_what_the_model_says(tables):
         "diagonals",
         "sweeps",
         "energy_choice",
+        "energy_strategies",
         "caches",
         "krylov",
     ],

@@ -79,7 +79,7 @@ def test_a_terminal_is_asked_for_its_width_and_a_pipe_is_not():
     command = [sys.executable, "-m", "tilewright", *map(str, COMMANDS["energy"])]
     piped = subprocess.run(command, capture_output=True, text=True, check=True, env={**plain, "COLUMNS": "60"})
     assert (
-        "least energy          streaming:t=20,s=1024x456,threads=1x124      1    82 ms   20.71  252.6" in piped.stdout
+        "least energy          streaming:t=20,s=1024x456,threads=1x124      1    82 ms   10.72  130.7" in piped.stdout
     )
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 60, 0, 0))

@@ -16,11 +16,13 @@ from tilewright.costs.energy import fit as energy_fit
 from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
 from tilewright.costs.energy.price import Usage, make_energy, operations, price
+from tilewright.costs.gpu import streaming
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import NONE, parse
+from tilewright.workloads.stencil import on_machine
 
 SETS = {
     "k20c": (48.0, 2.2e-9, 2.23e-10, 5.3e-11, 3.7e-11, 7.2e-11, 4.8e-11),
@@ -131,6 +133,88 @@ def test_what_nobody_measured_is_estimated_and_marked(name):
     assert costs.energy.source == "estimated"
     with pytest.raises(UsageError, match=f"the energies of {name} are not known: it has no static_watts"):
         require_known(load(name))
+
+
+ESTIMATED = [name for name in names() if name not in {"host", *SETS} and load(name).kind == "gpu"]
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != "host"])
+def test_every_machine_says_what_its_board_draws_and_who_says_so(name):
+    known = load(name).tdp_watts
+    assert known.source == "datasheet" or (known.source == "estimated" and known.low < known.high)
+    assert known.note
+    assert constants(load(name)).board == known
+
+
+@pytest.mark.parametrize("name", ESTIMATED)
+def test_estimates_draw_no_more_than_the_board_at_the_rates_of_the_data_sheet(name):
+    machine = load(name)
+    known = constants(machine)
+    lanes = machine.sm_count.value * machine.vector_width.value * machine.clock.value
+    banks = machine.shared_bandwidth.value / 4 if machine.shared_bandwidth else 32 * lanes / machine.vector_width.value
+    rates = {
+        "global_word_joules": machine.peak_dram_bandwidth.value / 4,
+        "shared_word_joules": banks,
+        "add_joules": lanes,
+        "multiply_joules": lanes,
+    }
+    static, board = known.static_watts.value, machine.tdp_watts.value
+    assert static + sum(rate * getattr(known, each).value for each, rate in rates.items()) == pytest.approx(board)
+    for each in NAMES[1:7]:
+        assert static + rates.get(each, lanes) * getattr(known, each).high <= board * (1 + 1e-9)
+    # Without a board nothing is known of its supply.
+    free = constants(replace(machine, tdp_watts=None))
+    assert free.add_joules.value > known.add_joules.value
+    assert free.add_joules.value / free.shared_word_joules.value == pytest.approx(5.3e-11 / 2.23e-10)
+
+
+@pytest.mark.parametrize("name", sorted(SETS))
+def test_published_constants_that_need_more_than_the_board_say_so(name):
+    problem = make_problem(program("star3d4r"), (256, 256, 256), 64)
+    energy = on_machine(problem, load(name)).costs(None)[1].energy
+    assert bool(energy.warning) == (energy.watts > 225.0)
+
+
+@pytest.mark.parametrize("name", ["k20c", *ESTIMATED])
+@pytest.mark.parametrize("case", [("jacobi2d", (8192, 8192), 512), ("laplacian3d", (512, 512, 512), 64)], ids=str)
+def test_no_card_is_predicted_to_draw_more_than_its_board(name, case):
+    problem = make_problem(program(case[0]), *case[1:])
+    costs = on_machine(problem, load(name)).costs(None)[1]
+    assert costs.energy.board_watts == load(name).tdp_watts.value
+    assert costs.energy.watts <= costs.energy.board_watts
+    assert costs.energy.warning == ""
+    assert costs.energy.high <= costs.energy.board_watts * costs.seconds * (1 + 1e-12)
+
+
+def test_power_above_the_boards_is_one_sentence():
+    used = Usage(seconds=1.0, global_words=6e10, shared_words=5e11)
+    found = price(used, constants(K20C))
+    assert found.watts == pytest.approx(48 + 132 + 111.5)
+    assert found.warning.startswith("predicted power 291.5 W is above the board's 225 W: ")
+    assert found.to_dict()["warning"] == found.warning
+    assert found.high == pytest.approx(53 + 190.2 + 111.5)
+    assert price(replace(used, seconds=2.0), constants(K20C)).warning == ""
+    assert price(used, constants(replace(K20C, tdp_watts=None))).warning == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("jacobi2d", "streaming:t=8,s=316x2044,threads=1x352"), ("j3d7pt", "streaming:t=2,s=64x60x60,threads=1x32x16")],
+)
+def test_streaming_code_pays_for_the_words_that_pass_through_shared_memory(name, text):
+    """What takes time on the path to shared memory takes energy, and nothing else on chip does."""
+    tiling, machine = parse(text), load("h200")
+    problem = make_problem(program(name), (1024,) * len(tiling.space), 16)
+    costs = time_model.predict(problem, tiling, machine)
+    setting = make_setting(problem, machine)
+    block = streaming.blocks_of(time_model.sizes_of(tiling, setting), setting, setting.block)
+    assert block.threads[0] % 32 == 0
+    parts = streaming._Cycles(block=block, setting=setting, foot=setting.block, gpu=setting.gpu)
+    words = 32 * float(parts.access(1)[0] * block.tiles[0] * block.bands[0])
+    assert costs.usage.shared_words == pytest.approx(words)
+    assert costs.energy.on_chip == pytest.approx(words * constants(machine).shared_word_joules.value)
+    rule = make_energy(problem, machine)
+    assert costs.usage.shared_words < 0.6 * rule.accesses * costs.usage.adds / rule.operations[0]  # registers hold more
 
 
 def test_integers_cost_what_integers_cost():

@@ -50,6 +50,15 @@ def annotate(
         int | None,
         typer.Option("--repeats", metavar="N", help="Times that a variant is timed.", show_default="the file's"),
     ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            metavar="M",
+            help="With --backend cuda: price variants for a GPU of the catalogue or a file, and run none.",
+            show_default="this machine's GPU, which runs them, or that of the build command",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Tune the annotated loops of a C file, every variant compared with the original.
@@ -71,6 +80,7 @@ def annotate(
         log=log,
         seed=seed,
         repeats=repeats,
+        machine=machine,
     )
     if as_json:
         output.emit(result.to_dict())

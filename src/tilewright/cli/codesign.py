@@ -99,8 +99,13 @@ def codesign(
     ] = 0,
     threads: Annotated[int, typer.Option("--block-threads", help="Threads per block, for that bound.", min=1)] = 256,
     width_cost: Annotated[
-        bool, typer.Option("--width-cost", help="Charge what grows with the width of an SM (our extension).")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--width-cost/--no-width-cost",
+            help="Charge what grows with the width of an SM, our extension; not with --model published.",
+            show_default="charged",
+        ),
+    ] = None,
     axis: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,6 +140,7 @@ def codesign(
     if tables is not None:
         result = files.load(tables).between(*between)
         result = result if weighted is None else result.reweighted(weighted)
+        result = result if width_cost is None else result.charged(width_cost)
     else:
         options = DesignOptions(
             form=SeparableForm(model=model, pitch=pitch, single=single), scope=scope, blocks_per_sm=blocks,
@@ -179,10 +185,12 @@ def _show(result: "Codesign", wanted: tuple[str, ...], top: int, as_json: bool) 
     shown = front[:: max(1, -(-len(front) // top))]
     title = f"{len(front)} Pareto-optimal of {result.feasible} designs, {len(shown)} of them"
     parts: list[Shown] = [
-        str(result),
+        "\n".join([str(result), *(f"note: {note}" for note in result.notes)]),
         tables.designs([d.to_dict() for d in (*shown, result.best)], f"{title} and the best"),
         tables.stock([{"name": name, **design.to_dict()} for name, design in result.stock_designs()]),
         tables.tilings(result.tilings(result.best)),
         *(tables.insight(name, rows) for name, rows in found.items()),
     ]
+    if found:
+        parts.append("note: docs/codesign.md (Insights) says which of the thesis' answers do not reproduce, and why")
     output.show(None, lambda: parts, as_json=False)

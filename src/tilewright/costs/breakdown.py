@@ -31,6 +31,7 @@ class Breakdown:
         parts: What the seconds are made of by a model that knows thread blocks, each part alone; else None.
         updates: Cell updates that all tiles compute together, as the energy model charges them, or None.
         energy_bytes: Bytes between chip and memory as the energy model charges them, or None.
+        shared_words: Words between on-chip memory and registers, where they are not the accesses of all updates.
         joules: Energy, or None where no energy was asked for.
     """
 
@@ -51,6 +52,7 @@ class Breakdown:
     parts: Mapping[str, Floats] | None = None
     updates: Floats | None = None
     energy_bytes: Floats | None = None
+    shared_words: Floats | None = None
     joules: Floats | None = None
 
     def bound_by(self, index: int) -> str:

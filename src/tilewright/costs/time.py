@@ -15,7 +15,7 @@ from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.cpu import streaming, untiled
 from tilewright.costs.cpu.states import with_states
-from tilewright.costs.energy.price import Joules, price
+from tilewright.costs.energy.price import Joules, Usage, price
 from tilewright.costs.energy.tiles import printed_amounts
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.hexagonal import exact, published
@@ -58,6 +58,7 @@ class Costs:
         bound_by: ``compute``, ``memory`` or ``synchronisation``; with threads given on a GPU the binding term, one of
             :data:`tilewright.costs.gpu.threads.PARTS`.
         energy: The energy with its parts, range and provenance.
+        usage: The amounts that the energy is of.
     """
 
     seconds: float
@@ -76,11 +77,12 @@ class Costs:
     gflops_per_second: float
     bound_by: str
     energy: Joules | None = None
+    usage: Usage | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return the costs as plain data, without the parts of the energy."""
+        """Return the costs as plain data, without the parts of the energy and its amounts."""
         plain = asdict(self)
-        del plain["energy"]
+        del plain["energy"], plain["usage"]
         return plain
 
 
@@ -287,7 +289,7 @@ def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Sett
     elif traits(family).streams or (not traits(family).untiled and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
-    joules = rule.joules(result.seconds, moved, updates)
+    joules = rule.joules(result.seconds, moved, updates, result.shared_words)
     return replace(result, updates=updates, energy_bytes=moved, joules=joules)
 
 
@@ -332,14 +334,16 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
     seconds = float(result.seconds[index])
     points = setting.cells * setting.steps
     per_nanosecond = 1e-9 / seconds if seconds > 0 else 0.0
-    energy = None
+    energy = used = None
     if setting.energy is not None and result.updates is not None and result.energy_bytes is not None:
-        used = setting.energy.usage(seconds, float(result.energy_bytes[index]), float(result.updates[index]))
+        words = None if result.shared_words is None else float(result.shared_words[index])
+        used = setting.energy.usage(seconds, float(result.energy_bytes[index]), float(result.updates[index]), words)
         energy = price(used, setting.energy.known)
     return Costs(
         seconds=seconds,
         joules=energy.joules if energy else None,
         energy=energy,
+        usage=used,
         dram_bytes=float(result.dram_bytes[index]),
         wavefronts=int(result.wavefronts[index]),
         tiles_per_wavefront=int(result.tiles_per_wavefront[index]),

@@ -276,6 +276,14 @@ COEFFICIENTS: dict[str, Coefficient] = {
         unit="B",
         kinds=("gpu",),
     ),
+    "host_bandwidth": Coefficient(
+        "bytes that are copied between the host's memory and the device's in a second, one way",
+        1.2e10,
+        (3e9, 6e10),
+        "16 lanes of PCI Express 2.0 to 5.0, pinned memory; pageable memory is slower",
+        unit="B/s",
+        kinds=("gpu",),
+    ),
     "integer_cycles": Coefficient(
         "cycles for which an integer instruction or a multiplication of integers occupies its pipe of a scheduler",
         2.0,

@@ -37,7 +37,7 @@ _QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
 _WHOLE = ("sm_count", "vector_width", "l2_ways", "l3_ways")
 _POSITIVE = (
     *_WHOLE, "l3_reuse_fraction", "overlap_exponent", "halo_bandwidth", "disk_read_bandwidth", "disk_write_bandwidth",
-    "network_bandwidth",
+    "network_bandwidth", "host_bandwidth",
 )  # fmt: skip
 _LIKE = (
     "take what nobody measured from a machine like it, which `tilewright machines NAME` lists, "
@@ -96,6 +96,15 @@ def load(name: str) -> Machine:
         raise UsageError("the machine 'host' has no file: it is this computer", "give its name, machine='host'")
     hint = f"{meant(name, names())} `tilewright machines` lists them all".strip()
     raise UsageError(f"there is no machine {name!r}", hint)
+
+
+def of_architecture(name: str) -> Machine | None:
+    """Return the first GPU of the catalogue by name that has an architecture, or None.
+
+    >>> of_architecture("sm_20").title, of_architecture("")
+    ('NVIDIA Tesla C2070 (Fermi)', None)
+    """
+    return next((load(each) for each in sorted(_NAMES) if name and load(each).architecture == name), None)
 
 
 @functools.lru_cache(maxsize=len(_NAMES))

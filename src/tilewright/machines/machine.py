@@ -187,7 +187,15 @@ PARAMETERS: dict[str, Parameter] = {
     "special_lanes": Parameter(
         unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
     ),
-    "static_watts": Parameter(unit="W", meaning="static power (P_stat)", optional=True, between=(0.0, 1500.0)),
+    "static_watts": Parameter(
+        unit="W", meaning="static power (P_stat)", optional=True, between=(0.0, 1500.0), within="tdp_watts"
+    ),
+    "tdp_watts": Parameter(
+        unit="W",
+        meaning="power that the board, or a CPU's package, may draw (TDP)",
+        optional=True,
+        between=(1.0, 1e4),
+    ),
     "global_word_joules": Parameter(
         unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True, between=_JOULES
     ),
@@ -308,6 +316,7 @@ class Machine:
     swept_ratio: Quantity | None = None
     line_ratio: Quantity | None = None
     static_watts: Quantity | None = None
+    tdp_watts: Quantity | None = None
     global_word_joules: Quantity | None = None
     shared_word_joules: Quantity | None = None
     add_joules: Quantity | None = None
@@ -361,6 +370,7 @@ class Machine:
     periodic_threshold_2d: Quantity = _ESTIMATES["periodic_threshold_2d"]
     periodic_threshold_3d: Quantity = _ESTIMATES["periodic_threshold_3d"]
     block_reserve_bytes: Quantity = _ESTIMATES["block_reserve_bytes"]
+    host_bandwidth: Quantity = _ESTIMATES["host_bandwidth"]
     integer_cycles: Quantity = _ESTIMATES["integer_cycles"]
     control_cycles: Quantity = _ESTIMATES["control_cycles"]
     special_pipe_cycles: Quantity = _ESTIMATES["special_pipe_cycles"]
@@ -378,6 +388,11 @@ class Machine:
     def block_threads(self) -> int:
         """Threads that a block has at most; CUDA's limit where nobody says."""
         return int(self.max_block_threads.value) if self.max_block_threads else MAX_BLOCK_THREADS
+
+    @property
+    def architecture(self) -> str:
+        """What CUDA's compiler is told, such as ``sm_90``; empty where nobody says."""
+        return f"sm_{round(10 * self.compute_capability.value)}" if self.compute_capability else ""
 
     def iteration_seconds(self, program: str, family: str = "") -> Quantity | None:
         """Return the determined C_iter of a program of the catalogue, or None.

@@ -25,6 +25,7 @@ def metered(one: Document) -> Pairs:
         "time": format_seconds(one["seconds"]),
         "energy": f"{one['joules']:.4g} J ({one['low']:.3g} to {one['high']:.3g} J, constants {one['source']})",
         "power": f"{one['watts']:.4g} W",
+        **({"warning": one["warning"]} if one["warning"] else {}),
     }
     for part in ("static", "off_chip", "on_chip", "arithmetic"):
         facts[part.replace("_", " ")] = f"{one[part]:.4g} J, {100 * one[part] / total:.1f} %"
@@ -41,7 +42,7 @@ def comparison(one: Document) -> Shown:
     rows += [("Pareto: time, energy", *_point(point)) for point in one["pareto"]]
     columns = ("chosen by", "tiling", ">clock", ">time", ">joules", ">watts")
     title = f"{one['points']:,} tilings; does the fastest one take the least energy?"
-    return (table(columns, rows, title), one["answer"])
+    return (table(columns, rows, title), one["answer"], *filter(None, [one["warning"]]))
 
 
 def fit(one: Document) -> Shown:
@@ -136,6 +137,7 @@ def sweep(one: Document) -> Shown:
     ]
     columns = (">factor", ">amount", "best tiling", ">time", ">joules", ">of ideal", ">re-use loses", "bound by")
     notes = [f"the efficiency drops at {', '.join(one['drops_at'])}"] if one["drops_at"] else []
+    notes += filter(None, [one["warning"]])
     if one["largest_shape"]:
         notes.append(f"the largest grid that fits the memory is {format_shape(tuple(one['largest_shape']))}")
     return (table(columns, rows, f"{one['program']} on {one['machine']}, {one['vary']} varied"), *notes)

@@ -7,6 +7,7 @@ original (with and without fused multiply-adds) differ is what no variant can be
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ COMPILE_SECONDS = 20.0
 COMPILE_BYTES = 2 * 2**30
 """What the compilation of one variant may take."""
 _SHARED = ("-fPIC", "-shared", "-w", "-std=gnu17")
+_SHARED_CUDA = ("-x", "cu", "-Xcompiler", "-fPIC", "-shared", "-w", "-std=c++17", "-Drestrict=__restrict__")
 _ROUNDINGS = 4096.0
 _NOISE = 64.0
 _STACK = 2**30
@@ -73,7 +75,10 @@ def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -
     Raises:
         ToolchainError: If the compiler fails, takes too long or too much memory.
     """
-    content = shared_object((*command, *_SHARED), text, seconds=seconds, hint="", memory=COMPILE_BYTES)
+    cuda = PurePath(command[0]).name == "nvcc"
+    unit = f'extern "C" double {ENTRY}(void **);\n{text}' if cuda else text  # nvcc reads C++
+    options = (*command, *(_SHARED_CUDA if cuda else _SHARED))
+    content = shared_object(options, unit, seconds=seconds, hint="", memory=COMPILE_BYTES)
     return Artifact(source=c_source(text, ENTRY), content=content, command=tuple(command))
 
 

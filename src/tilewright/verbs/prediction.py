@@ -69,12 +69,13 @@ class Prediction:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What stands against the prediction, one sentence each: see :mod:`tilewright.verbs.limits`."""
+        """What stands against the prediction, one sentence each: :mod:`tilewright.verbs.limits`, and the board's power."""
+        power = (self.costs.energy.warning,) if self.costs.energy and self.costs.energy.warning else ()
         if not isinstance(self.problem, Problem):
-            return ()
+            return power
         from tilewright.verbs.limits import limits
 
-        return limits(self.problem, self.tiling, self.costs, self.hardware, self.model)
+        return (*limits(self.problem, self.tiling, self.costs, self.hardware, self.model), *power)
 
     @property
     def roof(self) -> Roofline | None:

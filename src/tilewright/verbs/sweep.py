@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.constants import at_clock
+from tilewright.costs.energy.constants import at_clock, settled
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.schedules.tiling import Tiling
@@ -75,6 +75,12 @@ class WhatIf:
         best = max(row.efficiency for row in self.rows)
         return tuple(row.amount for row in self.rows if row.efficiency < DROP * best)
 
+    @property
+    def warning(self) -> str:
+        """One sentence where the power at a point is above the board's, of the point with the most; else nothing."""
+        powers = [row.costs.energy for row in self.rows if row.costs.energy is not None]
+        return max(powers, key=lambda each: each.watts).warning if powers else ""
+
     def to_dict(self) -> dict[str, object]:
         """Return the sweep as plain data."""
         rows = [
@@ -99,6 +105,7 @@ class WhatIf:
             "metric": self.metric,
             "rows": rows,
             "drops_at": list(self.drops_at),
+            "warning": self.warning,
             "largest_shape": None if self.largest is None else list(self.largest),
         }
 
@@ -129,7 +136,7 @@ def varied_machine(machine: Machine, vary: str, factor: float) -> tuple[Machine,
         changed = at_clock(machine, factor)
         return changed, f"{changed.clock.value / 1e6:.0f} MHz"
     values = {name: _scaled(getattr(machine, name), factor) for name in _FIELDS[vary] if getattr(machine, name)}
-    changed = dataclasses.replace(machine, **values)  # type: ignore[arg-type]
+    changed = dataclasses.replace(settled(machine), **values)  # type: ignore[arg-type]
     first = values[_FIELDS[vary][0]]
     return changed, f"{first.value:g}" if first.unit == "1" else f"{first.value:.4g} {first.unit}"
 

@@ -11,7 +11,7 @@ from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy import tiles as energy_tiles
-from tilewright.costs.energy.price import Usage, make_energy
+from tilewright.costs.energy.price import Usage
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs, streaming_seconds
@@ -196,24 +196,11 @@ class StencilWorkload:
         if tiling is not None and not tilings.traits(tiling.family).hexagons:
             tile = energy_tiles.printed(problem.program.name, problem.shape, problem.steps, tiling)
         if tile is None or tiling is None:
-            chosen = self.costs(tiling)[0]
-            return chosen, self.model, self.amounts(chosen, seconds)
+            chosen, costs = self.costs(tiling)
+            assert costs.usage is not None  # noqa: S101  (the setting has an energy model)
+            return chosen, self.model, costs.usage if seconds is None else replace(costs.usage, seconds=seconds)
         spent = seconds or replace(self, model="exact").costs(tiling)[1].seconds
         return tiling, tiling.family, tile.usage(spent)
-
-    def amounts(self, tiling: Tiling, seconds: float | None) -> Usage:
-        """Return the amounts of a tiling by the general rule, in so many seconds, which are predicted by default."""
-        rule = make_energy(self.problem, self.machine)
-        plain = self.model == "exact" and self.scope is None
-        blocks = choose_blocks(self.problem, self.machine, tiling) if plain else None
-        if blocks is not None:
-            inner = blocks.extended.problem
-            updates = self.problem.steps / inner.steps * make_energy(inner, self.machine).updates
-            return rule.usage(seconds or blocks.costs.seconds, blocks.costs.dram_bytes, updates)
-        result = self._evaluated(tiling)
-        assert result.energy_bytes is not None  # noqa: S101  (the setting has an energy model)
-        assert result.updates is not None  # noqa: S101
-        return rule.usage(seconds or float(result.seconds[0]), float(result.energy_bytes[0]), float(result.updates[0]))
 
     def resources(self, tiling: Tiling) -> tuple[Resource, ...]:
         """Return the use of every resource by a tiling."""

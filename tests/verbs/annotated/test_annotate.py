@@ -133,7 +133,9 @@ def test_the_papers_figure_3_goes_through_nvrtc():
 def test_cuda_code_of_the_examples_compiles(name):
     if not nvrtc.available():
         pytest.skip("needs pip install 'tilewright[cuda]'")
-    result = annotate(EXAMPLES / f"{name}.c", backend="cuda", runs=2, seconds=300, sizes=SMALL.get(name))
+    result = annotate(
+        EXAMPLES / f"{name}.c", backend="cuda", runs=2, seconds=300, sizes=SMALL.get(name), machine="a100"
+    )
     for size in result.to_dict()["regions"][0]["results"]:
         assert set(size["outcomes"]) == {"ok"}, size["failures"]
         assert size["resources"]
@@ -193,6 +195,7 @@ def test_what_oclgrind_finds_is_a_failure(oclgrind, monkeypatch):
 def test_a_recurrence_is_refused_with_its_dependence(file):
     for backend in ("cuda", "opencl", "c"):
         options = {"search": "Exhaustive", "strict": True} if backend == "c" else {}
+        options |= {"machine": "a100"} if backend == "cuda" else {}
         with pytest.raises(UsageError, match=r"flow dependence of 'y'|no variant ran"):
             annotate(
                 file(RECURRENCE.replace("param TC", "param parallel[] = [True]; param TC")), backend=backend, **options

@@ -10,9 +10,10 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.cli.jobs import codesign_output as files
 from tilewright.cli.jobs.codesign_parse import area_range, axes, values_of
+from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.tuning.codesign.design import Axes, DesignOptions
 from tilewright.verbs.codesign import area as area_api
-from tilewright.verbs.codesign.codesign import INSIGHTS, codesign
+from tilewright.verbs.codesign.codesign import INSIGHTS, WIDEST, codesign
 from tilewright.verbs.codesign.workload import load_workload
 
 AXES = Axes(sm_count=(8, 16), vector_width=(128, 256), shared_kb=(48, 96))
@@ -120,6 +121,26 @@ def test_bad_workloads(tmp_path, text, message):
         load_workload(str(path))
 
 
+def test_the_default_answer_is_a_chip_that_can_be_built():
+    """Without the width cost the search goes as wide as its axis; with it, it stays near what was built."""
+    axes, options = Axes(sm_count=(2, 4, 8, 16), shared_kb=(48, 96)), DesignOptions(grid="coarse")
+    found = codesign("heat2d", axes=axes, area=(350.0, 450.0), options=options, stock=())
+    assert found.exploration.width_cost
+    # A Maxwell SM holds 2048 threads, and an operation takes 6 cycles: more units than a sixth of them starve.
+    assert found.best.vector_width <= 2048 / 6
+    assert "charged by our estimate" in found.notes[0]
+    assert found.to_dict()["notes"] == list(found.notes)
+    wide = found.charged(False)
+    assert wide.best.vector_width > 1500
+    assert f"nobody has built an SM of {wide.best.vector_width} units, the widest has {WIDEST}" in wide.notes[0]
+    assert codesign(
+        "heat2d", axes=axes, area=(350.0, 450.0), options=options, stock=(), width_cost=False
+    ).best == wide.best  # fmt: skip
+    published = DesignOptions(grid="coarse", form=SeparableForm(model="published"))
+    paper = codesign("heat2d", axes=axes, area=(350.0, 450.0), options=published, stock=())
+    assert not paper.exploration.width_cost
+
+
 def test_the_document(solved):
     document = solved.to_dict()
     best = document["best"]
@@ -214,6 +235,10 @@ def test_the_commands(workload, tmp_path):
     assert result.exit_code == 0, result.stderr
     for title in ("Pareto-optimal", "table C.2", "Shared memory per SM", "powered down", "What one more mm^2 buys"):
         assert title in result.stdout
+    assert "note: the width of an SM is charged by our estimate" in result.stdout
+    assert "note: docs/codesign.md (Insights) says which" in result.stdout
+    plain = json.loads(_run("codesign", "--tables", str(tables), "--area", "500", "--no-width-cost", "--json").stdout)
+    assert plain["assumptions"]["width_cost"] is False
     again = _run("codesign", "--tables", str(tables), "--area", "500", "--weight", "heat3d=1", "--json")
     document = json.loads(again.stdout)
     assert document["weights"] == {"heat3d": 1.0}

@@ -79,6 +79,33 @@ def test_a_cap_and_clocks():
     assert dict(clocked.best)["time"].clock == 1.0
 
 
+def test_power_above_the_boards_is_never_silent(tmp_path):
+    weak = replace(load("k20c"), name="weak", tdp_watts=replace(load("k20c").tdp_watts, value=60.0))
+    path = tmp_path / "weak.toml"
+    path.write_text(to_toml(weak))
+    arguments = ["--shape", "1024x1024", "--steps", "128", "--machine", str(path)]
+    says = "is above the board's 60 W"
+    for command in (["predict"], ["energy"], ["whatif", "--vary", "clock", "--factors", "1.2"]):
+        words = [command[0], "jacobi2d", *arguments, *command[1:]]
+        assert says in _run(*words).output, command
+        assert says in json.dumps(_document(*words)), command
+    comparison = _document("energy", "jacobi2d", *arguments)["comparison"]
+    assert comparison["board_watts"] == 60.0
+    most = max(point["watts"] for point in [*comparison["best"].values(), *comparison["pareto"]])
+    assert comparison["warning"].startswith(f"predicted power {most:.4g} W is above")
+    assert "board's" not in _run("energy", "jacobi2d", *ARGUMENTS, "--tile", "none").output
+    assert predict("jacobi2d", shape=(1024, 1024), steps=128, machine=weak).notes[-1].endswith("too large")
+
+
+def test_a_chip_that_is_varied_keeps_its_energies_per_operation():
+    found = whatif("heat2d", **{**CASE, "machine": "h200"}, vary="sms", factors=(4.0,))
+    one, four = (row.costs for row in found.rows)
+    assert (one.energy.arithmetic / one.usage.adds) == pytest.approx(four.energy.arithmetic / four.usage.adds)
+    assert (one.energy.off_chip / one.usage.global_words) == pytest.approx(
+        four.energy.off_chip / four.usage.global_words
+    )
+
+
 def test_the_answer_says_whether_the_fastest_takes_the_least():
     found = compare("jacobi2d", shape=(4096, 4096), steps=64, machine="gtx980")
     assert found.extra_joules > 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.constants import BANKS, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
 from tilewright.machines.machine import Machine, Quantity
@@ -23,6 +24,8 @@ _REFERENCE = {
 }
 """Table B.2, micro-benchmarks."""
 _WATTS, _AREA = 48.0, 561.0
+_RANGE = 3.0
+"""Factor within which an estimated energy is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class Constants:
         int_add_joules: e_iadd.
         int_max_joules: e_imax.
         special_joules: One division, root or function; nobody measured it: so many multiplications as its cycles.
+        board: What the board may draw, in watts; None where nobody says.
     """
 
     static_watts: Quantity
@@ -48,18 +52,14 @@ class Constants:
     int_add_joules: Quantity
     int_max_joules: Quantity
     special_joules: Quantity
+    board: Quantity | None = None
 
     def vector(self, end: str = "value") -> Floats:
         """Return the ``value``, ``low`` or ``high`` of all constants in order; shape (8,)."""
-        found = []
-        for item in fields(self):
-            quantity: Quantity = getattr(self, item.name)
-            number = getattr(quantity, end)
-            found.append(quantity.value if number is None else number)
-        return np.array(found)
+        return np.array([_end(getattr(self, name), end) for name in NAMES])
 
 
-NAMES = tuple(item.name for item in fields(Constants))
+NAMES = tuple(item.name for item in fields(Constants) if item.name != "board")
 """The constants by name, in order; the last is derived, the others are table B.2's."""
 
 
@@ -67,8 +67,10 @@ def constants(machine: Machine) -> Constants:
     """Return the energy constants of a machine; what nobody measured is estimated and marked so.
 
     Static power goes with the area of the die, 48 W per 561 mm^2 as on the K20c; on a CPU it is 4 W per core. Energy
-    per word and per operation goes with the length of the process: K20c's at 28 nm. Both are right within a factor of
-    about 3, which is the range they are given with.
+    per word and per operation goes with the length of the process, K20c's at 28 nm, and is no more than the board can
+    supply: a GPU whose lanes, shared memory and DRAM all run at the data sheet's rates draws its TDP at most. Both are
+    right within a factor of about 3, which is the range they are given with; no constant is above what would draw the
+    TDP alone.
 
     Args:
         machine: The machine.
@@ -80,10 +82,9 @@ def constants(machine: Machine) -> Constants:
     >>> constants(load("k20c")).static_watts.source, constants(load("h200")).static_watts.source
     ('paper', 'estimated')
     """
-    found = {"static_watts": machine.static_watts or _static(machine)}
-    for name, reference in _REFERENCE.items():
-        known: Quantity | None = getattr(machine, name)
-        found[name] = known or _scaled(machine, name, reference)
+    static = machine.static_watts or _static(machine)
+    energies = {name: getattr(machine, name) or _scaled(machine, name, each) for name, each in _REFERENCE.items()}
+    found = {"static_watts": static, **_supplied(machine, static, energies)}
     multiply, cycles = found["multiply_joules"], machine.special_cycles
     found["special_joules"] = Quantity(
         value=multiply.value * cycles.value,
@@ -93,7 +94,13 @@ def constants(machine: Machine) -> Constants:
         low=_end(multiply, "low") * _end(cycles, "low"),
         high=_end(multiply, "high") * _end(cycles, "high"),
     )
-    return Constants(**found)
+    return Constants(**found, board=machine.tdp_watts)
+
+
+def settled(machine: Machine) -> Machine:
+    """Return a machine that has its energy constants as its own: they stay when another of its quantities changes."""
+    known = constants(machine)
+    return replace(machine, **{name: getattr(known, name) for name in ("static_watts", *_REFERENCE)})
 
 
 def require_known(machine: Machine) -> Constants:
@@ -134,16 +141,15 @@ def at_clock(machine: Machine, ratio: float) -> Machine:
         return machine
     volts = 0.6 + 0.4 * ratio
     slower, note = 1.0 / ratio, f"at {ratio:g} times the clock"
-    known = constants(machine)
+    machine = settled(machine)
     changes: dict[str, Any] = {
         "clock": _times(machine.clock, ratio, note),
         "barrier_seconds": _times(machine.barrier_seconds, slower, note),
         "c_iter": tuple((name, _times(value, slower, note)) for name, value in machine.c_iter),
-        "static_watts": _times(known.static_watts, volts, note),
-        "global_word_joules": known.global_word_joules,
+        "static_watts": _times(constants(machine).static_watts, volts, note),
     }
     for name in ("shared_word_joules", "add_joules", "multiply_joules", "int_add_joules", "int_max_joules"):
-        changes[name] = _times(getattr(known, name), volts * volts, note)
+        changes[name] = _times(getattr(machine, name), volts * volts, note)
     for name, factor in (("cache_bandwidth", ratio), ("row_seconds", slower)):
         if getattr(machine, name) is not None:
             changes[name] = _times(getattr(machine, name), factor, note)
@@ -178,9 +184,37 @@ def _scaled(machine: Machine, name: str, reference: float) -> Quantity:
     assumed = _CPU_NANOMETRES if machine.kind == "cpu" else NANOMETRES
     length = machine.process.value if machine.process is not None else assumed
     if name == "global_word_joules" and machine.kind == "cpu":
-        return _guess(reference, "J", 3.0, "K20c's energy per word off chip")
+        return _guess(reference, "J", _RANGE, "K20c's energy per word off chip")
     told = "" if machine.process is not None else ", assumed"
-    return _guess(reference * length / NANOMETRES, "J", 3.0, f"K20c's, by the process: {length:g} nm{told}")
+    return _guess(reference * length / NANOMETRES, "J", _RANGE, f"K20c's, by the process: {length:g} nm{told}")
+
+
+def _supplied(machine: Machine, static: Quantity, energies: dict[str, Quantity]) -> dict[str, Quantity]:
+    """Bring estimated energies down to what the board of a GPU supplies when everything runs at full rate.
+
+    In a cycle a lane completes a multiplication and an addition, and a bank of shared memory a word; DRAM moves what
+    its data sheet says.
+    """
+    if machine.kind != "gpu" or machine.tdp_watts is None:
+        return energies
+    sms = machine.sm_count.value * machine.clock.value
+    lanes, banks = sms * machine.vector_width.value, sms * BANKS
+    rates = {
+        "global_word_joules": (machine.peak_dram_bandwidth or machine.dram_bandwidth).value / WORD,
+        "shared_word_joules": banks if machine.shared_bandwidth is None else machine.shared_bandwidth.value / WORD,
+        "add_joules": lanes,
+        "multiply_joules": lanes,
+    }
+    dynamic = max(0.0, machine.tdp_watts.value - static.value)
+    share = min(1.0, dynamic / max(dynamic, sum(energies[name].value * rate for name, rate in rates.items())))
+    found = dict(energies)
+    for name, guess in energies.items():
+        if getattr(machine, name) is None:
+            value, alone = share * guess.value, dynamic / rates.get(name, lanes)
+            note = f"{guess.note}; {share:.2f} of that draws the board's {machine.tdp_watts.value:g} W at full rate"
+            high = max(value, min(_end(guess, "high"), alone))
+            found[name] = replace(guess, value=value, low=value / _RANGE, high=high, note=note)
+    return found
 
 
 def _guess(value: float, unit: str, factor: float, note: str) -> Quantity:

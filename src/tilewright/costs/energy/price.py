@@ -6,8 +6,9 @@ on-chip memory and registers, and operations by type. The regression solves for 
 (:mod:`tilewright.costs.energy.fit`).
 
 The general rule for any program and tiling family: the words off chip are those of the time model; every update loads
-its reads from and stores its results to on-chip memory, which is the 6 e_sr V of the printed J2D; operations are
-counted in the program's expressions. The printed instances are in :mod:`tilewright.costs.energy.tiles`.
+its reads from and stores its results to on-chip memory, which is the 6 e_sr V of the printed J2D, but for code that
+keeps rows in registers, whose own words are counted; operations are counted in the program's expressions. The printed
+instances are in :mod:`tilewright.costs.energy.tiles`.
 """
 
 import functools
@@ -28,6 +29,7 @@ from tilewright.programs.stencil.program import Program
 
 _MULTIPLIES = frozenset({"mul"})
 _MAXIMA = frozenset({"maximum", "minimum"})
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,10 @@ class Usage:
     int_maxima: float = 0.0
     specials: float = 0.0
 
+    def times(self, factor: float) -> "Usage":
+        """Return so many times the amounts."""
+        return Usage(**{item.name: factor * getattr(self, item.name) for item in fields(self)})
+
     def vector(self) -> Floats:
         """Return the amounts in the order of :data:`NAMES`; shape (8,)."""
         return np.array([getattr(self, item.name) for item in fields(self)])
@@ -66,13 +72,14 @@ class Joules:
     Attributes:
         joules: All of it.
         low: The same with every constant at the low end of its range, the time as it is.
-        high: The same at the high end.
+        high: The same at the high end, but no more than the board draws in that time where the energy is not, either.
         watts: Average power.
         static: P_stat T_alg.
         off_chip: Words between memory and chip.
         on_chip: Words between on-chip memory and registers.
         arithmetic: Operations.
         source: Where the constants that matter come from: ``estimated`` as soon as one of them is.
+        board_watts: What the board may draw; None where nobody says.
     """
 
     joules: float
@@ -84,10 +91,30 @@ class Joules:
     on_chip: float
     arithmetic: float
     source: str
+    board_watts: float | None = None
+
+    @property
+    def warning(self) -> str:
+        """One sentence where the power is above the board's, else nothing."""
+        return above_board(self.watts, self.board_watts)
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
-        return asdict(self)
+        return {**asdict(self), "warning": self.warning}
+
+
+def above_board(watts: float, board: float | None) -> str:
+    """Say in one sentence that a predicted power is above what the board may draw; nothing where it is not.
+
+    >>> above_board(354.0, 225.0).partition(":")[0], above_board(200.0, 225.0)
+    ("predicted power 354 W is above the board's 225 W", '')
+    """
+    if board is None or watts <= board * (1 + _ROUNDING):
+        return ""
+    return (
+        f"predicted power {watts:.4g} W is above the board's {board:g} W: a board at its limit lowers its clock, so "
+        "the run takes longer than predicted, or the energy constants are too large"
+    )
 
 
 def price(usage: Usage, known: Constants) -> Joules:
@@ -105,16 +132,19 @@ def price(usage: Usage, known: Constants) -> Joules:
     total = float(each.sum())
     used = [getattr(known, name).source for name, amount in zip(NAMES, amounts, strict=True) if amount > 0]
     sources = sorted(set(used)) or ["paper"]
+    board = None if known.board is None else known.board.value
+    high = float(amounts @ known.vector("high"))
     return Joules(
         joules=total,
         low=float(amounts @ known.vector("low")),
-        high=float(amounts @ known.vector("high")),
+        high=high if board is None or total > board * usage.seconds else min(high, board * usage.seconds),
         watts=total / usage.seconds if usage.seconds > 0 else 0.0,
         static=float(each[0]),
         off_chip=float(each[1]),
         on_chip=float(each[2]),
         arithmetic=float(each[3:].sum()),
         source="estimated" if "estimated" in sources else " and ".join(sources),
+        board_watts=board,
     )
 
 
@@ -135,45 +165,57 @@ class EnergyRule:
     accesses: float
     operations: tuple[float, ...]
 
-    def per_update(self) -> float:
-        """Return the joules of one update, on chip: M_sr e_sr + E_iter per point."""
-        on_chip = self.accesses * self.known.shared_word_joules.value
-        return float(on_chip + np.array(self.operations) @ self.known.vector()[3:])
-
-    def dynamic(self, dram_bytes: Floats, updates: Floats | float | None = None) -> Floats:
+    def dynamic(
+        self, dram_bytes: Floats, updates: Floats | float | None = None, shared_words: Floats | None = None
+    ) -> Floats:
         """Return the dynamic energy in joules, N_tiles E_tile.
 
         Args:
             dram_bytes: Bytes between memory and chip; shape (n,).
             updates: Updates that the tiles compute, if more or fewer than the problem's own; shape (n,).
+            shared_words: Words between on-chip memory and registers, if other than the accesses of all updates;
+                shape (n,).
 
         Returns:
             Joules; shape (n,).
         """
         count = self.updates if updates is None else updates
-        return np.asarray(self.known.global_word_joules.value * dram_bytes / WORD + self.per_update() * count)
+        words = self.accesses * count if shared_words is None else shared_words
+        joules = self.known.vector()
+        arithmetic = float(np.array(self.operations) @ joules[3:])
+        return np.asarray(joules[1] * dram_bytes / WORD + joules[2] * words + arithmetic * count)
 
-    def joules(self, seconds: Floats, dram_bytes: Floats, updates: Floats | float | None = None) -> Floats:
+    def joules(
+        self,
+        seconds: Floats,
+        dram_bytes: Floats,
+        updates: Floats | float | None = None,
+        shared_words: Floats | None = None,
+    ) -> Floats:
         """Return the energy in joules; infinite where the time is.
 
         Args:
             seconds: T_alg; shape (n,).
             dram_bytes: As for :meth:`dynamic`.
             updates: As for :meth:`dynamic`.
+            shared_words: As for :meth:`dynamic`.
 
         Returns:
             Joules; shape (n,).
         """
-        return np.asarray(self.known.static_watts.value * seconds + self.dynamic(dram_bytes, updates))
+        static = self.known.static_watts.value * seconds
+        return np.asarray(static + self.dynamic(dram_bytes, updates, shared_words))
 
-    def usage(self, seconds: float, dram_bytes: float, updates: float | None = None) -> Usage:
+    def usage(
+        self, seconds: float, dram_bytes: float, updates: float | None = None, shared_words: float | None = None
+    ) -> Usage:
         """Return the amounts of one run."""
         count = self.updates if updates is None else updates
         adds, multiplies, int_adds, int_maxima, specials = (count * each for each in self.operations)
         return Usage(
             seconds=seconds,
             global_words=dram_bytes / WORD,
-            shared_words=count * self.accesses,
+            shared_words=count * self.accesses if shared_words is None else shared_words,
             adds=adds,
             multiplies=multiplies,
             int_adds=int_adds,

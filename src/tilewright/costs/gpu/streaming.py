@@ -146,6 +146,7 @@ def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: Compil
         dram_bytes=parts.bytes() * block.tiles * block.bands,
         sync_seconds=sync,
         seconds=np.where(fits, seconds, np.inf),
+        shared_words=parts.words() * block.tiles * block.bands,
     )
 
 
@@ -316,6 +317,11 @@ class _Cycles:
         """Of the path to shared memory, by which rows from and to memory go as well."""
         each = (self.block.words + 2 * self._ends()) * (self.setting.itemsize / WORD)
         return np.asarray(together * self.block.rows * ceil_div(self.block.threads, WARP) * each)
+
+    def words(self) -> Floats:
+        """4-byte words between on-chip memory and registers per tile: those of the path to shared memory."""
+        each = (self.block.words + 2 * self._ends()) * (self.setting.itemsize / WORD)
+        return np.asarray(self.block.rows * self.block.threads * each)
 
     def latency(self) -> Floats:
         """Of one warp alone: its own instructions and a barrier per advance."""

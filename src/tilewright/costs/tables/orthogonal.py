@@ -424,7 +424,8 @@ def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
     # Thousands of tilings are evaluated: what is needed of their exact counts is written down here once more.
     tall, wide = (ceil_div(n, size) for n, size in zip(case.shape, (tiling.time, *tiling.space), strict=True))
     tiles = tall * wide
-    energy = price(tile_usage(case, tiling, parts.seconds), constants(case.machine))
+    used = tile_usage(case, tiling, parts.seconds)
+    energy = price(used, constants(case.machine))
     cells = math.prod(case.shape)
     flops = cells * case.program.operations
     bound = "compute" if parts.compute >= parts.moved else "memory"
@@ -445,6 +446,7 @@ def _costs(terms: _Terms, tiling: Tiling, parts: _Parts) -> Costs:
         gflops_per_second=flops / parts.seconds * 1e-9,
         bound_by="synchronisation" if parts.sync > 0.5 * parts.seconds else bound,
         energy=energy,
+        usage=used,
     )
 
 

@@ -5,9 +5,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilewright.base.constants import WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
-from tilewright.costs.energy.price import make_energy, price
+from tilewright.costs.energy.constants import constants
+from tilewright.costs.energy.price import price
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import Extended, extend, wrapped_axes
@@ -116,14 +118,16 @@ def _blocks(problem: Problem, extended: Extended, machine: Machine, tiling: Tili
     seconds = share * costs.seconds + count * between
     work = problem.cells * problem.steps
     dram_bytes = share * costs.dram_bytes + count * moved
-    rule = make_energy(block, machine)
-    energy = price(rule.usage(seconds, dram_bytes, share * rule.updates), rule.known)
+    assert costs.usage is not None  # noqa: S101  (predictions have an energy model)
+    used = dataclasses.replace(costs.usage.times(share), seconds=seconds, global_words=dram_bytes / WORD)
+    energy = price(used, constants(machine))
     flops = work * problem.program.flops
     whole = dataclasses.replace(
         costs,
         seconds=seconds,
         joules=energy.joules,
         energy=energy,
+        usage=used,
         dram_bytes=dram_bytes,
         wavefronts=count * costs.wavefronts,
         flops=flops,

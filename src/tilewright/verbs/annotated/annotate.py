@@ -20,6 +20,7 @@ from tilewright.verbs.annotated.options import MAX_RUNS, AnnotatedOptions
 from tilewright.verbs.annotated.output import replaced
 from tilewright.verbs.annotated.result import SiteResult, untuned
 from tilewright.verbs.annotated.site import plain_site, tune_site
+from tilewright.verbs.predict import MachineLike, as_machine
 
 BACKENDS = ("c", "opencl", "opencl:oclgrind", "cuda")
 _ANALYSED = 1.1
@@ -76,6 +77,7 @@ def annotate(
     log: str | Path | None = None,
     seed: int = 0,
     repeats: int | None = None,
+    machine: MachineLike | None = None,
 ) -> Annotated:
     """Tune the annotated regions of a C file.
 
@@ -92,6 +94,8 @@ def annotate(
         log: File that keeps every result; a search that was cut goes on from it.
         seed: Of the inputs and the search.
         repeats: Times that a variant is timed.
+        machine: With ``cuda`` a GPU of the catalogue or a machine file: variants are priced for it and not run. By
+            default they are run on this machine's GPU or, where it has none, priced for that of the build command.
 
     Returns:
         The new text and what was found out.
@@ -107,6 +111,12 @@ def annotate(
     if not 0 < seconds <= 10**6 or (runs is not None and not 1 <= runs <= MAX_RUNS):
         raise UsageError(f"a search has a positive time and 1 to {MAX_RUNS} runs, got {seconds:g} s and {runs}")
     where = read_target(backend)
+    card = None if machine is None else as_machine(machine)
+    if card is not None and (backend != "cuda" or card.kind != "gpu"):
+        raise UsageError(
+            f"a machine is a GPU that variants for cuda are priced for, got {card.name} ({card.kind}) with {backend!r}",
+            "write it with --backend cuda, such as --machine c2070",
+        )
     deadline = Deadline(end=time.monotonic() + seconds)
     analysed = Deadline(end=time.monotonic() + _ANALYSED * seconds)
     source = Path(path)
@@ -123,6 +133,7 @@ def annotate(
         log=None if log is None else Path(log),
         seed=seed,
         repeats=repeats,
+        machine=card,
     )
     text = read_text(source)
     with limited(lambda: analysed.left):

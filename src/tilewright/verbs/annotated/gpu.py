@@ -1,13 +1,14 @@
-"""Regions on a device: OpenCL is built, run and compared here; CUDA is compiled, and run where there is a GPU."""
+"""Regions on a device: OpenCL is built, run and compared here; so is CUDA where there is a GPU, else it is priced."""
 
 import contextlib
 import math
 import re
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import IllegalTransformError, TilewrightError, UsageError
+from tilewright.base.errors import IllegalTransformError, ToolchainError, UsageError
 from tilewright.base.records import Measurement, Outcome, Resources
 from tilewright.codegen.loops.apply import DEVICE
 from tilewright.codegen.loops.device import DeviceProgram
@@ -21,6 +22,9 @@ from tilewright.codegen.print.source import CUDA
 from tilewright.frontends.annotated.c import parse_expression
 from tilewright.frontends.annotated.file import LoopRegion
 from tilewright.frontends.annotated.spec import TuningSpec
+from tilewright.machines.device import gpu_machine
+from tilewright.machines.files import of_architecture
+from tilewright.machines.machine import Machine
 from tilewright.programs.loops.nest import (
     Binary,
     Declare,
@@ -45,10 +49,14 @@ from tilewright.verbs.annotated.case import Case, command_of, prepared, setting_
 from tilewright.verbs.annotated.guard import guard_of, sized_arrays
 from tilewright.verbs.annotated.meter import NARROW, CpuMeter, LoopVariant, shown_command
 from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
+from tilewright.verbs.annotated.priced import CudaPrice
 from tilewright.verbs.annotated.result import SiteResult, SizeResult, nothing, repeats_of, search_name, space_of
 
-_SMS, _REGISTERS, _THREADS, _BLOCKS = 132, 65536, 2048, 32
-"""A current GPU: what occupancy is estimated for."""
+if TYPE_CHECKING:
+    from tilewright.runtime.devices.cuda import CudaDevice
+
+NVCC = "nvcc"
+COPIED = "timed with copies of its arrays to the device and back, which dataOnDevice leaves out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,83 +213,26 @@ class OpenCLMeter(CpuMeter):
         return LoopVariant(bodies=bodies, unit=self.case.unit(bodies, prelude), command=command, notes=made.notes)
 
 
-@dataclass(slots=True, kw_only=True)
-class CudaMeter:
-    """Compiles variants with NVRTC and expects a time from what the kernels take; nothing is run.
+class CudaMeter(OpenCLMeter):
+    """Builds variants with nvcc and runs them on this machine's GPU, in the worker that ran the original body.
+
+    Arrays come from the host here, also those of a region that takes them to be on the device.
 
     Attributes:
-        case: The regions at one size of the input.
-        options: How to tune.
-        architecture: What code is made for.
-        resources: What the kernels of every point take.
+        architecture: What code is made for: the device's own.
     """
 
-    case: Case
-    options: AnnotatedOptions
     architecture: str
-    codes: list[Stmt] = field(default_factory=list)
-    resources: dict[str, Mapping[str, Resources]] = field(default_factory=dict)
-    _texts: dict[tuple[str, str], Mapping[str, Resources] | str] = field(default_factory=dict)
 
-    def measure(self, points: Sequence[Mapping[str, object]]) -> list[Measurement]:
-        """Compile some points; their samples are expected times."""
-        return [self._one(values) for values in points]
-
-    def again(self, point: Mapping[str, object]) -> Measurement:
-        """Return the same expectation."""
-        return self._one(point)
-
-    def variant(self, values: Mapping[str, object]) -> DeviceVariant:
+    def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
-        return device_variant(self.case, self.codes, values, self.options)
-
-    def _one(self, values: Mapping[str, object]) -> Measurement:
-        try:
-            made = self.variant(values)
-            fast = parse_build_command(command_of(self.case.site.spec, values), self.options.allowed).fast_math
-            taken: dict[str, Resources] = {}
-            for program in made.programs:
-                taken |= self._compiled(kernels_text(program, CUDA), ("--use_fast_math",) if fast else ())
-        except TilewrightError as error:
-            outcome = Outcome.ILLEGAL if isinstance(error, UsageError) else Outcome.COMPILE
-            return Measurement(outcome=outcome, detail=error.message)
-        self.resources[str(dict(values))] = taken
-        return Measurement(seconds=(expected_seconds(made.programs, taken, self.case),))
-
-    def _compiled(self, text: str, flags: tuple[str, ...]) -> Mapping[str, Resources]:
-        if not nvrtc.available():
-            warn_once(f"there is no NVRTC, so the kernels are not compiled here (hint: {nvrtc.INSTALL})")
-            return {}
-        key = (text, " ".join(flags))
-        if key not in self._texts:
-            self._texts[key] = nvrtc.compile_kernels(text, self.architecture, flags)
-        found = self._texts[key]
-        return found if not isinstance(found, str) else {}
-
-
-def expected_seconds(programs: Sequence[DeviceProgram], taken: Mapping[str, Resources], case: Case) -> float:
-    """Expect a time of device programs from their traffic and the threads that are resident.
-
-    Args:
-        programs: The programs.
-        taken: What their kernels take.
-        case: The regions, for the sizes of the arrays.
-    """
-    sizes = {each.name: each.nbytes for each in case.inputs}
-    total = 0.0
-    for program in programs:
-        for kernel in program.kernels:
-            launch = kernel.launch
-            need = taken.get(kernel.name)
-            registers = (need.registers if need else None) or 32
-            spills = (need.spill_bytes if need else None) or 0
-            resident = min(_BLOCKS, _THREADS // launch.threads, _REGISTERS // max(1, registers * launch.threads))
-            threads = min(launch.blocks, resident * _SMS) * launch.threads
-            share = min(1.0, threads / (0.5 * _SMS * _THREADS)) if resident else 1e-3
-            moved = sum(sizes.get(name, 8) * (2 if name in kernel.written else 1) for name in kernel.arrays)
-            total += 3e-6 + moved * (1.0 + 0.05 * spills) / (2e12 * max(share, 1e-3))
-            total *= 1.0 - 0.01 * (launch.unroll > 1)
-    return total
+        made = device_variant(self.case, self._codes, values, self.options)
+        away = [replace(each, launch=replace(each.launch, resident=False)) for each in made.programs]
+        bodies = tuple(Verbatim(cuda_body(each)) for each in away)
+        unit = self.case.unit(bodies, "\n".join(dict.fromkeys(made.preludes)))
+        fast = parse_build_command(command_of(self.case.site.spec, values), self.allowed).fast_math
+        command = (NVCC, "-O3", f"-arch={self.architecture}", *(("--use_fast_math",) if fast else ()))
+        return LoopVariant(bodies=bodies, unit=unit, command=command, notes=made.notes)
 
 
 def plain_device(case: Case, options: AnnotatedOptions) -> SiteResult:
@@ -292,7 +243,8 @@ def plain_device(case: Case, options: AnnotatedOptions) -> SiteResult:
     if options.backend == "cuda" and nvrtc.available():
         taken: dict[str, Resources] = {}
         for program in made.programs:
-            taken |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture("")[0])
+            asked = "" if options.machine is None else options.machine.architecture
+            taken |= nvrtc.compile_kernels(kernels_text(program, CUDA), current_architecture(asked)[0])
         extra["resources"] = _plain(taken)
     size = SizeResult(
         numbers={}, values={}, bodies=(), notes=made.notes, text=made.bodies, extra=extra, conditions=made.conditions
@@ -313,10 +265,29 @@ def _plain(taken: Mapping[str, Resources]) -> dict[str, Any]:
 
 
 def tune_device(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
-    """Tune a case for a device until a share of the time is over; what it needs at least may take all of it."""
+    """Tune a case for a device until a share of the time is over; what it needs at least may take all of it.
+
+    Variants for OpenCL are run. Those for CUDA are run where there are a device and nvcc, unless a machine is named:
+    else they are priced for the machine.
+    """
     if options.backend == "opencl":
-        return _tune_opencl(case, options, deadline, share)
-    return _tune_cuda(case, options, share)
+        return _measured(case, options, deadline, share)
+    device = None if options.machine is not None else _device()
+    if device is not None and shutil.which(NVCC) is not None:
+        return _measured(case, options, deadline, share, device.architecture)
+    if device is not None:
+        warn_once(f"there is a CUDA device, but no {NVCC} that builds for it: variants are priced and not run")
+    return _priced(case, options, share, None if device is None else gpu_machine(device.describe()))
+
+
+def _device() -> "CudaDevice | None":
+    """Return this machine's first CUDA device, or None."""
+    from tilewright.runtime.devices import cuda
+
+    try:
+        return cuda.select()
+    except ToolchainError:
+        return None
 
 
 def _spec(case: Case) -> TuningSpec:
@@ -325,11 +296,15 @@ def _spec(case: Case) -> TuningSpec:
     return case.site.spec
 
 
-def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline) -> SizeResult:
+def _measured(
+    case: Case, options: AnnotatedOptions, deadline: Deadline, share: Deadline, architecture: str = ""
+) -> SizeResult:
+    """Run variants on a device: for OpenCL, or for the architecture of a CUDA device."""
     spec = _spec(case)
     space = space_of(spec, case.numbers)
-    with only_oclgrind() if options.device else contextlib.nullcontext() as report, pool(1) as workers:
-        meter = OpenCLMeter(
+    guard = only_oclgrind() if options.device else contextlib.nullcontext()
+    with guard as report, pool(1) as workers:
+        meter = (CudaMeter if architecture else OpenCLMeter)(
             case=case,
             pool=workers,
             repeats=repeats_of(spec, options),
@@ -340,6 +315,8 @@ def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline, shar
             deadline=deadline,
         )
         meter.options, meter.report = options, report
+        if isinstance(meter, CudaMeter):
+            meter.architecture = architecture
         meter.start()
         budget = budget_of(case, options, share.left)
         choice = search_loops(space, search_name(spec, options, space), budget, meter, seed=options.seed)
@@ -347,6 +324,7 @@ def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline, shar
             raise nothing(choice)
         made = device_variant(case, [prepared(loop, case) for loop in case.site.loops], choice.winner.values, options)
     made = guarded(made, case, choice.winner.values, options)
+    copied = architecture and any(each.launch.resident for each in made.programs)
     return SizeResult(
         numbers=dict(case.numbers),
         values=choice.winner.values,
@@ -356,8 +334,8 @@ def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline, shar
         original_command=shown_command(meter.original_command),
         ratios=tuple(each / choice.winner.seconds for each in meter.baseline.seconds),
         choice=choice,
-        notes=(*made.notes, *([] if meter.wide else [NARROW])),
-        command=("cc", "-lOpenCL"),
+        notes=(*made.notes, *([COPIED] if copied else []), *([] if meter.wide else [NARROW])),
+        command=(NVCC, f"-arch={architecture}") if architecture else ("cc", "-lOpenCL"),
         finite=meter.finite,
         text=made.bodies,
         conditions=made.conditions,
@@ -365,37 +343,53 @@ def _tune_opencl(case: Case, options: AnnotatedOptions, deadline: Deadline, shar
     )
 
 
-def _tune_cuda(case: Case, options: AnnotatedOptions, deadline: Deadline) -> SizeResult:
+def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
+    """Price variants for a card: that which is named, that of this machine, or that of the build command.
+
+    Raises:
+        UsageError: If nothing says which.
+    """
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     first = {each.name: each.values[0] for each in spec.params}
     parsed = parse_build_command(command_of(spec, first), options.allowed)
-    architecture, warning = current_architecture(parsed.architecture)
+    machine = options.machine or here or of_architecture(parsed.architecture)
+    if machine is None:
+        raise UsageError(
+            "there is no CUDA device here, so variants are priced for a GPU, and nothing says for which one",
+            "name one: --machine c2070; `tilewright machines` lists them",
+        )
+    architecture, warning = current_architecture(machine.architecture or parsed.architecture)
     if warning:
         warn_once(warning)
-    meter = CudaMeter(case=case, options=options, architecture=architecture)
-    meter.codes = [prepared(loop, case) for loop in case.site.loops]
+    codes = [prepared(loop, case) for loop in case.site.loops]
+    price = CudaPrice(
+        case=case,
+        options=options,
+        machine=machine,
+        architecture=architecture,
+        made=lambda values: device_variant(case, codes, values, options).programs,
+    )
     budget = budget_of(case, options, deadline.left)
-    name = search_name(spec, options, space)
-    choice: LoopChoice = search_loops(space, name, budget, meter, seed=options.seed)
+    choice: LoopChoice = search_loops(space, search_name(spec, options, space), budget, price, seed=options.seed)
     if choice.winner is None:
         raise nothing(choice)
-    made = guarded(meter.variant(choice.winner.values), case, choice.winner.values, options)
-    notes = [*made.notes, *([warning] if warning else []), "compiled and not run: times are expected ones"]
+    made = guarded(device_variant(case, codes, choice.winner.values, options), case, choice.winner.values, options)
     return SizeResult(
         numbers=dict(case.numbers),
         values=choice.winner.values,
         bodies=(),
         seconds=math.nan,
+        priced=machine.name,
         choice=choice,
-        notes=tuple(notes),
-        command=("nvcc", f"-arch={architecture}"),
+        notes=(*made.notes, *([warning] if warning else [])),
+        command=(NVCC, f"-arch={architecture}"),
         text=made.bodies,
         conditions=made.conditions,
         extra={
             "_prelude": "\n".join(made.preludes),
             "architecture": architecture,
             "expected_seconds": choice.winner.seconds,
-            "resources": _plain(meter.resources.get(str(dict(choice.winner.values)), {})),
+            "resources": _plain(price.resources.get(str(dict(choice.winner.values)), {})),
         },
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilewright.machines.machine import Machine
 from tilewright.tuning.loops.search import Budget
 from tilewright.verbs.annotated.case import Case
 
@@ -26,6 +27,7 @@ class AnnotatedOptions:
         log: File in which results are kept and found again, or None.
         seed: Of everything that is left to chance.
         repeats: Times that a variant is timed, or what the specification says.
+        machine: The GPU that variants for CUDA are priced for instead of being run, or None.
     """
 
     backend: str = "c"
@@ -39,6 +41,7 @@ class AnnotatedOptions:
     log: Path | None = None
     seed: int = 0
     repeats: int | None = None
+    machine: Machine | None = None
 
 
 def budget_of(case: Case, options: AnnotatedOptions, seconds: float) -> Budget:

@@ -43,6 +43,7 @@ class SizeResult:
         extra: Further facts, such as a kernel's resources.
         text: The new text where it is no loop nest.
         conditions: Per region, in C, what has to hold for the new text; the original body runs otherwise.
+        priced: The GPU that the points were priced for where none was run; empty where they were measured.
     """
 
     numbers: Mapping[str, Plain]
@@ -60,6 +61,7 @@ class SizeResult:
     extra: Mapping[str, Any] = field(default_factory=dict)
     text: tuple[str, ...] = ()
     conditions: tuple[tuple[str, ...], ...] = ()
+    priced: str = ""
 
     @property
     def made(self) -> bool:
@@ -89,6 +91,7 @@ class SizeResult:
             "search": choice.algorithm if choice else None,
             "space_size": choice.space if choice else 1,
             "evaluated": len(choice.trials) if choice else 0,
+            "priced_for": self.priced or None,
             "outcomes": counts,
             "failures": failures,
             "skipped": choice.skipped_count if choice else 0,
@@ -158,14 +161,17 @@ def _described(size: SizeResult, *, tuned: bool) -> list[str]:
     out = []
     if tuned and size.choice is not None:
         took = ""
+        choice = size.choice
         if not math.isnan(size.seconds):
             took = f" {format_seconds(size.seconds)}, {_compared(size)}"
-        choice = size.choice
+        elif size.priced and choice.winner is not None:
+            took = f" {format_seconds(choice.winner.seconds)} on {size.priced}, expected, not measured"
         out.append(f"  {where or 'one size'}:{took}")
         out.append(f"    winner: {values or 'no parameters'}")
         end = "" if choice.finished else ", stopped by the time or the number of runs"
+        done = f"priced for {size.priced}, expected and not measured" if size.priced else "measured"
         out.append(
-            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points measured, "
+            f"    {choice.algorithm}: {len(choice.trials)} of {choice.space} points {done}, "
             f"{choice.skipped_count} excluded by constraints{end}"
         )
     if tuned and not size.made:

@@ -27,6 +27,8 @@ AREA = (200.0, 650.0)
 """mm^2: the range of the thesis."""
 WITH_CACHES = {"l1_pair_kb": (48.0,), "l2_sm_kb": (128.0,)}
 """The caches of the Maxwell chips."""
+WIDEST = 192
+"""Vector units of the widest SM that was built: those of Kepler (NVIDIA, GK110 whitepaper)."""
 INSIGHTS = ("sensitivity", "shared", "cacheless", "robustness", "marginal", "power")
 
 
@@ -60,6 +62,10 @@ class Codesign:
         """
         reweighted(self.exploration.cases, weights)
         return replace(self, weights=dict(weights))
+
+    def charged(self, width_cost: bool) -> "Codesign":
+        """Return the codesign with the width of SMs charged, or not."""
+        return replace(self, exploration=replace(self.exploration, width_cost=width_cost))
 
     def between(self, low: float, high: float) -> "Codesign":
         """Return the codesign for another range of areas."""
@@ -147,6 +153,15 @@ class Codesign:
             return rows
         raise UsageError(f"the insight is one of {', '.join(INSIGHTS)}, got {name!r}")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the best design should know: one sentence each."""
+        if self.exploration.width_cost:
+            return ("the width of an SM is charged by our estimate; the thesis charges none: --no-width-cost",)
+        width = self.best.vector_width
+        built = f"nobody has built an SM of {width} units, the widest has {WIDEST}: as in the thesis nothing charges it"
+        return (f"{built}; --width-cost does",) if width > WIDEST else ()
+
     def to_dict(self) -> dict[str, object]:
         """Return the JSON document of ``tilewright codesign``."""
         best, options = self.best, self.exploration.options
@@ -177,6 +192,7 @@ class Codesign:
             "best": {**best.to_dict(), "tilings": self.tilings(best)},
             "pareto": [design.to_dict() for design in self.pareto],
             "stock": [{"name": name, **design.to_dict()} for name, design in self.stock_designs()],
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -197,7 +213,7 @@ def codesign(
     axes: Axes | None = None,
     options: DesignOptions | None = None,
     weights: Mapping[str, float] | None = None,
-    width_cost: bool = False,
+    width_cost: bool | None = None,
     form: str = "exact",
     energy: MachineLike | None = None,
     stock: Sequence[str] = STOCK,
@@ -213,7 +229,8 @@ def codesign(
         axes: The hardware that is searched; the thesis' by default.
         options: The assumptions and the metric; see :class:`tilewright.tuning.codesign.design.DesignOptions`.
         weights: Factors of the stencils' weights, 0 for those left out.
-        width_cost: Charge what grows with the width of an SM; our extension.
+        width_cost: Charge what grows with the width of an SM, our extension, without which the model chooses SMs that
+            nobody can build; by default with the exact time model and not with the published one.
         form: The area model, ``exact`` (C.6) or ``published`` (C.7).
         energy: The machine whose energies are taken, for the metrics energy and edp.
         stock: Chips of the catalogue to compare with.
@@ -227,6 +244,7 @@ def codesign(
         UsageError: If anything is unknown, contradictory, or no design lies in the range.
     """
     base, axes, options = as_machine(machine), axes or Axes(), options or DesignOptions()
+    width_cost = options.form.model != "published" if width_cost is None else width_cost
     if base.kind != "gpu":
         raise UsageError(f"codesign varies a GPU, {base.name} is a {base.kind}")
     if "overlapped" in options.strategies:

@@ -10,9 +10,9 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.constants import NAMES, Constants, at_clock, constants
-from tilewright.costs.energy.price import Joules, Usage, price
+from tilewright.costs.energy.price import Joules, Usage, above_board, price
 from tilewright.costs.setting import make_setting
-from tilewright.machines.machine import Machine
+from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
@@ -114,6 +114,7 @@ class MetricComparison:
         near: Least energy among the tiles within 1 % of the fastest.
         cap: The power cap in watts, or None.
         capped: The fastest point under the cap; None without a cap, or where nothing is under it.
+        board_watts: What the machine's board may draw; None where nobody says.
     """
 
     points: int
@@ -122,6 +123,13 @@ class MetricComparison:
     near: Point
     cap: float | None
     capped: Point | None
+    board_watts: float | None = None
+
+    @property
+    def warning(self) -> str:
+        """One sentence where the power of a point is above the board's, of the point with the most; else nothing."""
+        shown = [*(point for _, point in self.best), *self.front, self.near, *filter(None, [self.capped])]
+        return above_board(max(point.watts for point in shown), self.board_watts)
 
     @property
     def extra_joules(self) -> float:
@@ -160,6 +168,8 @@ class MetricComparison:
             "extra_joules": self.extra_joules,
             "extra_seconds": self.extra_seconds,
             "answer": self.answer(),
+            "board_watts": self.board_watts,
+            "warning": self.warning,
         }
 
 
@@ -279,7 +289,7 @@ def compared(
         for family in families_of(problem, setting, model):
             sizes, result = evaluated(setting, family, model, coarse=coarse)
             pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))
-    return pool.compared(cap)
+    return pool.compared(cap, machine.tdp_watts)
 
 
 class _Pool:
@@ -295,7 +305,7 @@ class _Pool:
         self.parts.append((family, sizes, clock))
         self.values.append(tuple(np.zeros(0) if each is None else each for each in values))
 
-    def compared(self, cap: float | None) -> MetricComparison:
+    def compared(self, cap: float | None, board: Quantity | None) -> MetricComparison:
         """Choose by every metric."""
         seconds, joules, traffic = (np.concatenate(each) for each in zip(*self.values, strict=True))
         costs = {metric: choices.value(metric, seconds, joules) for metric in choices.METRICS if metric != "traffic"}
@@ -310,6 +320,7 @@ class _Pool:
             near=self._point(self._best(near)),
             cap=cap,
             capped=None if capped is None or not np.isfinite(capped).any() else self._point(self._best(capped)),
+            board_watts=None if board is None else board.value,
         )
 
     def _best(self, cost: Floats) -> int:

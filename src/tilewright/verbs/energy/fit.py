@@ -156,7 +156,7 @@ def run_usage(run: FitRun, machine: Machine) -> Usage:
     if tile is not None:
         return tile.usage(run.seconds)
     problem = make_problem(catalogue.program(run.program), run.shape, run.steps)
-    return stencil.on_machine(problem, machine).amounts(tiling, run.seconds)
+    return stencil.on_machine(problem, machine).usage(tiling, run.seconds)[2]
 
 
 def fit_energy(runs: Sequence[FitRun], machine: MachineLike, *, train: float = 0.1, seed: int = 0) -> EnergyFit:

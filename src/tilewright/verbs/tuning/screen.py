@@ -88,12 +88,12 @@ def architecture(machine: Machine) -> str:
     Raises:
         UsageError: If the machine file does not say.
     """
-    if machine.compute_capability is None:
+    if not machine.architecture:
         raise UsageError(
             f"the machine {machine.name!r} has no compute_capability, so its code cannot be screened",
             "add it to the machine file, such as 9.0",
         )
-    return f"sm_{round(10 * machine.compute_capability.value)}"
+    return machine.architecture
 
 
 def unscreened(machine: Machine) -> str:

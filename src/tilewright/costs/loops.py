@@ -1,0 +1,183 @@
+"""What a kernel costs on a GPU whose threads share the iterations of one loop.
+
+The card, the share of a throughput that resident warps reach, and the sum of accesses, shared memory and operations
+are those of fused pipelines (Ben Cheikh et al. 2015, (29) and (31)-(35); :mod:`tilewright.costs.pipelines.gpu`). What
+is different: a grid of a given number of blocks walks over the iterations in turns (OrCuda, Mametjanov et al. 2012),
+and the code is a C compiler's, with its registers, spills and shared memory.
+
+Before: a kernel's work per iteration, its launch and what its code needs. After: seconds of one launch.
+"""
+
+import math
+from dataclasses import dataclass
+
+from tilewright.base.constants import REGISTER_UNIT, REGISTERS, WARP, WARP_UNIT, WORD
+from tilewright.costs.pipelines.gpu import SECTOR, card
+from tilewright.machines.machine import Machine
+
+_LINE = 128
+"""Bytes that a multiprocessor's L1 cache serves in a cycle."""
+_DIVIDED = 64.0
+"""Kilobytes that a preference for 16, 32 or 48 of L1 is a part of: those of Fermi and Kepler."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementAccess:
+    """Accesses to one array from the iterations of a kernel.
+
+    Attributes:
+        count: Per iteration.
+        itemsize: Bytes of an element.
+        stride: Elements between those of neighbouring threads: 1 where a warp's lie side by side, 0 where they are one;
+            None where nothing tells it.
+        nbytes: Bytes of the array.
+    """
+
+    count: float
+    itemsize: int
+    stride: int | None
+    nbytes: float
+
+    @property
+    def apart(self) -> bool:
+        """Whether the elements of neighbouring threads lie apart."""
+        return self.stride is None or abs(self.stride) > 1
+
+    @property
+    def sectors(self) -> float:
+        """Transactions of a warp."""
+        if self.stride == 0:
+            return 1.0
+        apart = SECTOR if self.stride is None else abs(self.stride) * self.itemsize
+        return min(WARP, max(1.0, WARP * apart / SECTOR))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopLaunch:
+    """A kernel, its launch, and what an iteration of its loop does.
+
+    Attributes:
+        threads: Threads of a block.
+        blocks: Blocks of the grid.
+        l1: Kilobytes of L1 of 64 that are preferred: 16, 32 or 48; 0 without a preference.
+        registers: Registers of a thread.
+        spill_bytes: Bytes that a thread stores and loads again per iteration for want of registers.
+        shared_bytes: Shared memory of a block.
+        iterations: Iterations of the loop; 1 where one thread runs alone.
+        floats: Operations on float32 per iteration.
+        doubles: Operations on float64.
+        integers: Operations on integers.
+        specials: Divisions, roots and functions.
+        accesses: Accesses to memory.
+        chip_words: Words between shared memory and registers.
+        barriers: Barriers of a block per turn.
+    """
+
+    threads: int
+    blocks: int
+    l1: int
+    registers: int
+    spill_bytes: float
+    shared_bytes: int
+    iterations: float
+    floats: float
+    doubles: float
+    integers: float
+    specials: float
+    accesses: tuple[ElementAccess, ...]
+    chip_words: float = 0.0
+    barriers: int = 0
+
+
+def resident(launch: LoopLaunch, machine: Machine) -> int:
+    """Return the blocks that are resident on a multiprocessor together (29); 0 where not even one fits."""
+    known, warps = card(machine), -(-launch.threads // WARP)
+    own = -(-max(1, launch.registers) // REGISTER_UNIT) * REGISTER_UNIT
+    registers = machine.registers.value if machine.registers else REGISTERS
+    found = min(known.blocks_sm, known.threads_sm // (warps * WARP))
+    found = min(found, int(registers // (own * WARP * (-(-warps // WARP_UNIT) * WARP_UNIT))))
+    _, shared = _divided(launch, machine)
+    if launch.threads > known.threads_block or launch.shared_bytes > known.shared_block:
+        return 0
+    return min(found, int(shared // (launch.shared_bytes + machine.block_reserve_bytes.value))) if shared else 0
+
+
+def launch_seconds(launch: LoopLaunch, machine: Machine) -> float:
+    """Return the seconds of one launch; infinite where a block does not fit.
+
+    Args:
+        launch: The kernel.
+        machine: The GPU.
+    """
+    blocks = resident(launch, machine)
+    if not blocks:
+        return math.inf
+    known = card(machine)
+    if launch.iterations <= 0:
+        return known.launch
+    working = min(launch.blocks, math.ceil(launch.iterations / launch.threads))
+    queue = math.ceil(working / known.sms)
+    together, busy = min(blocks, queue), min(known.sms, working)
+    lanes = min(launch.threads, math.ceil(launch.iterations / working))
+    reached = min(1.0, together * math.ceil(lanes / WARP) / known.hiding_warps)
+    turns = math.ceil(launch.iterations / (working * launch.threads))
+    # Of the busiest multiprocessor: iterations of whole warps, those that idle included.
+    work = queue * turns * math.ceil(lanes / WARP) * WARP
+    rate = known.clock * reached
+    operations = launch.floats / known.lanes + launch.doubles / max(known.double_lanes, 1e-9)
+    operations += launch.integers / known.int_lanes + launch.specials / known.special_lanes
+    lines = sum(each.count * max(1.0, each.sectors * SECTOR / _LINE) for each in launch.accesses) / WARP
+    lines += launch.spill_bytes / _LINE
+    chip = launch.chip_words * WORD * known.sms / known.shared_bandwidth
+    barriers = queue * turns * launch.barriers * known.barrier / together
+    moved = _moved(launch, machine, together) / (known.bandwidth * busy / known.sms * reached)
+    latency = known.global_latency / known.clock * (1.0 - reached)
+    return known.launch + work * (operations + lines) / rate + work * chip / reached + barriers + moved + latency
+
+
+def region_seconds(kernels: float, copied: tuple[float, float], calls: int, streams: int, machine: Machine) -> float:
+    """Return the seconds of a region: its arrays come to the device, its kernels run, its results go back.
+
+    Pieces of several streams overlap: while one computes, others are copied. Every piece has calls of its own.
+
+    Args:
+        kernels: Seconds of the kernels.
+        copied: Bytes to the device and back.
+        calls: Calls of the driver per piece, besides the first launch of every kernel.
+        streams: Pieces; 1 without streams.
+        machine: The GPU.
+    """
+    parts = (copied[0] / machine.host_bandwidth.value, kernels, copied[1] / machine.host_bandwidth.value)
+    rest = (sum(parts) - max(parts)) / streams
+    return max(parts) + rest + streams * calls * machine.launch_seconds.value
+
+
+def _divided(launch: LoopLaunch, machine: Machine) -> tuple[float, float]:
+    """Return the bytes of L1 and of shared memory of a multiprocessor, as a preference divides them."""
+    shared = machine.shared_bytes.value
+    own = machine.l1_bytes.value if machine.l1_bytes else 0.0
+    if machine.unified_bytes is None:
+        return own, shared
+    whole = machine.unified_bytes.value
+    if launch.l1:
+        own = whole * launch.l1 / _DIVIDED
+        return own, min(shared, whole - own)
+    return max(own, whole - shared), shared
+
+
+def _moved(launch: LoopLaunch, machine: Machine, together: int) -> float:
+    """Return the bytes between memory and chip of a launch.
+
+    An array comes once, but no more of it than is asked for. Where the elements of neighbouring threads lie apart, a
+    transaction brings more than its element; L1 keeps the rest for the next one if it holds a transaction for every
+    thread and access, L2 if it holds the array. What spills leaves L1 where it is more than that.
+    """
+    level1, _ = _divided(launch, machine)
+    level2 = machine.l2_bytes.value if machine.l2_bytes else 0.0
+    threads = together * launch.threads
+    kept = threads * SECTOR * sum(each.apart for each in launch.accesses) <= level1
+    total = 0.0
+    for each in launch.accesses:
+        asked = each.count * launch.iterations * (SECTOR if each.apart else each.itemsize)
+        total += asked if each.apart and not kept and each.nbytes > level2 else min(each.nbytes, asked)
+    return total + (0.0 if threads * launch.spill_bytes <= level1 else launch.spill_bytes * launch.iterations)
