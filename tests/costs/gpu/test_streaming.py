@@ -268,6 +268,33 @@ def test_the_price_counts_what_a_run_launches(case, boundary, steps):
     assert (block.steady.all[0], block.steady.middle[0]) == (steady, middle)
 
 
+@pytest.mark.parametrize("name", ["j2d5pt", "wave2d"])
+@pytest.mark.parametrize("levels", [1, 3, 4, 6, 10])
+def test_launches_that_are_repeated_are_the_bands_that_the_price_counts(name, levels):
+    problem = make_problem(program(name), (40, 64), 1)
+    schedule = gpu_schedule(problem, parse(f"streaming:t={levels},s=16x16,threads=1x8"))
+    versions = stream_block.history(problem)
+    for steps in range(1, 300, 7):
+        portion = gpu.repeated_steps(problem, schedule, kept(problem), steps)
+        parts = [*[portion] * (steps // portion), *([steps % portion] if steps % portion else [])]
+        run = sorted(band.levels for part in parts for band in stream_block.bands(part, levels, versions))
+        counted = stream_block.lengths(steps, stream_block.whole_levels(levels, versions), versions)
+        assert run == sorted(length for length, count in counted for _ in range(count))
+
+
+def test_what_the_general_kernel_computes_costs_more_than_no_tiling():
+    """Twenty steps are two bands of ten where a text is for twenty; at other edges its kernel computes whole tiles."""
+
+    def times(boundary, steps, text="streaming:t=20,s=142x456,threads=1x124", shape=(4096, 4096)):
+        problem = make_problem(program("j2d5pt"), shape, steps, boundary=boundary)
+        return model.predict(problem, parse("none"), H200).seconds / model.predict(problem, parse(text), H200).seconds
+
+    assert times("fixed", 200) > 3
+    assert times("fixed", 20) < 0.2
+    assert times("nearest", 200) < 0.5
+    assert times("fixed", 200, shape=(4097, 4097)) == pytest.approx(times("fixed", 200), rel=0.1)
+
+
 def by_the_kernels_tests(problem, schedule):
     """Tiles that pass the steady kernel's test, and those that pass its test of whether they are in the middle."""
     site = GpuSite(problem=problem, prefix="k", strict=False, kept=kept(problem))
