@@ -209,8 +209,8 @@ def test_streaming_code_pays_for_the_words_that_pass_through_shared_memory(name,
     setting = make_setting(problem, machine)
     block = streaming.blocks_of(time_model.sizes_of(tiling, setting), setting, setting.block)
     assert block.threads[0] % 32 == 0
-    parts = streaming._Cycles(block=block, setting=setting, foot=setting.block, gpu=setting.gpu)
-    words = 32 * float(parts.access(1)[0] * block.tiles[0] * block.bands[0])
+    parts = streaming._Cycles(block=block, setting=setting, foot=setting.block, gpu=setting.gpu, tested=block.tested)
+    words = 32 * float(parts.access(1)[0] * block.tiles[0] * costs.wavefronts)
     assert costs.usage.shared_words == pytest.approx(words)
     assert costs.energy.on_chip == pytest.approx(words * constants(machine).shared_word_joules.value)
     rule = make_energy(problem, machine)

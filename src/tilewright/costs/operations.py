@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.stencil.expression import Apply, Tape, reduce_powers
+from tilewright.programs.stencil.expression import Apply, Node, Read, Tape, reduce_powers
 from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.program import Program
 
 _EXPONENTIALS = {
     "exp": (1.0, 1.4),
@@ -19,6 +20,13 @@ _EXPONENTIALS = {
 }
 """How many exponentials of a vector of float32 a function takes, of float32 and of float64 in a vector as wide: the
 polynomials of generated C, measured on a Zen 4."""
+
+_WIDE, _SUMS = frozenset({"float64", "complex128"}), frozenset({"add", "sub"})
+_DIVISION = 3
+"""Operations that follow each other for as long as a division or a root takes: 10 to 15 cycles."""
+_ISSUED, _AROUND = 6.0, 3
+"""Instructions per cycle of processors since 2020, and those of a cell besides reads and operations: its store, and
+those of the loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +66,7 @@ def count_operations(tape: Tape, dtype: str) -> Operations:
     ops = [node.op for node in reduce_powers(tape) if isinstance(node, Apply)]
     functions = [op for op in ops if op in _EXPONENTIALS]
     specials = sum(op in SPECIAL for op in ops)
-    wide = dtype in {"float64", "complex128"}
+    wide = dtype in _WIDE
     return Operations(
         plain=len(ops) - specials,
         divisions=specials - len(functions),
@@ -82,3 +90,54 @@ def hard_cycles(
     if machine.kind == "gpu":
         return (count.divisions + count.functions) * of(machine.special_cycles)
     return count.divisions * of(machine.special_cycles) + count.exponentials * of(machine.function_cycles)
+
+
+def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
+    """Return the cycles per cell and step of a recurrence on a CPU, which computes one cell after the other.
+
+    A cell takes its instructions, or waits for one before it in its row: for the operations from the value that it
+    reads to its own, one after the other. The value just before is in a register still; others are stored and loaded.
+
+    Args:
+        program: The program.
+        machine: A CPU.
+        dtype: NumPy name of the element type.
+    """
+
+    def cycles(op: str) -> float:
+        function = _EXPONENTIALS[op][dtype in _WIDE] * machine.function_cycles.value if op in _EXPONENTIALS else 0.0
+        return max(function, machine.chain_cycles.value * (_DIVISION if op in SPECIAL else 1))
+
+    total = 0.0
+    for statement in program.statements:
+        around = [
+            (machine.chain_store_cycles.value * (read.offset[-1] < -1) + _way(statement.tape, read, cycles))
+            / -read.offset[-1]
+            for read in statement.reads
+            if read.field == statement.field and read.level == 1 and not any(read.offset[:-1])
+        ]
+        count = count_operations(statement.tape, dtype)
+        instructions = count.plain + len(statement.reads) + _AROUND
+        total += max([instructions / _ISSUED + hard_cycles(count, machine), *around])
+    return total
+
+
+def _way(tape: Tape, start: Read, cycles: Callable[[str], float]) -> float:
+    """Cycles from a read to the result; a product that is added to what is none is part of the addition."""
+    tape = reduce_powers(tape)
+    sums = [node.args for node in tape if isinstance(node, Apply) and node.op in _SUMS]
+    products = [[place for place in args if _product(tape[place])] for args in sums]
+    added = {places[0] for places in products if len(places) == 1}
+    ways: list[float | None] = []
+    for place, node in enumerate(tape):
+        if not isinstance(node, Apply):
+            ways.append(0.0 if node == start else None)
+            continue
+        before = [way for way in (ways[each] for each in node.args) if way is not None]
+        own = 0.0 if place in added else cycles(node.op)
+        ways.append(max(before) + own if before else None)
+    return ways[-1] or 0.0
+
+
+def _product(node: Node) -> bool:
+    return isinstance(node, Apply) and node.op == "mul"

@@ -12,7 +12,7 @@ from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.history import bulk, further_versions, state_bytes, state_fills
-from tilewright.costs.operations import Operations, count_operations, hard_cycles
+from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import catalogue
@@ -80,6 +80,8 @@ class Setting:
         c_iter: C_iter of hexagonal and hybrid tiles; on a CPU, where one generator writes all tiles, of every family's.
         other: C_iter of a GPU's other tiles, which nobody measured: what a paper measured is of its authors' hexagons.
         swept: C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU.
+        serial_seconds: Seconds per cell and step of a recurrence on a CPU.
+        core_byte_seconds: Seconds per byte at the bandwidth of a core alone, on a CPU.
         blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
         blocked_across: The same where rows meet an end of the program's middle.
         row_ends: At how many places along a row there is one.
@@ -140,6 +142,8 @@ class Setting:
     c_iter: Quantity
     other: Quantity
     swept: Quantity
+    serial_seconds: float
+    core_byte_seconds: float
     blocked: Quantity
     blocked_across: Quantity
     row_ends: int
@@ -260,6 +264,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         c_iter=c_iter,
         other=c_iter if cpu else estimated_seconds(program, machine, problem.dtype),
         swept=_mean(some, lambda each: swept_seconds(each, machine, problem.dtype)),
+        serial_seconds=serial_cycles(program, machine, problem.dtype) / machine.clock.value if analysis.sweep else 0.0,
+        core_byte_seconds=1.0 / (machine.core_bandwidth or machine.dram_bandwidth).value,
         blocked=_mean(rows, lambda each: blocked_seconds(each, machine, problem.dtype)),
         blocked_across=_mean(across, lambda each: blocked_seconds(each, machine, problem.dtype)),
         row_ends=regions.row_ends(problem) if cpu else 0,

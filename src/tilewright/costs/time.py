@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
-from tilewright.costs import strategies
+from tilewright.costs import recurrences, strategies
 from tilewright.costs.arrays import Floats, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
@@ -114,6 +114,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
         UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
     """
     setting = _lengthened(make_setting(problem, machine, scope), tiling.family, arithmetic)
+    recurrences.check_order(setting)
     sizes = sizes_of(tiling, setting)
     result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))
     if not np.isfinite(result.seconds[0]):

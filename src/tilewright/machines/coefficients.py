@@ -123,6 +123,18 @@ COEFFICIENTS: dict[str, Coefficient] = {
         (0.6, 1.6),
         "pieces of 64 cells of five programs on an Intel Xeon with AVX-512 take 1.4 to 4.6 cycles per vector longer",
     ),
+    "chain_cycles": Coefficient(
+        "cycles from an operation of a recurrence to one that needs its result",
+        2.5,
+        (2.0, 4.0),
+        "3 to 4 on processors since 2015, which run above their nominal clocks: 2.1 to 2.4 of these on a Zen 4",
+    ),
+    "chain_store_cycles": Coefficient(
+        "cycles from the store of a recurrence's value to what its load gives",
+        6.0,
+        (4.0, 10.0),
+        "5 to 8 on processors since 2015; 6 of the nominal clock on a Zen 4",
+    ),
     "transpose_in_operations": Coefficient(
         "operations that transposing a vector on its way into a streaming tile takes as long as",
         12.0,

@@ -345,6 +345,8 @@ class Machine:
     far_row_ratio: Quantity = _ESTIMATES["far_row_ratio"]
     inplace_cut_cycles: Quantity = _ESTIMATES["inplace_cut_cycles"]
     short_row_cycles: Quantity = _ESTIMATES["short_row_cycles"]
+    chain_cycles: Quantity = _ESTIMATES["chain_cycles"]
+    chain_store_cycles: Quantity = _ESTIMATES["chain_store_cycles"]
     transpose_in_operations: Quantity = _ESTIMATES["transpose_in_operations"]
     transpose_out_operations: Quantity = _ESTIMATES["transpose_out_operations"]
     copy_operations: Quantity = _ESTIMATES["copy_operations"]

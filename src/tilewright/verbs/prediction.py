@@ -69,7 +69,7 @@ class Prediction:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What stands against the prediction, one sentence each: :mod:`tilewright.verbs.limits`, and the board's power."""
+        """What stands against the prediction, one sentence each: limits of the machine, and the board's power."""
         power = (self.costs.energy.warning,) if self.costs.energy and self.costs.energy.warning else ()
         if not isinstance(self.problem, Problem):
             return power

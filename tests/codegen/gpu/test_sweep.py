@@ -5,9 +5,10 @@ import itertools
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu.sweep import _weights, sweep_launches
+from tilewright.codegen.gpu.sweep import sweep_launches
 from tilewright.codegen.gpu.wrap import wrap_launch
 from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.dependences import plane_weights
 from tilewright.programs.stencil.expression import apply
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
@@ -23,7 +24,7 @@ def test_every_plane_of_a_sweep_in_order_has_cells_and_every_cell_a_plane(offset
     value = apply("maximum", old[(0,) * len(shape)], sum(0.2 * new[each] for each in offsets))
     problem = make_problem(stencil("ordered", len(shape), {"u": value}), shape, 2, boundary="constant:0")
     planes = [launch.numbers for launch in sweep_launches(problem, gpu_schedule(problem, NONE), 2)]
-    weights = _weights(problem)
+    weights = plane_weights(problem.program)
     cells = itertools.product(*map(range, shape))
     filled = {sum(w * x for w, x in zip(weights, cell, strict=True)) for cell in cells}
     assert planes == [(step, plane) for step in range(2) for plane in sorted(filled)]

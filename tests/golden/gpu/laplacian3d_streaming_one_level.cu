@@ -3,7 +3,7 @@
    not shown: tw_laplacian3d_1() */
 
 TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_wide s0, tw_wide s1, tw_wide slot, int levels, int source, int target, int tiles1, int tiles2) {
-  TW_SHARED float chip[480];
+  TW_SHARED float chip[440];
   /* streaming tiles, streaming:s=4x8x16,threads=1x10x18: 1 levels, the steady loop */
   const int i2 = (TW_THREAD % 18);
   const int i1 = (TW_THREAD / 18);
@@ -24,7 +24,7 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
     own0_0_0_0[1] = 0.0f;
     float ahead0_0[1];
     TW_UNROLL_BY(1)
-    for (int place_on_chip = TW_THREAD; place_on_chip < 480; place_on_chip += 180) {
+    for (int place_on_chip = TW_THREAD; place_on_chip < 440; place_on_chip += 180) {
       chip[place_on_chip] = 0.0f;
     }
     TW_BARRIER();
@@ -49,7 +49,7 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
       const int advances = ((tw_min(high0, n0) + (levels - 1)) - begin);
       int at1 = (origin1 + i1);
       int at2 = (origin2 + i2);
-      const int place = (((i1 + 1) * 20) + (i2 + 1));
+      const int place = (((i1 + 1) * 18) + (i2 + 1));
       const int free = (((tw_max(tw_max((1 - begin), (low0 - begin)), ((-2) - begin)) + 3) / 4) * 4);
       const int rounds = (tw_max((tw_min(tw_min(((n0 - 1) - begin), (high0 - begin)), ((n0 - 2) - begin)) - free), 0) / 4);
       const int inside = (((((low1 >= 1) & ((low1 + 9) <= n1)) & (low2 >= 1)) & ((low2 + 17) <= n2)) & (rounds > 0));
@@ -75,14 +75,14 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
             next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
           }
-          const float near0_0 = chip[(place - 20)];
+          const float near0_0 = chip[(place - 18)];
           const float near0_1 = chip[(place - 1)];
           const float near0_2 = chip[(place + 1)];
-          const float near0_3 = chip[(place + 20)];
+          const float near0_3 = chip[(place + 18)];
           const float held0_0 = own0_0_0_0[1];
           const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[0])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[1] = ahead0_0[0];
-          chip[(place + 240)] = ahead0_0[0];
+          chip[(place + 220)] = ahead0_0[0];
           {
             at1 = TW_OPAQUE(at1);
             at2 = TW_OPAQUE(at2);
@@ -109,10 +109,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             TW_GLOBAL const float *const line0 = (((f0 + (((tw_wide)((source + 2) % 2)) * slot)) + ((((tw_wide)tw_max(0, tw_min(((begin + (now + 1)) + 1), (n0 - 1)))) * s0) + (((tw_wide)at1) * s1))) + at2);
             next0_0[0] = (((((at1 >= 0) & (at1 < n1)) & (at2 >= 0)) & (at2 < n2)) ? line0[0] : 0.0f);
           }
-          const float near0_0 = chip[(place + 220)];
-          const float near0_1 = chip[(place + 239)];
-          const float near0_2 = chip[(place + 241)];
-          const float near0_3 = chip[(place + 260)];
+          const float near0_0 = chip[(place + 202)];
+          const float near0_1 = chip[(place + 219)];
+          const float near0_2 = chip[(place + 221)];
+          const float near0_3 = chip[(place + 238)];
           const float held0_0 = own0_0_0_0[0];
           const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[1])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[0] = ahead0_0[0];
@@ -146,14 +146,14 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             TW_GLOBAL const float *const line0 = from0_0;
             next0_0[0] = line0[0];
           }
-          const float near0_0 = chip[(place - 20)];
+          const float near0_0 = chip[(place - 18)];
           const float near0_1 = chip[(place - 1)];
           const float near0_2 = chip[(place + 1)];
-          const float near0_3 = chip[(place + 20)];
+          const float near0_3 = chip[(place + 18)];
           const float held0_0 = own0_0_0_0[1];
           const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[0])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[1] = ahead0_0[0];
-          chip[(place + 240)] = ahead0_0[0];
+          chip[(place + 220)] = ahead0_0[0];
           {
             const int row = (begin + now);
             const float new0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[1]));
@@ -176,10 +176,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             TW_GLOBAL const float *const line0 = from0_0;
             next0_0[0] = line0[0];
           }
-          const float near0_0 = chip[(place + 220)];
-          const float near0_1 = chip[(place + 239)];
-          const float near0_2 = chip[(place + 241)];
-          const float near0_3 = chip[(place + 260)];
+          const float near0_0 = chip[(place + 202)];
+          const float near0_1 = chip[(place + 219)];
+          const float near0_2 = chip[(place + 221)];
+          const float near0_3 = chip[(place + 238)];
           const float held0_0 = own0_0_0_0[0];
           const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[1])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[0] = ahead0_0[0];
@@ -206,14 +206,14 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             TW_GLOBAL const float *const line0 = from0_0;
             next0_0[0] = line0[0];
           }
-          const float near0_0 = chip[(place - 20)];
+          const float near0_0 = chip[(place - 18)];
           const float near0_1 = chip[(place - 1)];
           const float near0_2 = chip[(place + 1)];
-          const float near0_3 = chip[(place + 20)];
+          const float near0_3 = chip[(place + 18)];
           const float held0_0 = own0_0_0_0[1];
           const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[0])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[1] = ahead0_0[0];
-          chip[(place + 240)] = ahead0_0[0];
+          chip[(place + 220)] = ahead0_0[0];
           {
             const int row = (begin + now);
             const float new0_0_0 = (part0_0_0 + (0.083333336f * own0_0_0_0[1]));
@@ -236,10 +236,10 @@ TW_KERNEL(180) tw_laplacian3d_0(TW_GLOBAL float *f0, int n0, int n1, int n2, tw_
             TW_GLOBAL const float *const line0 = from0_0;
             next0_0[0] = line0[0];
           }
-          const float near0_0 = chip[(place + 220)];
-          const float near0_1 = chip[(place + 239)];
-          const float near0_2 = chip[(place + 241)];
-          const float near0_3 = chip[(place + 260)];
+          const float near0_0 = chip[(place + 202)];
+          const float near0_1 = chip[(place + 219)];
+          const float near0_2 = chip[(place + 221)];
+          const float near0_3 = chip[(place + 238)];
           const float held0_0 = own0_0_0_0[0];
           const float part0_0_0 = ((((((0.083333336f * held0_0) + (0.083333336f * near0_0)) + (0.083333336f * near0_1)) + (0.5f * own0_0_0_0[1])) + (0.083333336f * near0_2)) + (0.083333336f * near0_3));
           own0_0_0_0[0] = ahead0_0[0];

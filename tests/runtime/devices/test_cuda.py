@@ -53,6 +53,23 @@ def test_launches_get_what_the_kernel_takes(driver):
     assert not driver.memory
 
 
+def test_rows_of_streaming_tiles_start_where_vectors_may(driver):
+    """Of 41 values they take 48 places; what goes in and comes out has the grid's own shape."""
+    problem = make_problem(program("j2d5pt"), (30, 41), 3)
+    values = np.random.default_rng(0).random(problem.shape, dtype=np.float32)
+    given = Inputs(arrays={"u": [values]}, scalars={})
+    run = gpu.GpuSession(loaded(cuda.select(), problem, parse("streaming:t=4,s=16x16,threads=1x8")), problem, given)
+    driver.words = 9  # a pointer, two extents, a stride, a slot, the band's numbers and tiles
+    run.advance(3)
+    assert driver.launched[0][3][1:5] == [30, 41, 48, 30 * 48 + 32]
+    driver.words = 0
+    assert np.array_equal(run.newest("u"), values)
+    copied = run.copied("u")
+    assert copied.shape == (30, 41)
+    assert np.array_equal(np.asarray(copied), values)
+    run.close()
+
+
 def test_large_tiles_ask_for_their_memory(driver):
     tiling = parse("hybrid:t=16,s=32x128,threads=1x128")
     run, _ = session(cuda.select(), tiling)

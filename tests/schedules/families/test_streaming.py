@@ -158,6 +158,23 @@ def test_no_band_writes_a_slot_that_it_reads(steps, most, versions):
     assert slot == steps % ring
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 10, 20])
+def test_as_many_bands_as_possible_are_whole_and_as_few_as_possible_are_not(most):
+    """Of all numbers of bands with the parity of the steps: 30 steps are two bands of 10 and two of 5."""
+    for steps in range(1, 90):
+        bands = [band.levels for band in stream_block.bands(steps, most, 1)]
+        short = [levels for levels in bands if levels != most]
+        ways = [
+            (-whole, more)
+            for whole in range(steps // most + 1)
+            for more in range(steps + 1)
+            if (whole + more - steps) % 2 == 0 and more <= steps - whole * most <= more * (most - 1)
+        ]
+        assert (len(short) - len(bands), len(short)) == min(ways)
+        assert bands == sorted(bands, reverse=True)
+        assert not short or max(short) - min(short) <= 1
+
+
 def test_a_wrong_lag_is_found(monkeypatch):
     problem = make_problem(program("j2d5pt"), (20, 20), 6)
     assert not Walk(problem, parse("streaming:t=3,s=9x16,rows=2")).complaints

@@ -34,7 +34,7 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
-_VERSION = 6
+_VERSION = 7
 """Raised when texts change for the same tiling."""
 
 

@@ -19,7 +19,7 @@ from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, offsets, stride, unpacked
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
-from tilewright.programs.stencil.dependences import analyse
+from tilewright.programs.stencil.dependences import analyse, plane_weights
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -60,7 +60,7 @@ def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Itera
         elif problem.program.rank == 1:
             yield Launch(stage, 1, (step,))
         else:
-            weights = _weights(problem)
+            weights = plane_weights(problem.program)
             last = sum(w * (n - 1) for w, n in zip(weights, problem.shape, strict=True))
             lines = ceil_div(math.prod(problem.shape[:-1]), schedule.plane_threads)
             for plane in range(last + 1):
@@ -72,19 +72,6 @@ def _recurs(problem: Problem, stage: int) -> bool:
     program = problem.program
     own = (program.statements[i] for i in analyse(program).stages[stage])
     return any(read.field == s.field and read.level == 1 for s in own for read in s.reads)
-
-
-def _weights(problem: Problem) -> tuple[int, ...]:
-    """Weights w, the last one 1, with ``w . o < 0`` for every read o inside a sweep."""
-    found = [1]
-    for axis in range(problem.program.rank - 2, -1, -1):
-        ahead = [0]
-        for dependence in analyse(problem.program).sweep:
-            rest = sum(w * o for w, o in zip(found, dependence.offset[axis + 1 :], strict=True))
-            if dependence.offset[axis] < 0:
-                ahead.append(rest)
-        found.insert(0, 1 + max(ahead))
-    return tuple(found)
 
 
 def places(site: GpuSite) -> tuple[ir.Var, ...]:
@@ -170,7 +157,7 @@ def _plane(site: GpuSite, stage: int, threads: int) -> tuple[ir.Stmt, ...]:
     here = places(site)
     line = ir.Var("line")
     counts = tuple(extent(axis) for axis in range(site.rank - 1))
-    weights = _weights(site.problem)
+    weights = plane_weights(site.problem.program)
     last: ir.Expr = PLANE
     for x, weight in zip(here[:-1], weights, strict=False):
         last = ir.sub(last, ir.mul(x, weight))

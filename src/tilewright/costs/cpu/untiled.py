@@ -8,13 +8,14 @@ share of misses in place of a sharp limit.
 import numpy as np
 
 from tilewright.base.constants import WORD
-from tilewright.costs import traffic
+from tilewright.costs import recurrences, traffic
 from tilewright.costs.arrays import ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu.hexagonal import overlapped
 from tilewright.costs.cpu.levels import data_bytes, missed_inside, off_chip, share_missed
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import Setting
+from tilewright.programs.stencil.dependences import analyse
 
 _PIECE_ROWS = 2
 """Rows over which the statements of a step follow each other, where rows are wide."""
@@ -29,6 +30,8 @@ def evaluate(setting: Setting) -> Breakdown:
     Returns:
         Every quantity, of shape (1,): a wavefront is one sweep, a tile what one SM or core does of it.
     """
+    if analyse(setting.problem.program).sweep:
+        return recurrences.evaluate(setting)
     cells = np.array([setting.cells], dtype=np.int64)
     moved = _step_bytes(setting)
     resident = setting.cpu and not off_chip(setting)

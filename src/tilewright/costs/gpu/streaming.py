@@ -12,23 +12,29 @@ barrier. In the time of a tile the blocks that are resident together on a multip
 
 Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until the
 last one runs alone, part of whose waiting nothing fills. A single block waits in full. Rows are fetched while advances
-compute, so that of work and bytes the longer one counts. A band's tiles run in waves of as many blocks as are resident;
-the last wave may be partial. Where C_iter of these tiles was measured
-on the machine it bounds the arithmetic of a cell from below, as in every model here. This is our own, its counts those
-of machine code for sm_90; no GPU has confirmed it yet. What it leaves out: clock changes, the code's way through the
-instruction cache, bands shorter than a tiling's levels, and that tiles at edges of the axes that threads share test
-every cell.
+compute, so that of work and bytes the longer one counts.
+
+The price of a run is that of what it launches (:func:`_run`): of every band the whole tiles in the steady loop, those
+at ``fixed`` edges and the first and last advances of all in the loop with tests, those at other edges and bands of
+other lengths in the general kernel (:mod:`tilewright.costs.gpu.general`); blocks are dealt out in order.
+
+Where C_iter of these tiles was measured on the machine it bounds the arithmetic of a cell from below, as in every model
+here. This is our own, its counts those of machine code for sm_90; no GPU has confirmed it yet. What it leaves out:
+clock changes, and the code's way through the instruction cache.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import MOST_REGISTERS, REGISTER_UNIT, WARP, WARP_UNIT, WORD
+from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.gpu import launch
 from tilewright.costs.gpu.code import body
+from tilewright.costs.gpu.general import footing, general_blocks
 from tilewright.costs.gpu.terms import CompiledCounts
 from tilewright.costs.hardware import Hardware
 from tilewright.costs.setting import Setting
@@ -38,6 +44,9 @@ from tilewright.schedules.streaming.block import BlockGrowth
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
 and places on chip, of which machine code for sm_90 has 11 to 33."""
+TESTED_SLOTS = {2: 5.0, 3: 10.0}
+"""Further instructions per cell and level in the loop with tests, by rank and per word of a value: machine code for
+sm_90 has 4.4 to 5.1 of them in 2D and 8 to 12 in 3D, in float64 up to twice as many."""
 BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 """Cycles of an advance in which a warp waits for the others of its block, and for an access to shared memory. The first
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
@@ -48,13 +57,16 @@ class StreamTiles:
     """Tiles of n tilings, each of shape (n,).
 
     Attributes:
-        levels: Steps of a band.
-        bands: Bands.
+        levels: Steps of a whole band.
         rows: Advances of a tile.
+        tested: Those of a tile in the middle of the grid that are computed in the loop with tests.
         row: Cells of a loaded row or plane.
         turns: Cells of a thread in it.
         threads: Threads.
         tiles: Tiles of a band.
+        steady: Those of whole bands that the steady kernel computes; its middle ones lie inside the grid.
+        parts: Sizes of the general kernel's tiles, per axis.
+        part_bytes: Shared memory of a block of that kernel.
         own: A tile's own cells.
         loaded: Cells that it loads per version.
         chip_bytes: Shared memory.
@@ -66,12 +78,15 @@ class StreamTiles:
     """
 
     levels: Ints
-    bands: Ints
     rows: Floats
+    tested: Floats
     row: Ints
     turns: Ints
     threads: Ints
     tiles: Ints
+    steady: launch.TileGrid
+    parts: tuple[Ints, ...]
+    part_bytes: Ints
     own: Floats
     loaded: Floats
     chip_bytes: Ints
@@ -84,7 +99,7 @@ class StreamTiles:
 
 def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
-    foot = _footing(setting)
+    foot = footing(setting)
     issue = _cell_slots(setting, foot, gpu) / gpu.schedulers * setting.vector_width / WARP
     return max(issue, body(foot.program).arithmetic * _double(setting, gpu) * foot.stages) / gpu.clock
 
@@ -115,45 +130,97 @@ def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: Compil
     Returns:
         Every quantity, of shape (n,): a wavefront is a band, a tile one tile of it.
     """
-    foot = _footing(setting)
+    foot = footing(setting)
     block = blocks_of(sizes, setting, foot)
-    resident = _resident(block, setting, gpu, compiled)
-    queue = ceil_div(block.tiles, gpu.sm_count)
-    together = np.minimum(np.maximum(resident, 1), queue)
-    turns, rest = np.floor(queue / together), queue % together
-    parts = _Cycles(block=block, setting=setting, foot=foot, gpu=gpu)
-    full, last = parts.all(together), parts.all(rest)
-    prism = (turns * full + last) / gpu.clock / np.maximum(queue, 1)
-    sync = block.bands * gpu.launch_seconds
+    run = _run(sizes, setting, gpu, (block, _resident(block, setting, gpu, compiled)))
+    parts = _Cycles(block=block, setting=setting, foot=foot, gpu=gpu, tested=block.tested)
+    one = np.ones_like(block.tiles)
     scale = setting.itemsize / WORD
-    words_in = block.loaded * (foot.versions + foot.constants) * scale
-    words_out = block.own * foot.versions * scale
-    seconds = sync + block.bands * (turns * full + last) / gpu.clock
-    fits = (resident > 0) & (block.own > 0) & (block.reads <= foot.most_reads)
-    io = parts.dram(np.ones_like(queue)) / gpu.clock
+    sync = run.launches * gpu.launch_seconds
+    written = block.reads <= foot.most_reads  # else the general kernel is the only one
+    fits = ((run.resident > 0) | ~written) & (block.part_bytes <= setting.block_bytes) & (block.own > 0)
     return Breakdown(
-        wavefronts=block.bands,
+        wavefronts=run.bands,
         tiles_per_wavefront=block.tiles,
-        tiles_per_prism=np.ones_like(block.bands),
+        tiles_per_prism=one,
         tile_points=np.minimum(block.points, 2.0**62).astype(np.int64),
-        input_words=words_in,
-        output_words=words_out,
+        input_words=block.loaded * (foot.versions + foot.constants) * scale,
+        output_words=block.own * foot.versions * scale,
         shared_bytes=block.chip_bytes,
-        tiles_per_sm=resident,
-        io_seconds=io,
-        compute_seconds=np.maximum(parts.issue(np.ones_like(queue)), parts.access(np.ones_like(queue))) / gpu.clock,
-        prism_seconds=prism,
-        dram_bytes=parts.bytes() * block.tiles * block.bands,
+        tiles_per_sm=run.resident,
+        io_seconds=parts.dram(one) / gpu.clock,
+        compute_seconds=parts.work(one) / gpu.clock,
+        prism_seconds=run.tile_seconds,
+        dram_bytes=run.moved,
         sync_seconds=sync,
-        seconds=np.where(fits, seconds, np.inf),
-        shared_words=parts.words() * block.tiles * block.bands,
+        seconds=np.where(fits, sync + run.seconds, np.inf),
+        shared_words=parts.words() * block.tiles * run.bands,
     )
 
 
-def _footing(setting: Setting) -> BlockGrowth:
-    if setting.block is None:
-        raise UsageError("the cost of streaming tiles is known in 2D and 3D, and where such tiles are legal")
-    return setting.block
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What runs launch, each of shape (n,).
+
+    Attributes:
+        bands: Bands.
+        launches: Launches.
+        resident: Blocks of the steady kernel that a multiprocessor holds.
+        tile_seconds: Mean time of a tile in the middle of the grid.
+        seconds: Seconds of all launches, without what it takes to start them.
+        moved: Bytes between DRAM and chip.
+    """
+
+    bands: Ints
+    launches: Ints
+    resident: Ints
+    tile_seconds: Floats
+    seconds: Floats
+    moved: Floats
+
+
+def _run(sizes: TileSizes, setting: Setting, gpu: Hardware, tiled: tuple[StreamTiles, Ints]) -> _Run:
+    """Price all launches of a run, as :func:`tilewright.codegen.gpu.streaming.kernels.stream_launches` makes them."""
+    foot, (block, resident) = footing(setting), tiled
+    fast = _Cycles(block=block, setting=setting, foot=foot, gpu=gpu, tested=block.tested)
+    slow = replace(fast, tested=block.rows)
+    queue = np.maximum(ceil_div(block.steady.all, gpu.sm_count), 1)
+    together = np.minimum(np.maximum(resident, 1), queue)
+    quick = launch.in_waves(block.steady.all, resident, gpu, fast.all) / gpu.clock
+    turns = np.maximum(ceil_div(block.steady.all, together * gpu.sm_count), 1)
+    dealt = launch.makespan(block.steady, together * gpu.sm_count, slow.all(together) / fast.all(together))
+    steady = quick * dealt / turns
+    bands = launches = np.zeros_like(block.levels)
+    seconds, moved = np.zeros(len(bands)), np.zeros(len(bands))
+    for band, count in _lengths(block.levels, setting.steps, foot.most_versions):
+        here = (band == block.levels) & (block.reads <= foot.most_reads)
+        tiles = block.tiles - np.where(here, block.steady.all, 0)
+        bands = bands + count
+        seconds = seconds + count * np.where(here, steady, 0.0)
+        moved = moved + count * np.where(here, block.steady.all * fast.bytes(), 0.0)
+        launches = launches + count * (1 + here * bool(foot.bent))
+        if tiles.any():
+            each = general_blocks((sizes, block.parts), block.levels, band, setting, gpu)
+            left = count * tiles > 0
+            seconds = seconds + count * np.where(left, each.seconds(tiles * each.count, setting, gpu), 0.0)
+            moved = moved + count * tiles * each.count * each.moved
+    return _Run(
+        bands=bands,
+        launches=launches,
+        resident=resident,
+        tile_seconds=quick / queue,
+        seconds=seconds,
+        moved=moved,
+    )
+
+
+def _lengths(levels: Ints, steps: int, versions: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield lengths of the bands of some steps, and how many a run has, both of shape (n,)."""
+    times, places = np.unique(levels, return_inverse=True)
+    found = [stream_block.lengths(steps, time, versions) for time in times.tolist()]
+    for number in range(max(map(len, found), default=0)):
+        pairs = np.array([each[number] if number < len(each) else (0, 0) for each in found], dtype=np.int64)
+        yield pairs[places, 0], pairs[places, 1]
 
 
 def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTiles:
@@ -165,7 +232,7 @@ def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTi
     rank = len(setting.shape)
     if len(sizes.threads) != rank:
         raise UsageError("streaming tiles on a GPU have threads per axis", "write it like threads=1x256")
-    levels = np.minimum(foot.whole(sizes.time), max(1, setting.steps))
+    levels = foot.whole(sizes.time)
     grown = [base + rate * levels for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)]
     extents = [size + more for size, more in zip(sizes.space, grown, strict=True)]
     turns, row, threads, own, tiles = (np.ones_like(levels) for _ in range(5))
@@ -181,16 +248,23 @@ def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTi
             cells = cells * (size + base + rate * left)
         points = points + cells * (left < levels)
     inner = zip(extents[1:], sizes.threads[1:], strict=True)
-    held = _held(foot, levels, tuple(ceil_div(extent, count) for extent, count in inner), sizes.threads[1:])
+    of_thread = tuple(ceil_div(extent, count) for extent, count in inner)
+    held = _held(foot, levels, of_thread, sizes.threads[1:])
     first = np.minimum(sizes.space[0], setting.shape[0])
+    rows = 1.0 * first + foot.rows_base + foot.rows_rate * levels
+    parts = foot.parts(levels, sizes.space)
+    untested = np.maximum(first - foot.stored_rows - held.rows + 1, 0)
     return StreamTiles(
         levels=levels,
-        bands=ceil_div(max(1, setting.steps) + 0 * levels, levels),
-        rows=1.0 * first + grown[0] / 2 + foot.lag_base + foot.lag_rate * levels,
+        rows=rows,
+        tested=rows - untested,
         row=row,
         turns=turns,
         threads=threads,
         tiles=tiles,
+        steady=_steady(sizes, setting, foot, of_thread),
+        parts=parts,
+        part_bytes=foot.part_values(levels, parts) * setting.itemsize,
         own=1.0 * own,
         loaded=1.0 * row * (first + grown[0]),
         chip_bytes=held.chip * setting.itemsize,
@@ -200,6 +274,33 @@ def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTi
         moves=held.moves,
         points=points,
     )
+
+
+def _steady(sizes: TileSizes, setting: Setting, foot: BlockGrowth, cells: tuple[Ints, ...]) -> launch.TileGrid:
+    """The tiles that the steady kernel computes, by :func:`tilewright.codegen.gpu.streaming.steady.whole_test`.
+
+    In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents are,
+    rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
+    """
+    levels = foot.whole(sizes.time)
+    axes: list[tuple[Ints, Ints, Ints]] = []
+    for axis, (size, extent) in enumerate(zip(sizes.space, setting.shape, strict=True)):
+        count = ceil_div(extent + 0 * size, size)
+        first, among = 0 * count, count
+        if axis:
+            own, threads = cells[axis - 1], sizes.threads[axis]
+            low, covered = foot.low(axis, levels, size, own, threads), own * threads
+        else:
+            low = foot.low_base[0] + foot.low_rate[0] * levels
+            covered = size + foot.halo_base[0] + foot.halo_rate[0] * levels
+        if axis or axis in foot.bent:
+            first = np.minimum(ceil_div(low, size), count)
+            among = np.clip((extent - covered + low) // size + 1 - first, 0, count - first)
+        if axis in foot.bent:
+            count, first = among, 0 * count
+        axes.append((count, first, among))
+    counts, firsts, inside = zip(*axes, strict=True)
+    return launch.TileGrid(counts=counts, first=firsts, inside=inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +334,11 @@ def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tup
     rank = len(cells)
     table = np.array(found, dtype=np.int64).reshape(len(found), 4 + rank + 2 * len(foot.program.fields))
     columns = table[places.ravel()].T
-    pitch, chip = np.ones_like(levels), np.zeros_like(levels)
-    for count, reach in zip(threads, columns[4 : 4 + rank], strict=True):
+    reaches, chip = columns[4 : 4 + rank], np.zeros_like(levels)
+    pitch = threads[-1]
+    for count, reach in zip(threads[:-1], reaches[:-1], strict=True):
         pitch = pitch * (count + 2 * reach)
+    pitch = pitch + 2 * reaches[-1]
     fields = len(foot.program.fields)
     each_rows, each_groups = columns[4 + rank : 4 + rank + fields], columns[4 + rank + fields :]
     for rows, groups in zip(each_rows, each_groups, strict=True):
@@ -248,38 +351,28 @@ def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: Com
     asked: Ints = (
         stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS[len(setting.shape)] * block.turns + block.held
     )
-    used: Ints = np.minimum(MOST_REGISTERS, -(-asked // 8) * 8)
-    chip = block.chip_bytes
-    warps = ceil_div(ceil_div(block.threads, WARP), WARP_UNIT) * WARP_UNIT
-    most: Ints = gpu.registers // np.maximum(warps * WARP, 1) // REGISTER_UNIT * REGISTER_UNIT
-    spills = asked > np.minimum(stream_block.MOST_REGISTERS, most)
+    used, chip = asked, block.chip_bytes
+    spills = asked > np.minimum(stream_block.MOST_REGISTERS, launch.most_registers(block.threads, gpu))
     if compiled is not None:
-        used, chip, spills = -(-compiled.registers // 8) * 8, compiled.shared_bytes, np.zeros_like(spills)
-    # The compiler keeps to what one block may have.
-    used = np.maximum(REGISTER_UNIT, np.minimum(used, most))
-    found = np.minimum(gpu.max_blocks, gpu.max_threads // (ceil_div(block.threads, WARP) * WARP))
-    held: Ints = gpu.registers // (used * WARP) // WARP_UNIT * WARP_UNIT
-    found = np.minimum(found, held // np.maximum(ceil_div(block.threads, WARP), 1))
-    found = np.minimum(found, gpu.shared_bytes // (chip + gpu.block_reserve))
+        used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
+    found = launch.resident(block.threads, used, chip, gpu)
     return np.where((chip <= setting.block_bytes) & ~spills, found, 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cycles:
-    """Cycles of a multiprocessor for so many blocks together, one tile each."""
+    """Cycles of a multiprocessor for so many blocks together, one tile each, so many advances of it with tests."""
 
     block: StreamTiles
     setting: Setting
     foot: BlockGrowth
     gpu: Hardware
+    tested: Floats
 
     def all(self, together: Ints | Floats) -> Floats:
         """All parts combined; 0 for no block."""
         some = np.maximum(np.asarray(together), 1)
-        busy, alone = self.work(some), self.alone()
-        each = busy / some
-        time = np.maximum(alone, busy + each * (1.0 - each / alone))
-        return np.where(np.asarray(together) > 0, np.maximum(time, self.dram(some)), 0.0)
+        return launch.combined(together, self.alone(), self.work(some), self.dram(some))
 
     def work(self, together: Ints | Floats) -> Floats:
         """Of the busiest scheduler, or of the path to shared memory."""
@@ -294,7 +387,9 @@ class _Cycles:
     def _slots(self, of_cell: float) -> Floats:
         """Instructions of a thread per advance, with so many per cell and level."""
         block = self.block
-        return np.asarray(block.levels * block.turns * of_cell + block.moves + END_SLOTS * self._ends() + ADVANCE_SLOTS)
+        tests = TESTED_SLOTS[len(self.setting.shape)] * (self.setting.itemsize // WORD) * self.foot.stages
+        cell = of_cell + tests * self.tested / np.maximum(block.rows, 1)
+        return np.asarray(block.levels * block.turns * cell + block.moves + END_SLOTS * self._ends() + ADVANCE_SLOTS)
 
     def _ends(self) -> Ints:
         """Cells that a thread loads, and that it stores, per advance."""

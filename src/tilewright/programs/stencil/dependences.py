@@ -107,6 +107,23 @@ def analyse(program: Program) -> Analysis:
     )
 
 
+@functools.lru_cache(maxsize=256)
+def plane_weights(program: Program) -> tuple[int, ...]:
+    """Return weights w, the last one 1, with ``w . o < 0`` for every read o of a recurrence's own new values.
+
+    Cells x of a plane ``w . x = tau`` do not need each other, and planes follow each other.
+    """
+    found = [1]
+    for axis in range(program.rank - 2, -1, -1):
+        ahead = [0]
+        for dependence in analyse(program).sweep:
+            rest = sum(w * o for w, o in zip(found, dependence.offset[axis + 1 :], strict=True))
+            if dependence.offset[axis] < 0:
+                ahead.append(rest)
+        found.insert(0, 1 + max(ahead))
+    return tuple(found)
+
+
 def overwrites_its_input(program: Program, statement: Statement) -> bool:
     """Whether a statement's new version overwrites one that it reads (at the centre)."""
     copies = analyse(program).copies[program.fields.index(statement.field)]

@@ -31,10 +31,13 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
+from tilewright.schedules.catalogue import traits
 from tilewright.schedules.gpu_schedule import GpuSchedule
 
 _ALIGN = 64
 """Slots start at a multiple of so many elements."""
+_SECTOR = 32
+"""Bytes that memory moves at a time: rows of streaming tiles, which move whole vectors, start at a multiple of them."""
 _GRAPH = 64
 """Launches of a graph, about: starting it costs as much as one of them, so that less than 2 % is left of their cost."""
 _TURNS = 3
@@ -101,9 +104,21 @@ def program_of(device: Device, source: KernelSource[DeviceLayout], schedule: Gpu
     return load(device, compile_source(device, source, schedule), schedule)
 
 
-def slot_elements(whole: Problem) -> int:
-    """Return the elements from one version of a field to the next one."""
-    return round_up(whole.cells, _ALIGN)
+def slot_elements(shape: Sequence[int]) -> int:
+    """Return the elements from one version of a field to the next one, of a grid with these extents in memory."""
+    return round_up(math.prod(shape), _ALIGN)
+
+
+def memory_shape(whole: Problem, schedule: GpuSchedule) -> tuple[int, ...]:
+    """Return the extents that a grid has in memory: with streaming tiles, rows that start where vectors may.
+
+    Args:
+        whole: The problem, with its periodic copies.
+        schedule: The tiling that computes it.
+    """
+    *outer, last = whole.shape
+    unit = _SECTOR // whole.itemsize if outer and traits(schedule.tiling.family).streams else 1
+    return (*outer, round_up(last, unit))
 
 
 def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int], steps: int) -> int:
@@ -168,7 +183,8 @@ class GpuSession:
         self._program, self._halo = program, halo
         self._whole = problem if halo is None else halo.problem
         self._dtype = np.dtype(problem.dtype)
-        self._slot = slot_elements(self._whole)
+        self._room = memory_shape(self._whole, program.schedule)
+        self._slot = slot_elements(self._room)
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         self._buffers: list[Any] = []
@@ -272,13 +288,13 @@ class GpuSession:
 
     def at(self, field: str, cells: Index) -> Array:
         """Copy the newest version of some cells, by their numbers in the grid, from the device."""
-        if self._halo is not None:
-            low = [each for each, _ in self._halo.around]
+        if not self._plain:
+            low = [each for each, _ in self._halo.around] if self._halo else [0] * len(self.problem.shape)
             places = np.unravel_index(cells, self.problem.shape)
             moved = tuple(place + more for place, more in zip(places, low, strict=True))
-            cells = np.ravel_multi_index(moved, self._whole.shape)
+            cells = np.ravel_multi_index(moved, self._room)
         offset = self._offset(field, self._version) // self._dtype.itemsize
-        return self._eyes.at(Cells(self._buffers[self._number(field)], offset, self._whole.cells), cells)
+        return self._eyes.at(Cells(self._buffers[self._number(field)], offset, math.prod(self._room)), cells)
 
     def finite(self) -> bool:
         """Whether every value of the updated fields' newest versions is finite; found on the device."""
@@ -326,9 +342,9 @@ class GpuSession:
         return self._looks
 
     def _seen(self, field: str, look: Callable[[Cells], float]) -> float:
-        """Look at a field's newest version, without the periodic copies around it."""
+        """Look at a field's newest version, without what lies in memory around it."""
         count = self.problem.cells
-        if self._halo is None:
+        if self._plain:
             offset = self._offset(field, self._version) // self._dtype.itemsize
             return look(Cells(self._buffers[self._number(field)], offset, count))
         buffer = self._copy_of(field, 0)
@@ -346,7 +362,7 @@ class GpuSession:
 
     def newest(self, field: str, age: int = 0) -> Array:
         """Copy a field's newest version, or an older one, from the device; read-only."""
-        whole = np.empty(self._whole.shape, self._dtype)
+        whole = np.empty(self._room, self._dtype)
         self._device.read(self._buffers[self._number(field)], self._offset(field, self._version - age), whole)
         grid = self._grid(whole)
         grid.flags.writeable = False
@@ -437,11 +453,11 @@ class GpuSession:
     def _unload(self, field: str, age: int, target: tuple[Any, int]) -> None:
         """Copy a version to memory of the grid's own size."""
         buffer, at = self._buffers[self._number(field)], self._offset(field, self._version - age)
-        if self._halo is None:
+        if self._plain:
             self._device.copy(target, (buffer, at), self.problem.cells * self._dtype.itemsize)
         else:
             shape = self.problem.shape
-            whole = self._box(at, tuple(low for low, _ in self._halo.around))
+            whole = self._box(at, tuple(low for low, _ in self._halo.around) if self._halo else (0,) * len(shape))
             mine = Box(offset=target[1], shape=shape, start=(0,) * len(shape), itemsize=self._dtype.itemsize)
             self._device.copy_box((target[0], mine), (buffer, whole), shape)
 
@@ -464,16 +480,22 @@ class GpuSession:
         copies = self._program.source.layout.copies[self._number(field)]
         return version % copies * self._slot * self._dtype.itemsize
 
+    @property
+    def _plain(self) -> bool:
+        """Whether versions lie in memory as grids do."""
+        return self._room == self.problem.shape
+
     def _grid(self, whole: Array) -> Array:
-        if self._halo is None:
+        if self._plain:
             return whole
-        spans = zip(self._halo.around, self.problem.shape, strict=True)
+        around = self._halo.around if self._halo else ((0, 0),) * whole.ndim
+        spans = zip(around, self.problem.shape, strict=True)
         return np.ascontiguousarray(whole[tuple(slice(low, low + extent) for (low, _), extent in spans)])
 
     def _arguments(self, scalars: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What all launches share: what comes before their numbers, and what comes after."""
         shape = self._whole.shape
-        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape) - 1)]
+        strides = [math.prod(self._room[axis + 1 :]) for axis in range(len(shape) - 1)]
         head = (*self._buffers, *map(np.int32, shape), *map(np.int64, strides), np.int64(self._slot))
         varying = self.problem.varying
         rest = tuple(self._dtype.type(scalars[name]) for name in self.problem.program.scalars if name not in varying)
@@ -544,7 +566,7 @@ class GpuSession:
                 moves = 0 < age < min(program.history(field), len(given)) and field in boxes
                 if first is not None and not moves:
                     buffer = self._buffers[number]
-                    self._device.copy((buffer, at), (buffer, first), self._whole.cells * self._dtype.itemsize)
+                    self._device.copy((buffer, at), (buffer, first), math.prod(self._room) * self._dtype.itemsize)
                     continue
                 self._put(number, at, given[0], (given[age], boxes[field]) if moves else None)
                 first = at if first is None and not moves else first
@@ -590,7 +612,7 @@ class GpuSession:
 
     def _box(self, offset: int, start: tuple[int, ...]) -> Box:
         """A part of a version that lies in memory, its periodic copies included."""
-        return Box(offset=offset, shape=self._whole.shape, start=start, itemsize=self._dtype.itemsize)
+        return Box(offset=offset, shape=self._room, start=start, itemsize=self._dtype.itemsize)
 
     def _on_host(self, array: Array) -> Array:
         if not isinstance(array, DeviceView):
@@ -600,11 +622,12 @@ class GpuSession:
         return values
 
     def _surrounded(self, values: Array) -> Array:
-        """A version with its periodic copies around it."""
-        if self._halo is None:
-            return values
+        """A version as it lies in memory: its periodic copies around it, and whole rows."""
         result: Array = values
-        for axis, ((low, high), extent) in enumerate(zip(self._halo.around, self.problem.shape, strict=True)):
-            index = (np.arange(low + extent + high) - low) % extent
-            result = np.take(result, index, axis=axis)
+        if self._halo is not None:
+            for axis, ((low, high), extent) in enumerate(zip(self._halo.around, self.problem.shape, strict=True)):
+                index = (np.arange(low + extent + high) - low) % extent
+                result = np.take(result, index, axis=axis)
+        if self._room != result.shape:
+            result = np.pad(result, [(0, room - extent) for room, extent in zip(self._room, result.shape, strict=True)])
         return np.ascontiguousarray(result)

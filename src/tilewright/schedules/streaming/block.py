@@ -12,7 +12,6 @@ The kernels keep ``2 * history`` versions of a field that is updated, slots 0, 1
 version ``b`` must not write a slot that it reads.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -41,7 +40,7 @@ _ROWS = {2: (512, 256), 3: (128, 32, 32)}
 """Own rows of a tile, and what it loads of the other axes, where the tiling does not say."""
 _MOST_THREADS = 512
 """Threads that a block has at most where the tiling does not say."""
-_GENERAL_BYTES = 12 * 1024
+_GENERAL_BYTES = 24 * 1024
 """Bytes on chip that the general kernel should need at most: where it cannot do with less, it takes what it needs."""
 _CELLS = {2: ((4,), (2,), (1,)), 3: ((2, 2), (1, 2), (1, 1))}
 """Cells of a thread per axis that threads share, where the tiling does not say: the first that fit into registers."""
@@ -75,8 +74,16 @@ class BlockGrowth:
         pipeline: Its pipeline.
         halo_base: Cells that a tile loads beyond its own on both sides, per axis, besides those per level.
         halo_rate: The same per level.
-        lag_base: Rows by which the last level runs behind the first row that is loaded, besides those per level.
-        lag_rate: The same per level.
+        low_base: The cells of these that lie below, besides those per level.
+        low_rate: The same per level.
+        rows_base: Advances of a tile of a band besides one per own row, and besides those per level.
+        rows_rate: The same per level.
+        parts_base: The same of the general kernel, whose units wait for all cells of a row.
+        parts_rate: The same per level.
+        ring: Rows of a ring of that kernel.
+        bent: Axes at whose edges it computes what the steady loop does not; see :func:`bent`.
+        bent_reads: Reads per cell that reach beyond such an edge.
+        stored_rows: Rows between the first and the last of the rows that an advance stores.
         kept_base: Versions of every field that are kept on the way, besides one per level of those that are updated.
         versions: Versions that a band starts from and ends with, over the fields that are updated.
         most_versions: The most of one field.
@@ -87,14 +94,23 @@ class BlockGrowth:
         stages: Stages of a step.
         most_reads: Reads up to which a kernel is written out.
         lanes: Values that one instruction of a thread moves at most.
+        itemsize: Bytes of a value.
     """
 
     program: Program
     pipeline: LevelPipeline
     halo_base: tuple[int, ...]
     halo_rate: tuple[int, ...]
-    lag_base: int
-    lag_rate: int
+    low_base: tuple[int, ...]
+    low_rate: tuple[int, ...]
+    rows_base: int
+    rows_rate: int
+    parts_base: int
+    parts_rate: int
+    ring: int
+    bent: tuple[int, ...]
+    bent_reads: int
+    stored_rows: int
     kept_base: tuple[int, ...]
     versions: int
     most_versions: int
@@ -105,6 +121,7 @@ class BlockGrowth:
     stages: int
     most_reads: int
     lanes: int
+    itemsize: int
 
     def whole(self, time: Ints) -> Ints:
         """Return :func:`whole_levels` of arrays."""
@@ -126,6 +143,44 @@ class BlockGrowth:
             for field, base in zip(self.program.fields, self.kept_base, strict=True)
         )
 
+    def low(self, axis: int, levels: Ints, size: Ints, cells: Ints, threads: Ints) -> Ints:
+        """Return the cells that a tile loads below its own, along an axis that threads share.
+
+        More than it needs, where its threads have cells to spare: as many as let its own cells begin with a thread's
+        first one, or with the first of those that an instruction moves.
+
+        Args:
+            axis: The axis.
+            levels: Levels of a whole band.
+            size: Own cells along the axis.
+            cells: Cells of a thread along it.
+            threads: Threads along it.
+        """
+        least = self.low_base[axis] + self.low_rate[axis] * levels
+        extent = size + self.halo_base[axis] + self.halo_rate[axis] * levels
+        aligned, moved = -least % cells, -least % np.gcd(cells, self.lanes)
+        spare = np.where(extent + moved <= cells * threads, moved, 0)
+        return np.asarray(least + np.where(extent + aligned <= cells * threads, aligned, spare))
+
+    def part_values(self, levels: Ints, space: tuple[Ints, ...]) -> Ints:
+        """Return the values that a block of the general kernel keeps on chip, with tiles of a size."""
+        plane = np.ones_like(levels)
+        for size, base, rate in zip(space[1:], self.halo_base[1:], self.halo_rate[1:], strict=True):
+            plane = plane * (size + base + rate * levels)
+        updated = len(self.program.updated)
+        return np.asarray((sum(self.kept_base) + updated * levels) * self.ring * plane)
+
+    def parts(self, levels: Ints, space: tuple[Ints, ...]) -> tuple[Ints, ...]:
+        """Return the size of the general kernel's tiles, which divide those of a tiling: the widest of little need."""
+        inner = np.stack(space[1:])
+        while True:
+            needed = self.part_values(levels, (space[0], *inner)) * self.itemsize
+            cut = (needed > _GENERAL_BYTES) & (inner.max(axis=0) > 1)
+            if not cut.any():
+                return (space[0], *inner)
+            widest = inner.argmax(axis=0) == np.arange(len(inner))[:, None]
+            inner = np.where(cut & widest, -(-inner // 2), inner)
+
     def written(self, levels: Ints, rows: Ints, cells: Ints) -> Ints:
         """Return :func:`written_reads` of arrays of levels, rows in use and cells of a thread."""
         return np.asarray(levels * cells * rows * (self.moving_reads + self.constant_reads))
@@ -138,15 +193,27 @@ def block_growth(problem: Problem) -> BlockGrowth:
     each = [tuple(a + b for a, b in zip(low[i], high[i], strict=True)) for i in (0, 1)]
     reads = [read for statement in program.statements for read in statement.reads]
     moving = [read for read in reads if read.field in program.updated]
-    first = [-pipeline.lag.at(-program.history(f), pipeline.stage_of[i]) for i, f in enumerate(program.fields)]
+    lows = [halo(pipeline, levels)[0] for levels in (0, 1)]
+    rows = [extra_rows(problem, levels) for levels in (0, 1)]
+    parts = [extra_rows(problem, levels, of_general(problem)) for levels in (0, 1)]
     updated = len(program.updated)
+    stages = zip(pipeline.history, pipeline.stage_of, program.fields, strict=True)
+    stored = [pipeline.lag.at(-age, stage) for kept, stage, f in stages if f in program.updated for age in range(kept)]
     return BlockGrowth(
         program=program,
         pipeline=pipeline,
         halo_base=tuple(2 * a - b for a, b in zip(*each, strict=True)),
         halo_rate=tuple(b - a for a, b in zip(*each, strict=True)),
-        lag_base=max(pipeline.lag.offsets) + max(first) - pipeline.lag.period,
-        lag_rate=pipeline.lag.period,
+        low_base=lows[0],
+        low_rate=tuple(b - a for a, b in zip(*lows, strict=True)),
+        rows_base=rows[0],
+        rows_rate=rows[1] - rows[0],
+        parts_base=parts[0],
+        parts_rate=parts[1] - parts[0],
+        ring=ring_rows(problem),
+        bent=bent(problem),
+        bent_reads=sum(any(read.offset[axis] for axis in bent(problem)) for read in reads),
+        stored_rows=max(stored) - min(stored),
         kept_base=tuple(max(0, versions - 1) for versions, _ in rings(problem, 1)),
         versions=sum(program.history(field) for field in program.updated),
         most_versions=history(problem),
@@ -157,6 +224,7 @@ def block_growth(problem: Problem) -> BlockGrowth:
         stages=len(pipeline.stages),
         most_reads=MOST_READS,
         lanes=lanes(problem),
+        itemsize=problem.itemsize,
     )
 
 
@@ -195,31 +263,44 @@ def bands(steps: int, most: int, versions: int) -> Iterator[Band]:
     that it writes lie opposite those that it reads.
 
     >>> [band.levels for band in bands(10, 4, 1)], [band.levels for band in bands(9, 4, 1)]
-    ([4, 4, 1, 1], [4, 3, 2])
+    ([4, 4, 1, 1], [4, 4, 1])
     >>> [(band.levels, band.source, band.target) for band in bands(9, 6, 2)]
     [(6, 0, 2), (2, 2, 0), (1, 0, 1)]
     """
-    if versions == 1:
-        for number, levels in enumerate(_alternating(steps, most)):
-            yield Band(levels=levels, source=number % 2, target=(number + 1) % 2)
-        return
     slot, ring = 0, 2 * versions
-    while steps:
-        levels = whole_levels(min(most, steps), versions)
-        yield Band(levels=levels, source=slot, target=(slot + levels) % ring)
-        slot, steps = (slot + levels) % ring, steps - levels
+    for levels, count in lengths(steps, most, versions):
+        for _ in range(count):
+            target = 1 - slot if versions == 1 else (slot + levels) % ring
+            yield Band(levels=levels, source=slot, target=target)
+            slot = target
 
 
-def _alternating(steps: int, most: int) -> Iterator[int]:
-    """Lengths of bands whose number is odd where the steps are; all but the last three are whole."""
-    count = ceil_div(steps, most)
-    count += (count - steps) % 2
-    while count:
-        levels = min(most, steps - (count - 1))
-        if count <= 2:
-            levels = ceil_div(steps, count)
-        yield levels
-        steps, count = steps - levels, count - 1
+def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]:
+    """Return the bands of some steps as pairs of a length and how many follow each other: all that can be whole, first.
+
+    See :func:`bands`.
+
+    >>> lengths(100, 20, 1), lengths(30, 10, 1), lengths(20, 6, 2)
+    (((20, 4), (10, 2)), ((10, 2), (5, 2)), ((6, 3), (2, 1)))
+    """
+    whole = whole_levels(most, versions)
+    count, rest = divmod(steps, whole)
+    if versions > 1:
+        found = [(whole, count)]
+        while rest:
+            levels = whole_levels(rest, versions)
+            found.append((levels, rest // levels))
+            rest %= levels
+    else:
+        parts = 1 if rest else 0
+        if (count + parts - steps) % 2:  # one more, which a whole band is cut for where no two steps are left
+            parts += 1
+            if rest < parts:
+                count, rest, parts = count - 1, rest + whole, 2 + rest
+        short = rest // parts if parts else 0
+        longer = rest - short * parts
+        found = [(whole, count), (short + 1, longer), (short, parts - longer)]
+    return tuple((levels, number) for levels, number in found if number)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -313,26 +394,22 @@ def chip_values(problem: Problem, tiling: Tiling) -> int:
     levels = whole_levels(tiling.time, history(problem))
     kept = tuple(versions for versions, _ in rings(problem, levels))
     if not tiling.threads or written_reads(problem, tiling) > MOST_READS:
-        return general_values(problem, tiling.time, general_space(problem, tiling))
+        return general_values(problem, tiling)
     return rims_of(problem, own_cells(problem, tiling)).values(kept, tiling.threads[1:])
 
 
-def general_values(problem: Problem, time: int, space: tuple[int, ...]) -> int:
-    """Return the values that a block of the general kernel keeps on chip, with tiles of a size."""
-    plane = 1
-    for extent in loaded(problem, time, space)[1:]:
-        plane *= extent
-    levels = whole_levels(time, history(problem))
-    return sum(versions * rows for versions, rows in rings(problem, levels)) * plane
+def general_values(problem: Problem, tiling: Tiling) -> int:
+    """Return the values that a block of the general kernel keeps on chip."""
+    foot, levels = block_growth(problem), np.array([whole_levels(tiling.time, history(problem))])
+    space = tuple(np.array([size]) for size in general_space(problem, tiling))
+    return int(foot.part_values(levels, space)[0])
 
 
 def general_space(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Return the size of the general kernel's tiles, which divide those of a tiling: the widest that need little."""
-    space = tiling.space
-    while max(space[1:]) > 1 and general_values(problem, tiling.time, space) * problem.itemsize > _GENERAL_BYTES:
-        widest = max(range(1, len(space)), key=lambda axis: space[axis])
-        space = tuple(ceil_div(size, 2) if axis == widest else size for axis, size in enumerate(space))
-    return space
+    """Return the size of the general kernel's tiles, see :meth:`BlockGrowth.parts`."""
+    levels = np.array([whole_levels(tiling.time, history(problem))])
+    space = tuple(np.array([size]) for size in tiling.space)
+    return tuple(int(size[0]) for size in block_growth(problem).parts(levels, space))
 
 
 def bent(problem: Problem) -> tuple[int, ...]:
@@ -353,21 +430,12 @@ def own_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
     return tuple(ceil_div(extent, count) for extent, count in zip(row[1:], tiling.threads[1:], strict=True))
 
 
-def padding(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
-    """Return by how many cells a block loads earlier than it must, per axis that threads share.
-
-    As many as let a tile's own cells begin with a thread's first one, or with the first of those that an instruction
-    moves, where its threads have cells to spare for that.
-    """
-    low, _ = halo(of_block(problem), whole_levels(tiling.time, history(problem)))
-    row = loaded(problem, tiling.time, tiling.space)
-    found = []
-    for below, extent, cells, count in zip(
-        low[1:], row[1:], own_cells(problem, tiling), tiling.threads[1:], strict=True
-    ):
-        spares = (-below % cells, -below % math.gcd(cells, lanes(problem)))
-        found.append(next((spare for spare in spares if extent + spare <= cells * count), 0))
-    return tuple(found)
+def low_cells(problem: Problem, tiling: Tiling) -> tuple[int, ...]:
+    """Return the cells that a tile loads below its own per axis that threads share, see :meth:`BlockGrowth.low`."""
+    foot, levels = block_growth(problem), np.array([whole_levels(tiling.time, history(problem))])
+    shared = zip(tiling.space[1:], own_cells(problem, tiling), tiling.threads[1:], strict=True)
+    each = (tuple(map(np.array, zip(axis, strict=True))) for axis in shared)
+    return tuple(int(foot.low(axis, levels, *numbers)[0]) for axis, numbers in enumerate(each, start=1))
 
 
 def rims_of(problem: Problem, cells: tuple[int, ...]) -> Rims:
@@ -434,9 +502,15 @@ def halo(pipeline: LevelPipeline, levels: int) -> tuple[tuple[int, ...], tuple[i
     return most(pipeline.below), most(pipeline.above)
 
 
-def extra_rows(problem: Problem, levels: int) -> int:
-    """Return the advances of a tile of a whole band besides one per own row: its halo, and the lag of its levels."""
-    pipeline = of_block(problem)
+def extra_rows(problem: Problem, levels: int, pipeline: LevelPipeline | None = None) -> int:
+    """Return the advances of a tile of a band besides one per own row: its halo, and the lag of its levels.
+
+    Args:
+        problem: The problem.
+        levels: Levels of the band.
+        pipeline: The kernel's; that of whole tiles by default.
+    """
+    pipeline = pipeline or of_block(problem)
     lag, below, above = pipeline.lag, pipeline.below[0], pipeline.above[0]
     versions = zip(pipeline.history, pipeline.stage_of, strict=True)
     first = [lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)]

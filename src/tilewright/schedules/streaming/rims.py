@@ -109,11 +109,16 @@ class Rims:
         return len({(thread, self.near[field][thread, cell][0]) for thread, cell in self.near[field]})
 
     def pitch(self, threads: Cell) -> int:
-        """Places on chip of one cell of every thread, those of threads beyond the ends included."""
-        result = 1
-        for count, reach in zip(threads, self.reach, strict=True):
+        """Places on chip of one cell of every thread, those of threads beyond the ends included.
+
+        Lines of threads follow each other without a gap, so that a warp's places lie side by side: beyond the end of a
+        line lies the next one, which only cells of the halo read there.
+        """
+        *outer, last = zip(threads, self.reach, strict=True)
+        result = last[0]
+        for count, reach in outer:
             result *= count + 2 * reach
-        return result
+        return result + 2 * last[1]
 
 
 def split(cell: Cell, cells: Cell) -> tuple[Cell, Cell]:

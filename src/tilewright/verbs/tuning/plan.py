@@ -329,7 +329,7 @@ class Plan:
             problem=whole,
             shape=self.problem.shape,
             below=tuple(low for low, _ in halo.around) if halo else (0,) * len(self.problem.shape),
-            slot=slot_elements(whole),
+            slot=slot_elements(whole.shape),
             steps=steps,
             turns=turns,
             repeated=list(launches(whole, schedule, portion)) if portion else [],

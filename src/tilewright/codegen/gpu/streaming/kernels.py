@@ -40,9 +40,9 @@ def kept(problem: Problem) -> tuple[int, ...]:
 
 def stream_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernels of a streaming tiling: the steady one, where everything may be written out, and the general."""
-    space, padding = schedule.tiling.space, stream_block.padding(site.problem, schedule.tiling)
-    problem = site.problem
-    tile = make_plan(site, schedule, stream_block.of_block(problem), space, padding)
+    problem, space = site.problem, schedule.tiling.space
+    low = stream_block.low_cells(problem, schedule.tiling)
+    tile = make_plan(site, schedule, stream_block.of_block(problem), space, low)
     small_space = stream_block.general_space(problem, schedule.tiling)
     small = make_plan(site, schedule, stream_block.of_general(problem), small_space)
     bodies = [(_general(tile, small), general_values(small))]

@@ -161,7 +161,7 @@ def make_plan(
     schedule: GpuSchedule,
     pipeline: LevelPipeline,
     space: tuple[int, ...],
-    padding: tuple[int, ...] = (),
+    low: tuple[int, ...] = (),
 ) -> GpuStreamingContext:
     """Lay a streaming kernel out.
 
@@ -170,7 +170,7 @@ def make_plan(
         schedule: The tiling, and what it leaves open.
         pipeline: Lags and growth.
         space: Own cells of a block per axis.
-        padding: Cells that it loads below what it needs, per inner axis.
+        low: Cells that it loads below its own, per inner axis; as many as it needs where empty.
     """
     problem, tiling = site.problem, schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
@@ -183,7 +183,7 @@ def make_plan(
         pipeline=pipeline,
         levels=levels,
         space=space,
-        low=tuple(below + more for below, more in zip(halo, (0, *(padding or (0,) * len(cells))), strict=True)),
+        low=(halo[0], *(low or halo[1:])),
         extent=extent,
         kept_versions=tuple(versions for versions, _ in stream_block.rings(problem, levels)),
         rims=stream_block.rims_of(problem, cells),

@@ -114,8 +114,8 @@ def chip_place(
     first = plan.starts[number] + kept * rims.row(number, plan.threads[1:])
     first += pitch * sum(map(len, groups[:group]))
     size, step = len(groups[group]), 0
-    for distance, count, reach in zip(thread, plan.threads[1:], rims.reach, strict=True):
-        step = step * (count + 2 * reach) + distance
+    for distance, count in zip(thread, plan.threads[1:], strict=True):
+        step = step * count + distance
     if size == 1:
         return plan.site.shared, ir.add(PLACE, first + step)
     start = ir.add(plan.site.shared, ir.add(ir.mul(PLACE, size), first + step * size))

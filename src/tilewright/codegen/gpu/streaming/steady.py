@@ -22,6 +22,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from tilewright.codegen import ir
+from tilewright.codegen.gpu.site import stride
 from tilewright.codegen.gpu.streaming.memory import fetch, go_on, keep, starts
 from tilewright.codegen.gpu.streaming.plan import LEVELS, GpuStreamingContext
 from tilewright.codegen.gpu.streaming.rooms import (
@@ -59,7 +60,7 @@ def inner_test(plan: GpuStreamingContext) -> ir.Expr:
     """Whether every cell that counts is updated and all loads lie in the grid, along the axes that threads share."""
     tests = [test for axis in plan.inner for test in _within(plan, axis, "low")]
     if plan.vector > 1:
-        tests.append(ir.eq(ir.mod(extent(plan.site.rank - 1), plan.vector), 0))
+        tests.append(ir.eq(ir.mod(stride(plan.site.rank - 2), plan.vector), 0))
     return conjunction(tests)
 
 
@@ -167,7 +168,7 @@ def _places(plan: GpuStreamingContext) -> tuple[ir.Stmt, ...]:
     lets: list[ir.Stmt] = []
     for axis, reach, count, cells in zip(plan.inner, plan.rims.reach, plan.threads[1:], plan.rims.cells, strict=True):
         thread = ir.Var(f"i{axis}")
-        place = ir.add(ir.mul(place, count + 2 * reach), ir.add(thread, reach))
+        place = ir.add(ir.mul(place, count), ir.add(thread, reach))
         lets.append(ir.Mutable(first_at(axis), ir.add(ir.Var(f"origin{axis}"), ir.mul(thread, cells))))
     return (*lets, ir.Let(PLACE, place))
 

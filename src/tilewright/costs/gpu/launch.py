@@ -1,0 +1,163 @@
+"""How long a launch of thread blocks lasts: how many are resident together, and how they are dealt out.
+
+A device has so many places for blocks; a block that ends makes room for the next one in the order of their numbers. Of
+a grid of tiles those in the middle take the time 1, those at its edges longer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT
+from tilewright.costs.arrays import Floats, Ints, ceil_div
+from tilewright.costs.hardware import Hardware
+
+_TURNS = 6
+"""Blocks of a place up to which they are dealt out one after the other; beyond, the mean of their times is near."""
+
+
+def most_registers(threads: Ints, gpu: Hardware) -> Ints:
+    """Return the registers that a thread may have if one block is to fit; shape (n,)."""
+    warps = ceil_div(ceil_div(threads, WARP), WARP_UNIT) * WARP_UNIT
+    return np.asarray(gpu.registers // np.maximum(warps * WARP, 1) // REGISTER_UNIT * REGISTER_UNIT)
+
+
+def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Hardware) -> Ints:
+    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator; shape (n,).
+
+    Args:
+        threads: Threads of a block.
+        registers: Registers of a thread; no more than one block may have, since the compiler keeps to that.
+        chip_bytes: Shared memory of a block.
+        gpu: The GPU's numbers.
+    """
+    whole = -(-registers // REGISTER_UNIT) * REGISTER_UNIT
+    used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), REGISTER_UNIT)
+    warps = np.maximum(ceil_div(threads, WARP), 1)
+    held = gpu.registers // (used * WARP) // WARP_UNIT * WARP_UNIT // warps
+    found = np.minimum(np.minimum(gpu.max_blocks, gpu.max_threads // (warps * WARP)), held)
+    return np.asarray(np.minimum(found, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve, 1)))
+
+
+def combined(together: Ints | Floats, alone: Floats, busy: Floats, dram: Floats) -> Floats:
+    """Return the cycles of blocks that are resident together, one tile each; 0 for no block.
+
+    Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until
+    the last one runs alone, part of whose waiting nothing fills.
+
+    Args:
+        together: How many they are.
+        alone: Cycles of one that has the multiprocessor to itself.
+        busy: Cycles in which its units work for all of them.
+        dram: Cycles in which their bytes pass.
+    """
+    some = np.maximum(np.asarray(together), 1)
+    each = busy / some
+    time = np.maximum(alone, busy + each * (1.0 - each / alone))
+    return np.where(np.asarray(together) > 0, np.maximum(time, dram), 0.0)
+
+
+def in_waves(blocks: Ints, places: Ints, gpu: Hardware, cycles: Callable[[Ints], Floats]) -> Floats:
+    """Return the cycles of launches of equal blocks; shape (n,).
+
+    Args:
+        blocks: Blocks of a launch.
+        places: Blocks that may be resident together on a multiprocessor.
+        gpu: The GPU's numbers.
+        cycles: Returns the cycles of so many together.
+    """
+    queue = ceil_div(blocks, gpu.sm_count)
+    together = np.maximum(np.minimum(places, queue), 1)
+    turns, rest = queue // together, queue % together
+    return np.asarray(turns * cycles(together) + cycles(rest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileGrid:
+    """Tiles of n launches, numbered with the last axis fastest.
+
+    Attributes:
+        counts: Tiles per axis, outermost first, each of shape (n,).
+        first: The first of them that lies in the middle, per axis.
+        inside: How many lie there, per axis; 0 where none does.
+    """
+
+    counts: tuple[Ints, ...]
+    first: tuple[Ints, ...]
+    inside: tuple[Ints, ...]
+
+    @property
+    def all(self) -> Ints:
+        """All tiles; shape (n,)."""
+        return np.asarray(np.prod(self.counts, axis=0))
+
+    @property
+    def middle(self) -> Ints:
+        """Those in the middle along every axis; shape (n,)."""
+        return np.asarray(np.prod(self.inside, axis=0))
+
+    def before(self, number: Ints) -> Ints:
+        """Return how many in the middle come before one of the tiles; shape (n,)."""
+        found, among = np.zeros_like(number), np.ones_like(number)
+        rest, size = number, self.all
+        each = self.middle
+        for count, first, inside in zip(self.counts, self.first, self.inside, strict=True):
+            size, each = size // count, np.where(inside > 0, each // np.maximum(inside, 1), 0)
+            place, rest = rest // size, rest % size
+            found = found + among * np.clip(place - first, 0, inside) * each
+            among = among * ((place >= first) & (place < first + inside))
+        return found
+
+
+def makespan(grid: TileGrid, places: Ints, slow: Floats) -> Floats:
+    """Return when the last block of every launch ends.
+
+    Args:
+        grid: The blocks' tiles.
+        places: Blocks that run at a time; shape (n,).
+        slow: The time of a tile at an edge, at least 1; shape (n,).
+
+    Returns:
+        The times in units of a tile in the middle; shape (n,).
+
+    >>> one = tuple(np.array([each]) for each in (4, 3))
+    >>> grid = TileGrid(counts=one, first=(np.array([0]), np.array([1])), inside=(np.array([4]), np.array([1])))
+    >>> [makespan(grid, np.array([places]), np.array([2.0])).tolist() for places in (12, 6)]
+    [[2.0], [4.0]]
+    """
+    total, turns = grid.all, ceil_div(grid.all, places)
+    edges = total - grid.middle
+    mean = 1.0 + (slow - 1.0) * edges / np.maximum(total, 1)
+    found = np.where(edges > 0, np.minimum(turns * mean + slow - 1.0, turns * slow), 1.0 * turns)
+    some = np.flatnonzero((turns <= _TURNS) & (edges > 0) & (edges < total))
+    if len(some):
+        most = int(np.ceil(found[some] + slow[some]).max())
+        found[some] = _one_by_one(_taken(grid, some), places[some], slow[some], (most, int(turns[some].max())))
+    return found
+
+
+def _taken(grid: TileGrid, index: Ints) -> TileGrid:
+    parts = (tuple(axis[index] for axis in axes) for axes in (grid.counts, grid.first, grid.inside))
+    counts, first, inside = parts
+    return TileGrid(counts=counts, first=first, inside=inside)
+
+
+def _one_by_one(grid: TileGrid, places: Ints, slow: Floats, most: tuple[int, int]) -> Floats:
+    """Deal blocks out: places are told apart by how many tiles in the middle and at edges they had, ``most`` each."""
+    middle, late = (each.ravel() for each in np.indices((most[0] + 1, most[1] + 1)))
+    rows, total = np.arange(len(places)), grid.all
+    ends = middle + late * slow[:, None]
+    there = np.zeros(ends.shape, dtype=np.int64)
+    there[:, 0] = places
+    done, before = np.zeros_like(total), np.zeros_like(total)
+    while (done < total).any():
+        first = np.where(there > 0, ends, np.inf).argmin(axis=1)
+        count = np.minimum(there[rows, first], total - done)
+        done = done + count
+        known = np.where(done == total, grid.middle, grid.before(np.minimum(done, total - 1)))
+        quick, before = known - before, known
+        there[rows, first] -= count
+        there[rows, np.minimum(first + most[1] + 1, len(middle) - 1)] += quick
+        there[rows, np.minimum(first + 1, len(middle) - 1)] += count - quick
+    return np.asarray(np.where(there > 0, ends, 0.0).max(axis=1))

@@ -1,0 +1,74 @@
+"""Blocks dealt out to places: exactly as one after the other, and whole waves where all are alike."""
+
+import heapq
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from tilewright.costs.gpu.launch import TileGrid, in_waves, makespan, resident
+from tilewright.costs.hardware import hardware
+from tilewright.costs.machine_code.bound import Needs, resident_blocks
+from tilewright.machines.files import load
+
+H200 = load("h200")
+
+
+def drawn(seed, rank):
+    """Grids of tiles, places and how much longer tiles at edges take."""
+    draw = random.Random(seed)  # noqa: S311  (reproducible, not secret)
+    for _ in range(80):
+        counts = [draw.randint(1, 9) for _ in range(rank)]
+        first = [draw.randint(0, min(2, count)) for count in counts]
+        inside = [draw.randint(0, count - low) for count, low in zip(counts, first, strict=True)]
+        total = int(np.prod(counts))
+        yield counts, first, inside, draw.randint(-(-total // 6), total + 5), draw.choice([1.0, 1.2, 2.03, 8.0])
+
+
+def dealt(counts, first, inside, places, slow):
+    free = [0.0] * places
+    for tile in itertools.product(*map(range, counts)):
+        middle = all(low <= at < low + many for at, low, many in zip(tile, first, inside, strict=True))
+        heapq.heappush(free, heapq.heappop(free) + (1.0 if middle else slow))
+    return max(free)
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_launches_end_when_blocks_that_are_dealt_out_one_by_one_do(rank):
+    cases = list(drawn(0, rank))
+    axes = [tuple(np.array(axis) for axis in zip(*(case[part] for case in cases), strict=True)) for part in range(3)]
+    grid = TileGrid(counts=axes[0], first=axes[1], inside=axes[2])
+    found = makespan(grid, np.array([case[3] for case in cases]), np.array([case[4] for case in cases]))
+    assert found.tolist() == pytest.approx([dealt(*case) for case in cases])
+
+
+def test_of_many_turns_the_mean_of_all_tiles_counts():
+    counts, first, inside = (40, 30), (0, 2), (40, 26)
+    axes = [tuple(np.array([each]) for each in part) for part in (counts, first, inside)]
+    many = TileGrid(counts=axes[0], first=axes[1], inside=axes[2])
+    found = makespan(many, np.array([50]), np.array([2.0]))[0]
+    assert found == pytest.approx(dealt(counts, first, inside, 50, 2.0), rel=0.05)
+
+
+def test_tiles_at_edges_that_come_last_make_the_launch_as_long_as_they_are():
+    """527 tiles in 264 places, 2.03 times as long at edges: as long as if all but one of them were at edges."""
+    axes = [tuple(np.array([each]) for each in part) for part in ((31, 17), (0, 1), (31, 15))]
+    grid = TileGrid(counts=axes[0], first=axes[1], inside=axes[2])
+    assert makespan(grid, np.array([264]), np.array([2.03]))[0] == pytest.approx(4.03)
+
+
+@pytest.mark.parametrize("threads", [64, 124, 252, 1024])
+@pytest.mark.parametrize("registers", [32, 56, 168, 255])
+@pytest.mark.parametrize("chip", [0, 20160, 143360])
+def test_as_many_blocks_are_resident_as_the_bound_by_machine_code_says(threads, registers, chip):
+    one = resident(np.array([threads]), np.array([registers]), np.array([chip]), hardware(H200))
+    needs = Needs(threads=threads, registers=registers, shared_bytes=chip)
+    fits = registers * threads <= 65536
+    assert one[0] == resident_blocks(needs, H200) or not fits
+
+
+def test_waves_are_whole():
+    gpu = hardware(H200)
+    cycles = in_waves(np.array([132, 133, 264, 1]), np.array([1, 1, 2, 4]), gpu, lambda together: 10.0 * together)
+    assert cycles.tolist() == [10.0, 20.0, 20.0, 10.0]
