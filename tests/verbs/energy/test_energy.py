@@ -203,7 +203,7 @@ def test_an_explanation_names_what_is_saturated():
         each.name for each in threads.resources
     }
     assert threads.printed_overhead is None
-    assert 0 < threads.overhead
+    assert threads.overhead > 0
     untiled = explain(predict("jacobi2d", **CASE, tiling="none"))
     assert untiled.k_effect == ()
     assert untiled.printed_overhead is None
