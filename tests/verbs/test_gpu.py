@@ -229,7 +229,7 @@ def test_cuda_without_a_driver(monkeypatch):
 def test_families_compete_on_gpus():
     chosen = tw.select("star3d1r", shape=(512, 512, 512), steps=1000, machine="v100", within=3.0)
     families = {each.tiling.family for each in chosen}
-    assert {"none", "streaming"} < families
+    assert {"none", "streaming"} <= families
     assert chosen[0].tiling.family == tw.predict("star3d1r", shape=(512,) * 3, steps=1000, machine="v100").tiling.family
     plan = tw.tune(
         "star3d1r", shape=(64, 64, 64), steps=16, machine="p100", backend="cuda", effort="none", candidates=16

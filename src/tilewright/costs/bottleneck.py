@@ -16,6 +16,8 @@ SATURATED = 0.9
 """A resource used at least so far counts as saturated."""
 
 
+_EQUATIONS = "published"
+"""Where a time has no parts, hexagons take it from the papers' equations, whose ideal is that of C_iter."""
 _PARTS = {
     "latency": "chains of a thread",
     "issue": "vector units",
@@ -64,7 +66,7 @@ def resources(result: Breakdown, index: int, setting: Setting, family: str = "")
     tiles = max(1, int(result.tiles_per_wavefront[index]))
     if result.parts is None:
         work = {
-            "vector units": ideal_seconds(setting, family) / seconds,
+            "vector units": ideal_seconds(setting, family, _EQUATIONS) / seconds,
             "memory": float(result.dram_bytes[index]) * setting.byte_seconds / seconds,
             "synchronisation": float(result.sync_seconds[index]) / seconds,
         }
@@ -97,7 +99,7 @@ def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str =
     if result.updates is not None and setting.cells * setting.steps:
         again = max(1.0, float(result.updates[index]) / (1.0 * setting.cells * setting.steps))
     parts = {
-        "arithmetic": again * ideal_seconds(setting, family)
+        "arithmetic": again * ideal_seconds(setting, family, _EQUATIONS)
         if result.parts is None
         else float(result.parts["issue"][index]),
         "synchronisation": float(result.sync_seconds[index]),

@@ -2,7 +2,7 @@
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import models_threads, sizes_of, thread_terms
+from tilewright.costs.time import models_threads, predict, sizes_of, thread_terms
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import Tiling
@@ -48,4 +48,5 @@ def explain(
     setting = make_setting(problem, where)
     if not models_threads(chosen.family, setting):
         raise UsageError(f"the terms are those of a hybrid tile on a GPU, got {str(chosen)!r} on {where.name}")
+    predict(problem, chosen, where)  # which refuses what does not fit
     return thread_terms(sizes_of(chosen, setting), setting).to_dict(0)

@@ -109,7 +109,7 @@ def test_a_chip_that_is_varied_keeps_its_energies_per_operation():
 def test_the_answer_says_whether_the_fastest_takes_the_least():
     found = compare("jacobi2d", shape=(4096, 4096), steps=64, machine="gtx980")
     assert found.extra_joules > 0
-    assert found.answer().startswith("no: the fastest tile, hybrid:")
+    assert found.answer().startswith("no: the fastest tile, streaming:")
     assert f"{100 * found.extra_joules:.1f} % more energy" in found.answer()
     same = replace(found, best=tuple((name, found.best[0][1]) for name, _ in found.best))
     assert same.answer().endswith("also takes the least energy")
@@ -214,7 +214,7 @@ def test_bad_files_of_runs(tmp_path, text, message):
 
 
 def test_an_explanation_names_what_is_saturated():
-    one = predict("jacobi2d", **CASE, tiling="hybrid:t=16,s=16x64")
+    one = predict("jacobi2d", **CASE, tiling="hybrid:t=16,s=16x64", model="published")
     found = explain(one)
     uses = {each.name: each for each in found.resources}
     assert uses["on-chip memory"].use == one.costs.tiles_per_sm * one.costs.tile_shared_bytes / 49152
@@ -225,6 +225,12 @@ def test_an_explanation_names_what_is_saturated():
     assert len(found.k_effect) == one.costs.tiles_per_sm
     assert found.overhead == pytest.approx(one.costs.seconds / found.ideal_seconds - 1)
     assert found.printed_overhead == pytest.approx(13 * 192 / 1024 / (16 + 8))  # (8.5) over (8.3)
+    threads = explain(predict("jacobi2d", **CASE, tiling="hybrid:t=16,s=16x64"))
+    assert {"chains of a thread", "vector units", "shared memory ports", "L2"} < {
+        each.name for each in threads.resources
+    }
+    assert threads.printed_overhead is None
+    assert threads.overhead > 0
     untiled = explain(predict("jacobi2d", **CASE, tiling="none"))
     assert untiled.k_effect == ()
     assert untiled.printed_overhead is None
