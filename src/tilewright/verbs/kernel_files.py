@@ -68,8 +68,8 @@ class KernelText:
         assert source is not None  # noqa: S101  (of a GPU there is always one)
         return source
 
-    def texts(self, target: Path) -> dict[Path, str]:
-        """Return what belongs into a file and beside it: kernels, and a header or a host program.
+    def texts(self, target: Path, *, alone: bool = False) -> dict[Path, str]:
+        """Return what belongs into a file and, unless it stands alone, beside it: a header, or a host program.
 
         Raises:
             UsageError: If the file does not end in ``.c``, ``.cu`` or ``.cl``.
@@ -79,12 +79,14 @@ class KernelText:
             raise UsageError(f"kernels are exported to a file that ends in {', '.join(DIALECTS)}, got {target.name!r}")
         if target.suffix == ".c":
             unit = emit_tiling(self.problem, self.tiling, strict=self.strict)
-            beside = header(unit, self.problem, self.tiling)
-            return {target: self.banner() + unit.text, target.with_suffix(".h"): beside}
+            kernels = {target: self.banner() + unit.text}
+            return kernels if alone else kernels | {target.with_suffix(".h"): header(unit, self.problem, self.tiling)}
         dialect = DIALECTS[target.suffix]
         decision = self.on_device(dialect)
         source = self.device_source(decision)
         source = replace(source, text=self.banner() + source.text)
+        if alone:
+            return {target: source.text}
         end = ".cu" if dialect == "cuda" else ".c"
         host = host_program(source, self._host_run(decision, source.layout.copies), target.name)
         return {target: source.text, target.with_name(f"{target.stem}_main{end}"): host}
@@ -165,14 +167,13 @@ def export(kernels: Sequence[KernelText], path: str | Path, dialect: str) -> Exp
         if folder is None and len(kernels) > 1:
             target = target.with_name(f"{target.stem}-{name}")
         try:
-            found = kernel.texts(target)
+            texts |= kernel.texts(target, alone=folder is not None or len(kernels) > 1)
         except (IllegalTilingError, UsageError) as error:
             if not done and kernel is kernels[-1]:
                 raise
             left.append((kernel.tiling, str(error)))
             continue
         done.append(kernel.tiling)
-        texts.update(found if folder is None and len(kernels) == 1 else {target: found[target]})
     _check_replaceable(texts)
     if folder is not None and texts:
         make_folder(folder)
