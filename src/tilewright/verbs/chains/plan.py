@@ -243,7 +243,7 @@ class ChainPlan:
             "words are the model's; in brackets those of loops with whole tiles, counted",
             f"{self.opcount:,} multiply-adds; {_words(self.fused_words, self.counted_words)}",
             f"unfused, every product keeping its result: {_words(*kept)}; planned {self._less(*kept)}",
-            f"unfused, every product at its best: {_words(best.words, best.counted_words)}",
+            f"unfused, every product at the model's best: {_words(best.words, best.counted_words)}",
             f"numpy.linalg.multi_dot: {self._compared(self.numpy)}; planned {self._less(*order)}",
             f"two steps (fewest multiply-adds, then fusion): {self._compared(self.two_step)}",
             f"all trees at once: {self._compared(self.joint)}",
