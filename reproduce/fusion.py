@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
+from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
@@ -27,19 +27,17 @@ from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines.cpu import compile_pipeline, execute, new_grid
 from tilewright.runtime.store.hosts import host
 from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import RowChoice, VendorFilter, all_blocks, best_choices, filtered
+from tilewright.tuning.fusion import RowChoice, VendorFilter, all_blocks, basic_choice, best_choices, filtered
 from tilewright.verbs.pipelines.fusion import fuse
 
 CARDS = ("gtx590", "gtx780", "gtx750")
-BASIC = (16, 16, 1, 1)
 RADII = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
 
 
 def basic_seconds(problem: PipelineProblem, fusion: fusions.Fusion, machine: str) -> float:
     """Return the predicted time with the basic block, or infinity where it does not fit."""
-    columns = BlockShapes(**{k: np.array([v]) for k, v in zip(("ty", "tx", "ny", "nx"), BASIC, strict=True)})
-    gpu = card(load(machine))
-    return float(sum(evaluate(problem, group, columns, gpu).seconds[0] for group in fusion))
+    choices = [basic_choice(problem, group, load(machine)) for group in fusion]
+    return sum(np.inf if choice is None else choice.seconds for choice in choices)
 
 
 def predicted(cases: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:

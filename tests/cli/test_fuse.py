@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from tilewright.base.units import format_seconds
 from tilewright.cli.app import app
 
 runner = CliRunner()
@@ -34,6 +35,51 @@ def test_fuse_prints_one_document():
     assert document["full_fusion_halos"]["G4"] == [4, 1]
     assert len(document["candidates"]) == 3
     assert set(document["candidates"][0]["groups"][0]["configuration"]) >= {"T_y", "T_x", "N_y", "N_x", "occupancy"}
+
+
+def test_fuse_lists_every_configuration_and_the_basic_one_beside_it():
+    words = ("fuse", "blur", "--radius", "7", "--shape", "4096x4096", "--machine", "gtx780", "--fusion", "full")
+    result = invoke(*words, "--model", "published", "--configurations", "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    (group,) = document["configurations"]
+    basic = group["basic"]
+    # (27) and (28): G1 is 32 x 32 and G2 32 x 16 cells of 4 B with their halos; (29): 2048 threads / 256
+    assert [basic[key] for key in ("T_y", "T_x", "N_y", "N_x", "threads", "shared_bytes", "resident_blocks")] == [
+        16,
+        16,
+        1,
+        1,
+        256,
+        6144,
+        8,
+    ]
+    assert (basic["occupancy"], basic["iterations"], basic["remaining_blocks"]) == (1.0, 682, 64)
+    assert group["halos"] == {"G1": [7, 7], "G2": [7, 0]}
+    first = document["candidates"][0]
+    assert first["groups"][0]["basic"]["seconds"] == basic["seconds"]
+    assert group["configurations"][0]["seconds"] == first["groups"][0]["seconds"] == first["seconds"]
+    assert first["interval"]["low"] < first["seconds"] < first["interval"]["high"]
+    said = invoke(*words, "--model", "published", "--configurations").stdout
+    ratio = basic["seconds"] / first["seconds"]
+    assert f"; with blocks of (16, 16, 1, 1) {format_seconds(basic['seconds'])}, {ratio:.2f} times as long" in said
+    rows = [line.split() for line in said.splitlines()]
+    listed = [row for row in rows if row and (row[0].isdecimal() or row[0] == "basic")]
+    assert len(listed) == len(group["configurations"]) + 1
+    assert listed[-1] == [
+        "basic",
+        "16x16",
+        "1x1",
+        "256",
+        "6",
+        "KiB",
+        "8",
+        "100%",
+        "682",
+        "64",
+        *format_seconds(basic["seconds"]).split(),
+    ]
+    assert "the machine is sm_35" in said or "needs" in said
 
 
 def test_fuse_takes_a_users_pipeline(tmp_path):

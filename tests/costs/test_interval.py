@@ -1,9 +1,11 @@
 """How sure predictions are."""
 
+import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.costs.interval import SHARE, interval
+from tilewright.base.units import format_seconds
+from tilewright.costs.interval import SHARE, interval, unmeasured
 
 
 @pytest.mark.parametrize("family", ["none", "streaming", "hybrid", "diamond", "overlapped", "skewed"])
@@ -39,3 +41,28 @@ def test_a_plan_carries_the_intervals_of_its_candidates():
         assert 0 < low < high
         assert each.to_dict()["predicted_interval"] == (low, high)
     assert plan.winner == plan.candidates[0]
+
+
+def test_whatever_predicts_a_time_says_its_interval():
+    """A plan, a record of a run, many ranks, a pipeline, a chain: the range, and what it rests on."""
+    plan = tw.tune("j2d5pt", shape=(512, 512), steps=16, machine="zen3", effort="none")
+    expected = interval(plan.tiling.family, plan.prediction.costs.seconds, cpu=True)
+    assert f"({SHARE:.0%} interval {expected}), bound by" in plan.explain()
+    assert f"\nC_iter: {plan.prediction.c_iter.value:.4g} s (" in plan.explain()
+    low, high = plan.winner.predicted_interval
+    assert plan.winner.cells()[2] == f"{format_seconds(low)} to {format_seconds(high)}"
+    done = tw.run("heat2d", np.zeros((40, 50), np.float32), steps=4, record=True, backend="c", tiling="none")
+    assert done.interval == interval("none", done.predicted_seconds, cpu=True)
+    assert f"predicted {format_seconds(done.predicted_seconds)} (80% interval {done.interval.span}), " in str(done)
+    assert done.to_dict()["interval"] == done.interval.to_dict()
+    assert tw.run("heat2d", np.zeros((4, 5)), steps=1, record=True, backend="numpy").interval is None
+    cluster = tw.predict("heat2d", shape=(4096, 4096), steps=100, machine="zen3", ranks=4, network="slingshot")
+    assert f"\n80% interval {unmeasured(cluster.seconds)}\n" in str(cluster)
+    assert "network: 25 GB/s (datasheet); latency: 2e-06 s (estimated, " in str(cluster)
+    assert cluster.to_dict()["interval"] == unmeasured(cluster.seconds).to_dict()
+    fused = tw.fuse("blur", shape=(512, 512), machine="zen3")
+    assert f"\n80% interval of the first: {unmeasured(fused.best.seconds)}\n" in str(fused)
+    chain = tw.chain.plan((936, 1008, 552, 368), memory=65536, machine="k20c")
+    assert f"\n80% interval {unmeasured(chain.energy.seconds)}; dram_bandwidth: estimated, " in chain.explain()
+    for each in (done.interval, unmeasured(1.0)):
+        assert str(each) == f"{format_seconds(each.low)} to {format_seconds(each.high)}, by {each.source}"

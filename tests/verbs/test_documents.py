@@ -1,5 +1,6 @@
 """What README and the documentation show works as it is written there."""
 
+import difflib
 import doctest
 import importlib
 import importlib.util
@@ -17,6 +18,7 @@ from PIL import Image
 import tilewright
 from tilewright.cli.app import app
 from tilewright.cli.settings import KEYS
+from tilewright.sparse.petsc import Plugin
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,31 +35,91 @@ FOLLOWED = ("tutorial", "pipelines", "howto", "points", "places", "waves", "grad
 PAGES = ["README.md", *(f"docs/{name}.md" for name in FOLLOWED), *DERIVATIONS]
 
 
-@pytest.mark.parametrize("document", PAGES)
-def test_the_python_examples_run(document, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    blocks = _blocks((ROOT / document).read_text(encoding="utf-8"), "python")
-    assert blocks
-    code = compile("\n".join(blocks), document, "exec")
-    exec(code, {"__name__": "example"})  # noqa: S102  (our own documentation)
+WHOLLY_SHOWN = "docs/how-it-works.md"
+"""The page below whose blocks stands everything that they print."""
+ELSEWHERE = ("docs/extending.md", "docs/sparse.md")
+"""Pages whose commands need a changed package, see ``test_extending.py``, or PETSc."""
 
 
-@pytest.mark.parametrize("page", ["how-it-works"])
-def test_what_the_blocks_of_a_page_print_stands_below_them(page, monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def stands(request):
+    """Compare what a block of a page shows with what is printed, or write it with ``--update-golden``."""
+
+    def compare(document, before, shown, printed):
+        printed = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+        cut = doctest.ELLIPSIS if document == WHOLLY_SHOWN else 0  # of names that end in a fingerprint
+        same = doctest.OutputChecker().check_output(shown, printed, cut)
+        if not same and request.config.getoption("--update-golden"):
+            text = (ROOT / document).read_text(encoding="utf-8")
+            assert before + shown in text
+            (ROOT / document).write_text(text.replace(before + shown, before + printed, 1), encoding="utf-8")
+            return
+        lines = difflib.unified_diff(shown.splitlines(), printed.splitlines(), document, "printed", lineterm="")
+        hint = "if that is meant, run: pytest tests/verbs/test_documents.py --update-golden"
+        assert same, "\n".join([*lines, "", hint])
+
+    return compare
+
+
+@pytest.mark.parametrize("document", [*PAGES, WHOLLY_SHOWN])
+def test_the_python_of_a_page_prints_what_stands_below_it(document, monkeypatch, tmp_path, capsys, stands):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = (ROOT / document).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    printed, shown, names = "", 0, {"__name__": "example"}
+    assert any(language == "python" for language, _ in blocks)
+    printed, names = "", {"__name__": "example"}
     for language, block in blocks:
         if language == "python":
-            assert not printed, "what was printed stands nowhere"
-            exec(compile(block, page, "exec"), names)  # noqa: S102  (our own documentation)
-            printed = "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
-        else:
-            assert doctest.OutputChecker().check_output(block, printed, doctest.ELLIPSIS), printed
-            printed, shown = "", shown + 1
-    assert not printed
-    assert shown
+            assert not printed or document != WHOLLY_SHOWN, "what was printed stands nowhere"
+            exec(compile(block, document, "exec"), names)  # noqa: S102  (our own documentation)
+            printed = capsys.readouterr().out
+        elif language == "text" or (printed and language == "c"):
+            stands(document, f"```{language}\n", block, printed)
+            printed = ""
+    assert not printed or document != WHOLLY_SHOWN
+
+
+LANGUAGES = {"bash", "c", "console", "diff", "py", "python", "sh", "text", "toml"}
+OUTPUT = r"^\$ (.+)\n((?:(?!\$ ).*\n)*)"
+"""A command of a console block, and what is shown below it."""
+CONSOLES = [
+    (path.relative_to(ROOT).as_posix(), command, shown)
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for block in _blocks(path.read_text(encoding="utf-8"), "console")
+    for command, shown in re.findall(OUTPUT, block, flags=re.MULTILINE)
+    if shown
+]
+"""Every command of README and the pages whose output is shown: page, command, output."""
+
+
+@pytest.mark.parametrize(
+    ("document", "command", "shown"),
+    [each for each in CONSOLES if each[0] not in ELSEWHERE],
+    ids=[f"{page}: {command}" for page, command, _ in CONSOLES if page not in ELSEWHERE],
+)
+def test_a_command_of_a_page_prints_what_stands_below_it(
+    document, command, shown, monkeypatch, tmp_path, capsys, stands
+):
+    monkeypatch.chdir(tmp_path)
+    stands(document, f"$ {command}\n", shown, _printed(command, capsys))
+
+
+def test_the_page_of_petsc_shows_the_options_that_are_printed():
+    plugin = Plugin(library="…/libseqdia.so", petsc="3.18.0", compiler="cc", dtype="float64")
+    shown = [(command, text) for document, command, text in CONSOLES if document == "docs/sparse.md"]
+    assert shown == [("tilewright petsc", f"{' '.join(plugin.options)}\n")]
+
+
+def test_all_that_pages_show_as_output_is_run():
+    """In console blocks below a command, or in text below Python; a block of neither would be run by nothing."""
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        text, document = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+        fences = re.findall(r"^```(.*)\n", text, flags=re.MULTILINE)
+        assert all(fences[::2]), f"{document}: a block without a language"
+        assert not any(fences[1::2]), document
+        assert document in {*PAGES, WHOLLY_SHOWN} or "text" not in fences, document
+        assert {fence.split()[0] for fence in fences[::2]} <= LANGUAGES, document
+    assert {document for document, _, _ in CONSOLES if document in ELSEWHERE} == set(ELSEWHERE)
 
 
 def test_readme_has_one_line_that_runs_and_one_that_tests():
@@ -84,10 +146,10 @@ def _printed(line: str, capsys) -> str:
     return captured.out
 
 
-def test_readme_shows_what_a_command_prints_and_leaves_nothing_out(capsys):
-    (block,) = _blocks(README, "console")
-    command, _, shown = block.partition("\n")
-    assert _printed(command.removeprefix("$ "), capsys) == shown
+def test_readme_shows_a_prediction_and_leaves_nothing_out():
+    (command,) = [command for document, command, _ in CONSOLES if document == "README.md"]
+    assert command.startswith("tilewright predict ")
+    assert command.endswith(" --explain")
 
 
 ROW = r"^\| ([^|]+) \| \[[1-4]\] \| `([^`]+)` \| \[[^]]+\]\((docs/[^)]+)\) \|$"

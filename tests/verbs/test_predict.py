@@ -3,11 +3,13 @@
 import dataclasses
 import json
 import math
+from collections import Counter
 
 import pytest
 
 import tilewright as tw
 from tilewright.base.errors import IllegalTilingError, UsageError
+from tilewright.base.units import format_seconds
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -39,6 +41,44 @@ COSTS = [
 GRADIENT = {"shape": (8192, 8192), "steps": 8192, "machine": "gtx980"}
 
 
+NOBODY, SWEEPS = "no measurements are recorded", "sweeps of nine programs on four hosts of one CPU"
+LOGS = "25,370 measurements of seven stencils on a V100"
+
+
+@pytest.mark.parametrize(
+    ("asked", "interval", "bandwidth"),
+    [
+        ({"program": "heat2d", "machine": "h200"}, NOBODY, "4.3 TB/s (estimated, 4e+12 to 4.6e+12)"),
+        ({"program": "gradient2d", "machine": "gtx980"}, NOBODY, "136 GB/s (paper)"),
+        (
+            {"program": "j2d5pt", "machine": "v100", "tiling": "hybrid:t=4,s=4x64,threads=1x64"},
+            LOGS,
+            "GB/s (estimated",
+        ),
+        ({"program": "heat2d", "machine": "zen3"}, SWEEPS, "(estimated, 3.6e+10"),
+        ({"program": "heat2d", "machine": "k20c", "model": "published"}, NOBODY, "156 GB/s (estimated, 1.25e+11"),
+        ({"program": "lcs", "machine": "k20c", "steps": 1}, NOBODY, "156 GB/s (estimated, 1.25e+11"),
+    ],
+)
+def test_a_prediction_says_its_interval_and_where_its_constants_come_from(asked, interval, bandwidth):
+    one = predict(**{"shape": (4096, 4096), "steps": 512, **asked})
+    said = one.interval
+    span = f"{format_seconds(said.low)} to {format_seconds(said.high)}"
+    assert said.source.endswith(interval)
+    c_iter = f"C_iter: {one.c_iter.value:.4g} s ({one.c_iter.source}"
+    assert f"takes {format_seconds(one.costs.seconds)} (80% interval {span}, by {said.source}), " in str(one)
+    sources = Counter(value.source for value in one.hardware.known().values())
+    counts = ", ".join(f"{count} {source}" for source, count in sorted(sources.items()))
+    for text in (c_iter, bandwidth, f"values of {one.machine}: {counts}"):
+        assert text in str(one)
+    facts = dict(one.facts())
+    assert facts["80% interval"] == f"{span}, by {said.source}"
+    assert bandwidth in facts["bandwidth"]
+    assert facts[f"values of {one.machine}"] == counts
+    found = one.to_dict()["dram_bandwidth"]
+    assert (found["value"], found["source"]) == (one.hardware.dram_bandwidth.value, one.hardware.dram_bandwidth.source)
+
+
 def test_the_document_has_the_interfaces_keys():
     prediction = predict("gradient2d", **GRADIENT, tiling="hybrid:t=16,s=8x64", model="published")
     data = json.loads(json.dumps(prediction.to_dict()))
@@ -53,6 +93,7 @@ def test_the_document_has_the_interfaces_keys():
         "costs",
         "interval",
         "c_iter",
+        "dram_bandwidth",
         "energy",
         "notes",
     ]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import Json
 
@@ -57,11 +58,9 @@ def chain(
         sizes, memory=memory, model=model, objective=objective, weights=weights, machine=machine, pareto=pareto
     )  # fmt: skip
     document = plan.to_dict()
-    lines = [plan.explain()]
+    parts: list[Shown] = [plan.explain(), *([plan.table()] if plan.nodes else [])]
     if run:
         trial = api.trial(plan, dtype)
         document["run"] = trial.to_dict()
-        lines.append(str(trial))
-    if as_json:
-        output.emit(document)
-    output.say("\n".join(lines), as_json)
+        parts.append(str(trial))
+    output.show(document, lambda: parts, as_json)

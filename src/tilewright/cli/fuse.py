@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from tilewright.base.tables import Shown
 from tilewright.cli import output
 from tilewright.cli.options import Json, boundary_option
 
@@ -43,6 +44,9 @@ def fuse(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Look beyond the vendor's guidelines for blocks of threads.")
     ] = False,
+    configurations: Annotated[
+        bool, typer.Option("--configurations", help="List every configuration of the first fusion with its resources.")
+    ] = False,
     radius: Annotated[int | None, typer.Option("--radius", help="Radius of the filter in cells.")] = None,
     sigma: Annotated[float | None, typer.Option("--sigma", help="Standard deviation of the filter in cells.")] = None,
     gradient: Annotated[int | None, typer.Option("--gradient", help="Radius of the gradients.")] = None,
@@ -68,6 +72,12 @@ def fuse(
         model=model,
         exhaustive=exhaustive,
     )
-    if as_json:
-        output.emit(plan.to_dict())
-    output.say(str(plan), as_json)
+    document = plan.to_dict()
+    parts: list[Shown] = [str(plan)]
+    if configurations:
+        lists = plan.configurations()
+        document["configurations"] = [each.to_dict() for each in lists]
+        parts += [each.table() for each in lists]
+        reasons = dict.fromkeys(each.unknown for each in lists if each.unknown)
+        parts += [f"registers are not all known: {reason}" for reason in reasons]
+    output.show(document, lambda: parts, as_json)

@@ -26,6 +26,10 @@ def predict(
     ] = "host",
     tile: Tile = None,
     top: Annotated[int | None, typer.Option("--top", metavar="N", help="Rank the best N tilings.", min=1)] = None,
+    within: Annotated[
+        float | None,
+        typer.Option("--within", metavar="SHARE", help="Rank the tilings within a share of the best: 0.1 for 10 %."),
+    ] = None,
     metric: Annotated[
         str, typer.Option("--metric", help="What to rank by: time, traffic, energy, power, edp or ed2p.")
     ] = "time",
@@ -58,6 +62,14 @@ def predict(
         Path | None,
         typer.Option("--scaling", metavar="FILE", help="With --ranks: draw strong and weak scaling up to so many."),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="PATH",
+            help="Write the code: a file in .c, .cu or .cl, or a folder with one per tiling.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Predict what a program costs on a machine; needs no compiler and no device.
@@ -75,8 +87,9 @@ def predict(
     from tilewright.verbs.bottleneck import explain as explanation
     from tilewright.verbs.load import load_any, steps_of
 
-    if tile is not None and (top is not None or metric != "time"):
-        raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top or --metric")
+    ranking = top is not None or within is not None
+    if tile is not None and (ranking or metric != "time"):
+        raise typer.BadParameter("--tile names one tiling, so there is nothing to rank by --top, --within or --metric")
     if thread_shapes:
         warn_of("threads=")
     known = load_any(program)
@@ -84,8 +97,8 @@ def predict(
     extents = parse_shape(shape)
     outside = parse_boundary(boundary)
     if ranks is not None:
-        if top is not None or tile is not None or metric != "time" or explain:
-            raise typer.BadParameter("--ranks goes without --top, --tile, --metric and --explain")
+        if ranking or tile is not None or metric != "time" or explain or export is not None:
+            raise typer.BadParameter("--ranks goes without --top, --within, --tile, --metric, --explain and --export")
         cluster = api.predict(
             known, shape=extents, steps=steps, machine=machine, dtype=dtype, boundary=outside, model=model, ranks=ranks,
             network=network, topology=None if topology is None else parse_shape(topology),
@@ -94,28 +107,28 @@ def predict(
         return
     if network is not None or topology is not None or scaling is not None:
         raise typer.BadParameter("--network, --topology and --scaling are of many ranks: say how many with --ranks")
-    if top is None and metric == "time":
+    if not ranking and metric == "time":
         one = api.predict(
             known, shape=extents, steps=steps, machine=machine, tiling=tile, dtype=dtype, boundary=outside, model=model
         )
     else:
         many = api.select(
-            known, shape=extents, steps=steps, machine=machine, within=None, metric=metric, top=top or 1, dtype=dtype,
-            boundary=outside, model=model,
+            known, shape=extents, steps=steps, machine=machine, within=within, metric=metric,
+            top=top if ranking else 1, dtype=dtype, boundary=outside, model=model,
         )  # fmt: skip
         one = many[0]
-    if top is None and (metric == "time" or explain):
+    if not ranking and (metric == "time" or explain):
         title = f"{known.name} {shape}, {steps} steps on {one.machine}"
-        document, why = one.to_dict(), None
+        document = one.to_dict()
+        shown = tables.prediction(str(one.tiling), one.costs, one.interval, one.constants, title)
+        parts: list[Shown] = [shown, *one.notes]
         if explain:
             why = explanation(one).to_dict()
             document["explanation"] = why
-        parts: list[Shown] = [tables.prediction(str(one.tiling), one.costs, one.interval, one.c_iter, title)]
-        parts += one.notes
-        if why is not None:
             parts.append(energy.explanation(why))
         if traits(one.tiling.family).hexagons and one.model == "exact":
             parts += _terms(one, _stencil(known), machine)
+        parts += _exported([one], export, document)
         output.show(document, lambda: parts, as_json)
         return
     document, rivals = {**many[0].to_dict(), "candidates": [each.to_dict() for each in many]}, None
@@ -127,7 +140,8 @@ def predict(
             model=model,
         ).to_dict()  # fmt: skip
         document["strategies"] = rivals
-    output.show(document, lambda: _ranked(many, rivals), as_json)
+    parts = _ranked(many, rivals, within) + _exported(many, export, document)
+    output.show(document, lambda: parts, as_json)
 
 
 def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: bool) -> None:
@@ -166,12 +180,26 @@ def _stencil(program: "Program | Recurrence") -> "Program":
     return program
 
 
-def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None) -> Shown:
+def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None, within: float | None) -> list[Shown]:
     """Make the table of ranked tilings, and of the strategies if they were compared."""
     from tilewright.report import energy, tables
 
-    table = tables.candidates([(str(each.tiling), each.costs) for each in many])
-    return (table, *many[0].notes, *(() if rivals is None else (energy.strategies(rivals),)))
+    rows = [(str(each.tiling), each.costs, each.interval) for each in many]
+    band = "" if within is None else f", {len(many)} tilings within {within:.4g} of the best"
+    shown = tables.candidates(rows, many[0].constants, f"{many[0].title}{band}")
+    return [shown, *many[0].notes, *([] if rivals is None else [energy.strategies(rivals)])]
+
+
+def _exported(many: Sequence["Prediction"], path: Path | None, document: dict[str, object]) -> list[Shown]:
+    """Write the kernels of the predicted tilings if asked, and say where they are and which have none."""
+    if path is None:
+        return []
+    from tilewright.verbs.kernel_files import export
+
+    done = export([each.kernel for each in many], path, many[0].dialect)
+    document["export"] = done.to_dict()
+    reasons = [f"no code of {tiling}: {reason}" for tiling, reason in done.left_out]
+    return [*reasons, f"{len(done.tilings)} of {len(many)} tilings written to {path}"]
 
 
 def _terms(one: "Prediction", program: "Program", machine: str) -> list[Shown]:

@@ -62,6 +62,7 @@ def tune(
     Example: tilewright tune heat2d --shape 2048x2048 --steps 256 --seconds 60
     """
     from tilewright.base.units import parse_seconds, parse_shape
+    from tilewright.costs.interval import SHARE
     from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.verbs import provenance
     from tilewright.verbs.data import scalar_values
@@ -94,7 +95,18 @@ def tune(
         plan.export(source)
     if plot is not None:
         plan.plot(plot)
-    columns = ("tiling", ">predicted", ">bound", ">measured", ">spread", ">registers", ">spills", ">on chip", "outcome")
+    columns = (
+        "tiling",
+        ">predicted",
+        f"{SHARE:.0%} interval",
+        ">bound",
+        ">measured",
+        ">spread",
+        ">registers",
+        ">spills",
+        ">on chip",
+        "outcome",
+    )
     rows = [each.cells() for each in plan.candidates[:_SHOWN]]
     document = plan.to_dict() | {"made": provenance.measured_here(plan.backend, plan.threads)}
     output.show(document, lambda: (table(columns, rows), plan.explain()), as_json)

@@ -2,7 +2,7 @@
 
 from tilewright.base.units import format_shape
 from tilewright.codegen.emit import StencilSource
-from tilewright.codegen.print.base import in_comment
+from tilewright.codegen.print.base import MARK, in_comment
 from tilewright.codegen.print.elements import C_ELEMENTS, C_VALUES
 from tilewright.programs.stencil.expression import Index, Inside, Profile
 from tilewright.programs.stencil.problem import Problem
@@ -22,10 +22,10 @@ def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
     >>> problem = make_problem(program("j2d5pt"), (64, 96), 10)
     >>> print(banner(problem, Tiling(family="none"), "12 us, bound by memory"), end="")
     /* j2d5pt, float32, tiling none
-       predicted for 64x96 and 10 steps: 12 us, bound by memory */
+       predicted for 64x96 and 10 steps: 12 us, bound by memory; written by tilewright */
     """
     grid = f"{format_shape(problem.shape)} and {problem.steps} steps"
-    about = f"{problem.program.name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound}"
+    about = f"{problem.program.name}, {problem.dtype}, tiling {tiling}\n   predicted for {grid}: {bound}; {MARK}"
     return f"/* {in_comment(about)} */\n"
 
 
@@ -78,7 +78,7 @@ def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
         rows.append(f"     constant[{number}]  {layout.scratch} bytes of memory per thread, on a page boundary")
     direct = ("0, 0", strides) if layout.direct else ()
     about = [
-        f"{program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps.",
+        f"{program.name}, {tiling}, tuned for {format_shape(problem.shape)} and {problem.steps} steps; {MARK}.",
         "",
         f"   {entry} advances the fields by size[0] steps.",
         f"   size: steps, threads, {', '.join(part for part in (extents, strides, 'slot', *direct) if part)};",

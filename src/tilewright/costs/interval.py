@@ -10,6 +10,7 @@ what a machine's own numbers scatter by is in its file.
 
 from dataclasses import asdict, dataclass
 
+from tilewright.base.units import format_seconds
 from tilewright.schedules.catalogue import traits
 
 SHARE = 0.8
@@ -38,6 +39,14 @@ class Interval:
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
         return asdict(self)
+
+    @property
+    def span(self) -> str:
+        """Its ends for people."""
+        return f"{format_seconds(self.low)} to {format_seconds(self.high)}"
+
+    def __str__(self) -> str:
+        return f"{self.span}, by {self.source}"
 
 
 _CPU = {
@@ -73,5 +82,11 @@ def interval(family: str, seconds: float, *, cpu: bool, threads: bool = False) -
     elif threads and traits(family).hexagons and not cpu:
         (low, high), source = _THREADS, _LOGS
     else:
-        (low, high), source = _GUESS, _NOBODY
+        return unmeasured(seconds)
     return Interval(low=low * seconds, high=high * seconds, share=SHARE, source=source)
+
+
+def unmeasured(seconds: float) -> Interval:
+    """Return the range of a time of which no measurements are recorded."""
+    low, high = _GUESS
+    return Interval(low=low * seconds, high=high * seconds, share=SHARE, source=_NOBODY)

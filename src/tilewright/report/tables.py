@@ -1,9 +1,10 @@
 """Tables for people, made of results and nothing else."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-from tilewright.base.tables import Pairs, Table, table
-from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.base.tables import Pairs, Shown, Table, table
+from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
 from tilewright.costs.energy.price import Joules
 from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
@@ -107,18 +108,12 @@ def machine(one: Machine) -> Table:
     return table(("parameter", ">value", "range", "source", "meaning and provenance"), rows, f"{one.name}: {one.title}")
 
 
-def measured_on(c_iter: Quantity) -> str:
-    """Say where a C_iter comes from: what a paper gives was measured on the code of its authors' generator."""
-    return f"{c_iter.source}, {AUTHORS}" if c_iter.source == "paper" else c_iter.source
-
-
-def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, title: str) -> Pairs:
+def prediction(tiling: str, costs: Costs, interval: Interval, constants: Mapping[str, str], title: str) -> Pairs:
     """Show what one tiling costs."""
-    spread = "" if c_iter.low is None else f", {c_iter.low:.3g} to {c_iter.high:.3g}"
     facts = {
         "tiling": tiling,
         "time": format_seconds(costs.seconds),
-        f"{interval.share:.0%} interval": f"{format_seconds(interval.low)} to {format_seconds(interval.high)}",
+        f"{interval.share:.0%} interval": str(interval),
         "off-chip traffic": format_bytes(costs.dram_bytes),
         "bound by": costs.bound_by,
     }
@@ -126,25 +121,47 @@ def prediction(tiling: str, costs: Costs, interval: Interval, c_iter: Quantity, 
         facts["energy"] = energy_text(costs.energy)
     shown = {"seconds", "dram_bytes", "bound_by", "joules"}
     facts |= {_UNITS.get(k, k.replace("_", " ")): number(v) for k, v in costs.to_dict().items() if k not in shown}
-    facts["C_iter"] = f"{c_iter.value:.4g} s, {measured_on(c_iter)}{spread}"
-    return Pairs(facts, title)
+    return Pairs({**facts, **constants}, title)
 
 
-def candidates(rows: Sequence[tuple[str, Costs]]) -> Table:
-    """Rank tilings with their costs, best first."""
+def candidates(rows: Sequence[tuple[str, Costs, Interval]], constants: Mapping[str, str], title: str) -> Shown:
+    """Rank tilings with their costs, best first, below what they are of and above where the numbers come from."""
     cells = [
         (
             str(rank),
             tiling,
             format_seconds(costs.seconds),
+            interval.span,
             f"{costs.gcells_per_second:.4g}",
             format_bytes(costs.dram_bytes),
             number(costs.joules),
             costs.bound_by,
         )
-        for rank, (tiling, costs) in enumerate(rows, 1)
+        for rank, (tiling, costs, interval) in enumerate(rows, 1)
     ]
-    return table((">rank", "tiling", ">predicted", ">GCells/s", ">off chip", ">joules", "bound by"), cells)
+    expected = f"{rows[0][2].share:.0%} interval"
+    columns = (">rank", "tiling", ">predicted", expected, ">GCells/s", ">off chip", ">joules", "bound by")
+    sources = "; ".join(dict.fromkeys(interval.source for _, _, interval in rows))
+    return table(columns, cells, title), f"intervals by {sources}", described(constants)
+
+
+def sourced(quantity: Quantity) -> str:
+    """Write a value with where it comes from, and the range of an estimate."""
+    spread = "" if quantity.low is None or quantity.high is None else f", {quantity.low:.3g} to {quantity.high:.3g}"
+    value = format_rate(quantity.value, "B") if quantity.unit == "B/s" else f"{quantity.value:.4g} {quantity.unit}"
+    return f"{value} ({quantity.source}{spread})"
+
+
+def constants(machine: Machine, **first: Quantity) -> dict[str, str]:
+    """Say where a prediction's constants come from: some by name, and how many of the machine's have which source."""
+    sources = Counter(value.source for value in machine.known().values())
+    counts = ", ".join(f"{count} {source}" for source, count in sorted(sources.items()))
+    return {**{name: sourced(value) for name, value in first.items()}, f"values of {machine.name}": counts}
+
+
+def described(constants: Mapping[str, str]) -> str:
+    """Write constants in a line."""
+    return "; ".join(f"{name}: {text}" for name, text in constants.items())
 
 
 def energy_text(energy: Joules) -> str:

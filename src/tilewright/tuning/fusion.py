@@ -6,7 +6,7 @@ moment): the best ways to reach an ideal are the best ways to a smaller one and 
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,17 @@ class VendorFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChoice:
-    """A thread-block configuration of a group: (T_y, T_x, N_y, N_x) and what it uses."""
+    """A thread-block configuration of a group and what it uses.
+
+    Attributes:
+        block: (T_y, T_x, N_y, N_x).
+        seconds: Time of the group.
+        shared_bytes: Shared memory of a block.
+        resident: Blocks per multiprocessor at a time.
+        occupancy: Resident threads over the most possible.
+        rounds: Times that a multiprocessor is filled.
+        remaining: Blocks that the busiest one runs after that.
+    """
 
     block: tuple[int, int, int, int]
     seconds: float
@@ -52,6 +62,11 @@ class BlockChoice:
     occupancy: float
     rounds: int
     remaining: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.block[0] * self.block[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +80,8 @@ class RowChoice:
 
 
 Choice = BlockChoice | RowChoice
+BASIC = (16, 16, 1, 1)
+"""The block of a basic implementation, which the paper compares with (section 5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +124,38 @@ def all_blocks(most_threads: int = MAX_BLOCK_THREADS) -> BlockShapes:
     """Return every configuration: T_y and T_x powers of two within a block's threads, N_y and N_x from 1."""
     powers = [2**k for k in range(most_threads.bit_length())]
     each = range(1, MAX_PER_THREAD + 1)
-    columns = np.array(
-        [(a, b, c, d) for a in powers for b in powers if a * b <= most_threads for c in each for d in each],
-        dtype=np.int64,
-    ).T
+    return _shapes([(a, b, c, d) for a in powers for b in powers if a * b <= most_threads for c in each for d in each])
+
+
+def _shapes(blocks: Sequence[tuple[int, int, int, int]]) -> BlockShapes:
+    columns = np.array(blocks, dtype=np.int64).T
     return BlockShapes(ty=columns[0], tx=columns[1], ny=columns[2], nx=columns[3])
+
+
+def basic_choice(problem: PipelineProblem, group: Group, machine: Machine, model: str = "exact") -> BlockChoice | None:
+    """Return a group on a GPU with the block :data:`BASIC`, or None where it does not fit."""
+    blocks = _shapes([BASIC])
+    costs = evaluate(problem, group, blocks, card(machine, model), model)
+    return choice_at(costs, blocks, 0) if costs.resident[0] else None
+
+
+def configurations(
+    problem: PipelineProblem,
+    group: Group,
+    machine: Machine,
+    *,
+    model: str = "exact",
+    vendor: VendorFilter | None = VendorFilter(),
+) -> tuple[Choice, ...]:
+    """Return every configuration of a group that fits and follows the guidelines, best first."""
+    if machine.kind == "cpu":
+        return tuple(sorted(_row_choices(problem, group, machine), key=lambda choice: choice.seconds))
+    gpu = card(machine, model)
+    blocks = all_blocks(gpu.threads_block)
+    costs = evaluate(problem, group, blocks, gpu, model)
+    kept = np.flatnonzero(filtered(costs, blocks, vendor))
+    order = kept[np.argsort(costs.seconds[kept], kind="stable")]
+    return tuple(choice_at(costs, blocks, index) for index in order.tolist())
 
 
 @dataclass(slots=True)
@@ -158,7 +202,7 @@ def search(
     else:
         if problem.pipeline.rank != 2:
             raise UsageError("the GPU model is for pipelines of two dimensions", "take a CPU: machine='host'")
-        gpu = card(machine)
+        gpu = card(machine, model)
         blocks = all_blocks(gpu.threads_block)
         for group in every:
             choice = _best_block(problem, group, (blocks, gpu), model, vendor, counts)
@@ -193,7 +237,7 @@ def best_choices(
         UsageError: If some group fits no configuration.
     """
     counts = _Counts()
-    gpu = card(machine) if machine.kind == "gpu" else None
+    gpu = card(machine, model) if machine.kind == "gpu" else None
     chosen: list[Choice] = []
     for group in fusion:
         found: Choice | None
@@ -210,9 +254,19 @@ def best_choices(
 def _best_rows(
     problem: PipelineProblem, group: Group, machine: Machine, counts: _Counts, *, coarse: bool = False
 ) -> RowChoice | None:
+    every = list(_row_choices(problem, group, machine, coarse=coarse))
+    counts.configurations += len(every)
+    counts.feasible += len(every)
+    counts.relevant += len(every)
+    return min(every, key=lambda choice: choice.seconds, default=None)
+
+
+def _row_choices(
+    problem: PipelineProblem, group: Group, machine: Machine, *, coarse: bool = False
+) -> Iterator[RowChoice]:
+    """Yield the tiles of a group on a CPU; none of one that cannot be streamed."""
     if len(group) > 1 and streamable(problem, group):
-        return None
-    found: RowChoice | None = None
+        return
     widest = -(-problem.shape[-1] // 64) * 64
     widths = sorted({min(width, widest) for width in (WIDTHS[1:4:2] if coarse else WIDTHS)})
     flat = problem.pipeline.rank == 2
@@ -221,12 +275,7 @@ def _best_rows(
         for width, lines in itertools.product(widths, (1,) if flat else LINES):
             tile = RowTile(width=width, rows=rows, lines=lines)
             costs = evaluate_rows(problem, counted, tile, machine)
-            counts.configurations += 1
-            counts.feasible += 1
-            counts.relevant += 1
-            if found is None or costs.seconds < found.seconds:
-                found = RowChoice(tile=tile, seconds=costs.seconds, dram_bytes=costs.dram_bytes, ring_bytes=costs.ring)
-    return found
+            yield RowChoice(tile=tile, seconds=costs.seconds, dram_bytes=costs.dram_bytes, ring_bytes=costs.ring)
 
 
 def best_rows(problem: PipelineProblem, group: Group, machine: Machine) -> RowChoice:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
+from tilewright.costs.interval import unmeasured
 from tilewright.costs.transfers.network import Exchange, Exchanges, Link, exchange, exchanges
 from tilewright.distributed.compute import expected_seconds
 from tilewright.distributed.windows import check_cut, depths
@@ -16,6 +17,7 @@ from tilewright.machines.machine import Machine
 from tilewright.machines.networks import Network
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report import tables
 
 _MOST_RANKS = 10**7
 
@@ -86,6 +88,7 @@ class ClusterPrediction:
             "block": list(self.block),
             "efficiency": self.efficiency,
             **plain(self.best),
+            "interval": unmeasured(self.seconds).to_dict(),
             "every_step": plain(self.every),
         }
 
@@ -93,15 +96,24 @@ class ClusterPrediction:
         best, every = self.best, self.every
         received = format_seconds(best.message_seconds)
         program = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self.problem.steps} steps"
+        expected = unmeasured(best.seconds)
+        constants = tables.constants(
+            self.hardware,
+            bandwidth=self.hardware.dram_bandwidth,
+            network=self.network.bandwidth,
+            latency=self.network.latency,
+        )
         return "\n".join(
             (
                 f"{program} on {self.ranks} x {self.hardware.name}, {self.network.title}",
                 f"{format_seconds(best.seconds)}, an exchange every {best.steps} steps",
+                f"{expected.share:.0%} interval {expected}",
                 f"efficiency {self.efficiency:.0%}",
                 f"blocks of {format_shape(self.block)} on {format_shape(self.topology)} ranks",
                 f"a rank receives {best.messages} messages, {format_bytes(best.bytes)}, in {received}",
                 f"computed twice: {best.redundant - 1.0:.1%} of its cells",
                 f"with an exchange in every step: {format_seconds(every.seconds)}",
+                tables.described(constants),
             )
         )
 

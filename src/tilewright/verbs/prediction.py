@@ -1,8 +1,10 @@
 """``Prediction``: what the model says about one tiling, ready to be printed and shown."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_rate, format_seconds, format_shape
 from tilewright.costs.interval import Interval, interval
 from tilewright.costs.roofline import Roofline
@@ -10,12 +12,13 @@ from tilewright.costs.tables.orthogonal import TableCase
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
-from tilewright.report.tables import AUTHORS, measured_on
+from tilewright.report import tables
 from tilewright.schedules.tiling import Tiling
 from tilewright.workload import Workload
 
 if TYPE_CHECKING:
     from tilewright.report.study import StudiedTiling, Study
+    from tilewright.verbs.kernel_files import KernelText
 
 
 def _rate(billions_per_second: float, unit: str) -> str:
@@ -57,15 +60,21 @@ class Prediction:
         return self.work.c_iter(self.tiling)
 
     @property
+    def constants(self) -> dict[str, str]:
+        """Where its constants come from: the two that a time depends on most, and all of the machine."""
+        found = tables.constants(self.hardware, C_iter=self.c_iter, bandwidth=self.hardware.dram_bandwidth)
+        return found | {"C_iter": ", ".join([found["C_iter"], *self._code().values()])}
+
+    @property
     def interval(self) -> Interval:
         """The range in which four of five measured times are expected."""
         threads = self.model == "exact" and len(self.shape) > 1
         cpu = self.hardware.kind == "cpu"
         return interval(self.tiling.family, self.costs.seconds, cpu=cpu, threads=threads)
 
-    def _code(self) -> dict[str, object]:
+    def _code(self) -> dict[str, str]:
         """Whose code C_iter was measured on, where that is not this package's."""
-        return {"code": AUTHORS} if self.c_iter.source == "paper" else {}
+        return {"code": tables.AUTHORS} if self.c_iter.source == "paper" else {}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -121,9 +130,63 @@ class Prediction:
             "costs": self.costs.to_dict(),
             "interval": self.interval.to_dict(),
             "c_iter": {key: getattr(self.c_iter, key) for key in keys} | self._code(),
+            "dram_bandwidth": {key: getattr(self.hardware.dram_bandwidth, key) for key in keys},
             "energy": self.costs.energy.to_dict() if self.costs.energy else None,
             "notes": list(self.notes),
         }
+
+    @property
+    def expected(self) -> str:
+        """What it says of a kernel, as a phrase."""
+        return f"{format_seconds(self.costs.seconds)} on {self.machine}, bound by {self.costs.bound_by}"
+
+    @property
+    def dialect(self) -> str:
+        """What code for the machine is written in: ``c``, ``cuda``, or ``opencl`` for GPUs of no compute capability."""
+        if self.hardware.kind == "cpu":
+            return "c"
+        return "opencl" if self.hardware.compute_capability is None else "cuda"
+
+    @property
+    def kernel(self) -> "KernelText":
+        """What writes the kernels of its tiling.
+
+        Raises:
+            UsageError: If no code is written ahead of a run for what is computed, as for a table.
+        """
+        from tilewright.verbs.kernel_files import KernelText
+
+        if not isinstance(self.problem, Problem):
+            raise UsageError(
+                f"kernels are exported of a stencil, and {self.program!r} fills a table", "leave export out"
+            )
+        return KernelText(
+            problem=self.problem,
+            tiling=self.tiling,
+            strict=False,
+            program=self.problem.program,
+            scalars={},
+            expected=self.expected,
+        )
+
+    def export(self, path: str | Path) -> tuple[Path, ...]:
+        """Write the kernels of its tiling and what calls them; nothing is compiled or run.
+
+        Args:
+            path: A file that ends in ``.c`` for a CPU, in ``.cu`` or ``.cl`` for a GPU; beside ``k.c`` lies ``k.h``,
+                beside ``k.cu`` ``k_main.cu``, beside ``k.cl`` ``k_main.c``. In a folder lies one file, named for the
+                tiling.
+
+        Returns:
+            The paths of what was written.
+
+        Raises:
+            UsageError: If there is no such code, or a file cannot be written, or is there and was not exported before.
+            IllegalTilingError: If the tiling has no such code.
+        """
+        from tilewright.verbs.kernel_files import export
+
+        return export([self.kernel], path, self.dialect).files
 
     def study(self) -> "Study":
         """Return what a page shows of it, from nothing but what it holds."""
@@ -161,7 +224,7 @@ class Prediction:
             ("element type", self.dtype),
             ("machine", self.hardware.title or self.machine),
             ("predicted time", f"{format_seconds(costs.seconds, keep=True)} ({self.model} model)"),
-            (f"{self.interval.share:.0%} interval", self._range()),
+            (f"{self.interval.share:.0%} interval", str(self.interval)),
             ("speed", f"{_rate(costs.gcells_per_second, 'Cells')}, {_rate(costs.gflops_per_second, 'Flops')}"),
             ("off-chip traffic", format_bytes(costs.dram_bytes)),
             ("bound by", costs.bound_by),
@@ -169,20 +232,14 @@ class Prediction:
         if costs.energy is not None:
             low, high = f"{costs.energy.low:.3g}", f"{costs.energy.high:.3g}"
             facts.append(("energy", f"{costs.energy.joules:.4g} J ({low} to {high} J, {costs.energy.source})"))
-        spread = "" if self.c_iter.low is None else f", {self.c_iter.low:.3g} to {self.c_iter.high:.3g} s"
-        facts.append(("C_iter", f"{self.c_iter.value:.4g} s ({measured_on(self.c_iter)}{spread})"))
-        return tuple(facts)
-
-    def _range(self) -> str:
-        """Return the interval for people."""
-        low, high = format_seconds(self.interval.low), format_seconds(self.interval.high)
-        return f"{low} to {high}, by {self.interval.source}"
+        return (*facts, *self.constants.items())
 
     def __str__(self) -> str:
         return (
-            f"{self.title}: {self.tiling} takes "
-            f"{format_seconds(self.costs.seconds)}, {self.costs.gcells_per_second:.3g} GCells/s, "
-            f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}"
+            f"{self.title}: {self.tiling} takes {format_seconds(self.costs.seconds)} "
+            f"({self.interval.share:.0%} interval {self.interval}), {self.costs.gcells_per_second:.3g} GCells/s, "
+            f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}; "
+            f"{tables.described(self.constants)}"
         )
 
     def _repr_html_(self) -> str:

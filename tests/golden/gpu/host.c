@@ -2,7 +2,7 @@
 
 /* Runs the kernels of kernels.cl on 64 cells for 6 steps, from made-up values.
 Build: cc -O2 kernels_main.c -o kernels -lOpenCL
-An argument names a file for the results, the fields one after the other. */
+An argument names a file for the results, the fields one after the other; written by tilewright. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>

@@ -2,7 +2,7 @@
 
 /* Runs the kernels of kernels.cu on 64 cells for 6 steps, from made-up values.
 Build: nvcc -O3 -std=c++17 -arch=native kernels_main.cu -o kernels
-An argument names a file for the results, the fields one after the other. */
+An argument names a file for the results, the fields one after the other; written by tilewright. */
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* the header of an exported kernel */
 
 /* forced, float32, tiling streaming:t=2,s=8x16,rows=1
-   predicted for 24x64 and 6 steps: 12 us, bound by memory */
-/* forced, streaming:t=2,s=8x16,rows=1, tuned for 24x64 and 6 steps.
+   predicted for 24x64 and 6 steps: 12 us, bound by memory; written by tilewright */
+/* forced, streaming:t=2,s=8x16,rows=1, tuned for 24x64 and 6 steps; written by tilewright.
 
    tw_forced advances the fields by size[0] steps.
    size: steps, threads, extent 0, extent 1, stride 0, slot, 0, 0, stride 0;

@@ -344,3 +344,6 @@ def test_a_refused_text_is_one_sentence():
         nvrtc.compile_cuda('extern "C" __global__ void k() { nothing(); }', "sm_90")
     with pytest.raises(ToolchainError, match="refuses the kernel"):
         nvrtc.compile_cuda('extern "C" __global__ void k() {}', "sm_1")
+    large = "__shared__ int b[20000]; b[a[0]] = 1; __syncthreads(); a[1] = b[a[2]];"
+    with pytest.raises(ToolchainError, match=r"refuses the kernel: ptxas error   : Entry function 'k' uses too much"):
+        nvrtc.compile_cuda(f'extern "C" __global__ void k(int *a) {{ {large} }}', "sm_80")

@@ -7,8 +7,9 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.costs.chains.time import HostTimes
-from tilewright.programs.chains.chain import every_fusion, every_tree, nodes, text
+from tilewright.programs.chains.chain import Product, every_fusion, every_tree, nodes, text, unfused
 from tilewright.runtime.warn import forget_warnings
+from tilewright.tuning.chains.search import words_of
 from tilewright.verbs.chains import run as chain_run
 
 EXAMPLE = (936, 1008, 552, 368, 1016, 616, 544)
@@ -37,13 +38,60 @@ def test_the_published_example():
 
 
 def test_the_published_table_of_costs():
-    """Table D.1's columns h and F, which leave out what each node writes: h_n of T3 is 31, F_r of T3 31, F of T5 79."""
+    """Figure D.11: h and F of T1 to T5 in multiples of 10^5, and what each is fused with."""
     plan = tw.chain.plan(EXAMPLE, memory=65536, model="published")
-    written = [936 * 368, 368 * 544, 936 * 544]
-    words = [node["words"] for node in plan.to_dict()["nodes"]]
-    assert round((words[0] - written[0]) / 1e5) == 31
-    assert round((words[1] - written[1]) / 1e5) == 28
-    assert (plan.fused_words - written[2]) // 1 == 7_882_874
+    kinds = ("none", "left", "right")
+    rows = {
+        each["product"]: [
+            *(round(each["h_words"][kind] / 1e5) if kind in each["h_words"] else None for kind in kinds),
+            *(round(each["F_words"][kind] / 1e5) if kind in each["F_words"] else None for kind in kinds),
+            each["planned"],
+        ]
+        for each in plan.to_dict()["products"]
+    }
+    assert rows == {
+        "(A2 A3)": [16, None, None, 16, None, None, "on chip"],
+        "(A4 A5)": [18, None, None, 18, None, None, "on chip"],
+        "(A1 (A2 A3))": [31, None, 31, 47, None, 31, "right"],
+        "((A4 A5) A6)": [12, 28, None, 30, 28, None, "left"],
+        "((A1 (A2 A3)) ((A4 A5) A6))": [20, 44, 40, 79, 88, 89, "none"],
+    }
+    whole = plan.products[-1].least
+    assert int(whole) == plan.fused_words - 936 * 544 == 7_882_874
+
+
+@pytest.mark.parametrize("model", ["exact", "published", "counts"])
+@pytest.mark.parametrize("memory", [64, 900, 20_000])
+def test_the_least_f_of_the_root_is_what_the_best_fusions_of_the_tree_move(model, memory):
+    rng = np.random.default_rng(4)
+    for count in (2, 3, 6, 9):
+        sizes = rng.integers(1, 700, count + 1).tolist()
+        plan = tw.chain.plan(sizes, memory=memory, model=model, objective="two-step")
+        root, written = plan.products[-1], sizes[0] * sizes[-1]
+        assert root.least + written == pytest.approx(plan.two_step.words)
+        assert len(plan.products) == count - 1
+        if count < 7:
+            trees = [tree for tree in every_fusion(unfused(plan.tree)) if isinstance(tree, Product)]
+            moved = [sum(words_of(sizes, list(nodes(tree)), model, memory)) for tree in trees]
+            assert root.least + written == pytest.approx(min(moved))
+
+
+def test_whole_tiles_are_counted_alike_of_what_is_fused_and_what_is_not():
+    plan = tw.chain.plan(EXAMPLE, memory=65536)
+    found = plan.to_dict()
+    assert (found["counted_words"], found["unfused_counted_words"]) == (10_242_944, 10_986_240)
+    assert found["unfused_best_counted_words"] == found["numpy_order"]["counted_words"] == 11_074_560
+    assert round(100 * found["saving"], 1) == 8.5
+    assert round(100 * found["counted_saving"], 1) == 6.8
+    kept = "unfused, every product keeping its result: 10,190,344 words (10,986,240); planned 8.5% less (6.8%)"
+    assert kept in plan.explain().splitlines()
+    for other in (plan.numpy, plan.two_step, plan.joint):
+        assert f"{int(other.words):,} words ({other.counted_words:,})" in plan.explain()
+    whole = tw.chain.plan(EXAMPLE, memory=65536, model="counts")
+    assert (whole.unfused_words, whole.unfused_best_words) == (
+        whole.unfused_counted_words,
+        whole.unfused_best.counted_words,
+    )
 
 
 def test_the_true_example():
@@ -59,15 +107,7 @@ def test_the_true_example():
 
 def test_the_average_savings_of_table_d1():
     """Sizes that are multiples of 8 in [320, 1024]: within the sampling error of 1,000 chains per length."""
-    from tilewright.programs.chains.chain import unfused
-    from tilewright.tuning.chains.search import (
-        ChainSearch,
-        best_trees,
-        by_operations_only,
-        by_words,
-        fuse_trees,
-        words_of,
-    )
+    from tilewright.tuning.chains.search import ChainSearch, best_trees, by_operations_only, by_words, fuse_trees
 
     rng = np.random.default_rng(0)
     for count, memory, average in ((3, 65536, 6.58), (8, 65536, 9.57), (3, 98304, 10.30), (8, 98304, 13.21)):

@@ -7,7 +7,13 @@ from scipy import ndimage
 
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
+from tilewright.codegen.pipelines.device import emit_gpu_group
+from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
+from tilewright.machines.files import load
+from tilewright.programs.pipelines.problem import make_pipeline_problem
+from tilewright.runtime.devices import nvrtc
 from tilewright.runtime.warn import forget_warnings
+from tilewright.tuning.fusion import BASIC, basic_choice
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 
@@ -175,6 +181,89 @@ def test_the_published_model_is_kept_by_name():
     assert printed.best.seconds != exact.best.seconds
     with pytest.raises(UsageError, match="model"):
         tw.fuse("blur", shape=(64, 64), machine="gtx590", model="best")
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "shared"), [("gtx590", 164e9, 1476e9), ("gtx780", 288e9, 2592e9), ("gtx750", 224e9, 2016e9)]
+)
+def test_the_published_model_takes_the_bandwidths_of_table_8(name, memory, shared):
+    machine = load(name)
+    printed, exact = card(machine, "published"), card(machine)
+    assert (printed.bandwidth, printed.shared_bandwidth) == (memory, shared)
+    assert exact.bandwidth == machine.dram_bandwidth.value < memory
+    assert exact.shared_bandwidth == machine.shared_bandwidth.value
+    plan = tw.fuse("blur", shape=(4096, 4096), machine=name, fusion="full", model="published")
+    assert f"bandwidth: {memory / 1e9:.0f} GB/s (paper); values of {name}: " in str(plan)
+
+
+def test_the_accesses_of_equation_34_by_hand():
+    """Blocks of (16, 16, 1, 1) of a row filter of radius 3 on the GTX 780, 288 GB/s.
+
+    A tile of 16 x 16 is padded to 16 x 32. A warp is two rows of 64 B: 3 transactions each where the halo begins 12 B
+    before one, 2 each for what is stored. 8 blocks are resident, 64 warps of the 44 that hide a latency.
+    """
+    problem = make_pipeline_problem(tw.pipeline("blur", radius=3).program, (4096, 4096))
+    choice = basic_choice(problem, (0,), load("gtx780"), "published")
+    assert (choice.shared_bytes, choice.resident, choice.rounds, choice.remaining) == (2048, 8, 682, 64)
+    blocks = BlockShapes(**{key: np.array([v]) for key, v in zip(("ty", "tx", "ny", "nx"), BASIC, strict=True)})
+    costs = evaluate(problem, (0,), blocks, card(load("gtx780"), "published"), "published")
+    moved = 6 * (512 / 32) * 4 + 4 * (256 / 32) * 4
+    assert costs.access[0] == pytest.approx((682 * 8 + 64) * moved / (288e9 / 12))
+
+
+@pytest.mark.parametrize("machine", ["gtx590", "gtx780", "v100", "zen3"])
+@pytest.mark.parametrize("exhaustive", [False, True])
+def test_every_configuration_is_listed_best_first(machine, exhaustive):
+    """As many as the search looked at, the chosen one first; of the GPUs what algorithm 2 computes of each."""
+    plan = tw.fuse("sobel", shape=(512, 512), machine=machine, top=1, exhaustive=exhaustive)
+    lists = plan.configurations()
+    assert [each.choices[0] for each in lists] == list(plan.best.choices)
+    found = load(machine)
+    for each, basic, row in zip(lists, plan.basic(plan.best), plan.to_dict()["candidates"][0]["groups"], strict=True):
+        seconds = [choice.seconds for choice in each.choices]
+        assert seconds == sorted(seconds)
+        assert len({getattr(choice, "block", getattr(choice, "tile", None)) for choice in each.choices}) == len(seconds)
+        document = each.to_dict()
+        assert len(document["configurations"]) == len(seconds)
+        assert document["halos"] == row["halos"]
+        if machine == "zen3":
+            assert basic is row["basic"] is document["basic"] is None
+            continue
+        assert row["basic"]["seconds"] == document["basic"]["seconds"] == basic.seconds
+        assert not exhaustive or basic.seconds >= seconds[0]
+        for choice in (*each.choices, basic):
+            assert choice.threads <= found.max_block_threads.value
+            assert choice.resident * choice.threads <= found.max_threads.value
+            assert choice.resident * choice.shared_bytes <= found.shared_bytes.value
+            assert choice.occupancy == choice.resident * choice.threads / found.max_threads.value
+            assert exhaustive or choice is basic or 128 <= choice.threads <= 512
+    one = tw.fuse("convrows", shape=(512, 512), machine=machine, exhaustive=exhaustive)
+    assert [len(each.choices) for each in one.configurations()] == [one.explored.relevant]
+
+
+def test_the_best_configurations_are_compiled_for_their_registers():
+    if not nvrtc.available():
+        pytest.skip("needs pip install 'tilewright[cuda]'")
+    (known,) = tw.fuse("blur", shape=(512, 512), machine="v100", fusion="full").configurations()
+    problem = make_pipeline_problem(tw.pipeline("blur").program, (512, 512))
+    texts = {
+        choice.block: emit_gpu_group(problem, (0, 1), "cuda", choice.block).text
+        for choice in (*known.choices[:10], known.basic)
+    }
+    needs = {block: nvrtc.compile_cuda(text, "sm_70", strict=True).resources for block, text in texts.items()}
+    assert known.registers == {block: each.registers for block, each in needs.items()}
+    rows = {(row["T_y"], row["T_x"], row["N_y"], row["N_x"]): row for row in known.to_dict()["configurations"]}
+    for block, registers in known.registers.items():
+        if block in rows:
+            assert (rows[block]["registers"], rows[block]["register_blocks"]) == (
+                registers,
+                65536 // (registers * block[0] * block[1]),
+            )
+    assert sum(row["registers"] is not None for row in rows.values()) in {10, 11}
+    assert not known.unknown
+    (old,) = tw.fuse("blur", shape=(512, 512), machine="gtx780", fusion="full").configurations()
+    assert old.registers == {}
+    assert "the machine is sm_35" in old.unknown
 
 
 def test_a_plan_for_this_cpu_prefers_fused_canny():

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.base.units import format_shape
 from tilewright.codegen.gpu.site import DeviceLayout, Launch, dated
 from tilewright.codegen.loops.host_calls import CUDA_HEAD, OPENCL_HEAD
-from tilewright.codegen.print.base import in_comment
+from tilewright.codegen.print.base import MARK, in_comment
 from tilewright.codegen.print.elements import C_ELEMENTS
 from tilewright.codegen.source import KernelSource
 from tilewright.programs.stencil.problem import Problem
@@ -172,7 +172,7 @@ def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) ->
     about = [
         f"Runs the kernels of {file} on {format_shape(run.shape)} cells for {run.steps} steps, from made-up values.",
         f"Build: {build} {own} -o {file.rpartition('.')[0]}{'' if cuda else ' -lOpenCL'}",
-        "An argument names a file for the results, the fields one after the other.",
+        f"An argument names a file for the results, the fields one after the other; {MARK}.",
     ]
     kind = C_ELEMENTS[run.problem.dtype]
     launches = [*run.repeated, *run.rest]

@@ -42,6 +42,10 @@ INDEX_HELPERS = (Operator.MIN, Operator.MAX, Operator.FLOORDIV, Operator.CEILDIV
 """Operators on indices written as functions that every text starts with."""
 
 
+MARK = "written by tilewright"
+"""Stands in the first comment of every exported file."""
+
+
 def in_comment(text: str) -> str:
     """Return a text that ends no comment of C, whatever names it holds, and joins no lines.
 

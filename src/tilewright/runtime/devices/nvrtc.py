@@ -173,7 +173,7 @@ def _compile(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     try:
         encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         status = library.nvrtcCompileProgram(program, len(options), encoded)
-        log = _text(library, "ProgramLog", program).decode(errors="replace").rstrip("\0")
+        log = _text(library, "ProgramLog", program).decode(errors="replace").replace("\0", "")
         _check(status, log)
         return _text(library, "CUBIN", program), log
     finally:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.costs.chains.traffic import SCHEDULES, Floats, Ints, moves, tiles
-from tilewright.programs.chains.chain import FUSIONS, Product, Tree, extents, nodes, span
+from tilewright.programs.chains.chain import FUSIONS, Product, Tree, extents, nodes, span, unfused
 from tilewright.tuning.chains.splits import ChainLevel, levels
 
 _Number = TypeVar("_Number", np.float64, np.int64)
@@ -350,6 +350,53 @@ def _fuse(number: int, tree: Tree, prices: _Prices, done: _Done) -> tuple[Tree, 
         found.append((fused, (sum(cost[0] for cost in costs), sum(cost[1] for cost in costs))))
     done[ends] = min(found, key=lambda item: item[1])
     return done[ends]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionWords:
+    """Words of one product of a tree by what it is fused with: nothing, its left or its right child.
+
+    A product's own result is written at its parent's cost, as the thesis counts it.
+
+    Attributes:
+        node: The product, with its two operands.
+        local: h of (D.20) to (D.22) by fusion: the product with the writing of what it reads.
+        subtree: F of (D.24) to (D.26) by fusion: h and the least F of everything below.
+    """
+
+    node: Product
+    local: dict[str, float]
+    subtree: dict[str, float]
+
+    @property
+    def least(self) -> float:
+        """F of (D.23)."""
+        return min(self.subtree.values())
+
+
+def fusion_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> list[FusionWords]:
+    """Return the thesis's table of h and F (figure D.11): one entry per product, in an order of computation.
+
+    Args:
+        sizes: P0 … Pn.
+        tree: A parenthesisation; its own fusions are ignored.
+        model: One of ``costs.chain.MODELS``.
+        memory: Words on chip.
+    """
+
+    def written(part: Tree) -> int:
+        first, last = span(part)
+        return sizes[first] * sizes[last + 1] if isinstance(part, Product) else 0
+
+    options = [(node, each) for node in nodes(unfused(tree)) for each in _candidates(node)]
+    words = words_of(sizes, [each for _, each in options], model, memory)
+    found: dict[tuple[int, int], FusionWords] = {}
+    for (node, each), moved in zip(options, words, strict=True):
+        entry = found.setdefault(span(node), FusionWords(node=node, local={}, subtree={}))
+        entry.local[each.fusion] = moved - written(node) + sum(map(written, each.children))
+        below = [found[span(child)].least for child in each.children if isinstance(child, Product)]
+        entry.subtree[each.fusion] = entry.local[each.fusion] + sum(below)
+    return list(found.values())
 
 
 def with_tiles(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> Tree:

@@ -1,18 +1,34 @@
 """``tw.fuse``: fusions and thread-block configurations of a pipeline, ranked by the cost model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tilewright.base.errors import UsageError
+from tilewright.base.errors import TilewrightError, UsageError
+from tilewright.base.tables import Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.costs.pipelines.gpu import MODELS
+from tilewright.costs.interval import unmeasured
+from tilewright.costs.pipelines.gpu import MODELS, memory_bandwidth
+from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.catalogue import INPUT_DTYPE
 from tilewright.programs.pipelines.pipeline import Halo, halo_text
 from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
+from tilewright.report import tables
 from tilewright.schedules.pipelines import fusion as fusions
-from tilewright.tuning.fusion import BlockChoice, Choice, Explored, FusionCandidate, VendorFilter, best_choices, search
+from tilewright.tuning.fusion import (
+    BASIC,
+    BlockChoice,
+    Choice,
+    Explored,
+    FusionCandidate,
+    RowChoice,
+    VendorFilter,
+    basic_choice,
+    best_choices,
+    configurations,
+    search,
+)
 from tilewright.verbs.pipelines.pipelines import as_pipeline, chosen_boundary
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -23,22 +39,41 @@ class FusionPlan:
 
     Attributes:
         problem: The pipeline on grids.
-        machine: The machine's name.
+        hardware: The machine.
         model: The cost model's form.
+        vendor: Guidelines that configurations follow, or None.
         candidates: Fusions with their configurations, best first.
         explored: How many were looked at; None for a single fusion that was asked for.
     """
 
     problem: PipelineProblem
-    machine: str
+    hardware: Machine
     model: str
+    vendor: VendorFilter | None
     candidates: tuple[FusionCandidate, ...]
     explored: Explored | None
+
+    @property
+    def machine(self) -> str:
+        """The machine's name."""
+        return self.hardware.name
 
     @property
     def best(self) -> FusionCandidate:
         """The first choice."""
         return self.candidates[0]
+
+    def basic(self, candidate: FusionCandidate) -> list[BlockChoice | None]:
+        """Return a fusion's groups with the block (16, 16, 1, 1) of a GPU; None where it does not fit, and on CPUs."""
+        if self.hardware.kind == "cpu":
+            return [None] * len(candidate.fusion)
+        return [basic_choice(self.problem, group, self.hardware, self.model) for group in candidate.fusion]
+
+    def configurations(self) -> "tuple[GroupConfigurations, ...]":
+        """Return every configuration of each group of the best fusion, with its resources."""
+        return tuple(
+            _listed(self, group, basic) for group, basic in zip(self.best.fusion, self.basic(self.best), strict=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data, the JSON document of ``tilewright fuse``."""
@@ -68,7 +103,8 @@ class FusionPlan:
 
     def _candidate(self, candidate: FusionCandidate) -> dict[str, Any]:
         groups = []
-        for plan, choice in zip(fusions.walk(self.problem.pipeline, candidate.fusion), candidate.choices, strict=True):
+        walked = fusions.walk(self.problem.pipeline, candidate.fusion)
+        for plan, choice, basic in zip(walked, candidate.choices, self.basic(candidate), strict=True):
             groups.append(
                 {
                     "stencils": [f"S{i + 1}" for i in plan.stencils],
@@ -78,16 +114,23 @@ class FusionPlan:
                     "halos": {grid: _pairs(halo) for grid, halo in plan.halos},
                     "configuration": _configuration(choice),
                     "seconds": choice.seconds,
+                    "basic": None if basic is None else {**_configuration(basic), "seconds": basic.seconds},
                 }
             )
-        return {"fusion": fusions.text(candidate.fusion), "seconds": candidate.seconds, "groups": groups}
+        return {
+            "fusion": fusions.text(candidate.fusion),
+            "seconds": candidate.seconds,
+            "interval": unmeasured(candidate.seconds).to_dict(),
+            "groups": groups,
+        }
 
     def __str__(self) -> str:
         pipeline = self.problem.pipeline
         head = f"{pipeline.name} {format_shape(self.problem.shape)} on {self.machine}, model {self.model}"
         lines = [head]
         for number, candidate in enumerate(self.candidates, 1):
-            lines.append(f"{number:3}. {format_seconds(candidate.seconds):>8}  {fusions.text(candidate.fusion)}")
+            name = f"{fusions.text(candidate.fusion)}{self._beside(candidate)}"
+            lines.append(f"{number:3}. {format_seconds(candidate.seconds):>8}  {name}")
             plans = fusions.walk(pipeline, candidate.fusion)
             for plan, choice in zip(plans, candidate.choices, strict=True):
                 halos = " ".join(f"{grid} {halo_text(halo)}" for grid, halo in plan.halos)
@@ -98,7 +141,141 @@ class FusionPlan:
                 f"{e.groups} groups, {e.configurations} configurations, {e.feasible} fit, {e.relevant} relevant; "
                 f"searched in {format_seconds(e.seconds)}"
             )
+        gpu = self.hardware.kind == "gpu"
+        bandwidth = memory_bandwidth(self.hardware, self.model) if gpu else self.hardware.dram_bandwidth
+        expected = unmeasured(self.best.seconds)
+        lines.append(f"{expected.share:.0%} interval of the first: {expected}")
+        lines.append(tables.described(tables.constants(self.hardware, bandwidth=bandwidth)))
         return "\n".join(lines)
+
+    def _beside(self, candidate: FusionCandidate) -> str:
+        """Say what the same fusion takes with basic blocks on a GPU."""
+        if self.hardware.kind == "cpu":
+            return ""
+        fitting = [each.seconds for each in self.basic(candidate) if each is not None]
+        if len(fitting) < len(candidate.fusion):
+            return f"; blocks of {BASIC} do not fit"
+        total = sum(fitting)
+        return f"; with blocks of {BASIC} {format_seconds(total)}, {total / candidate.seconds:.2f} times as long"
+
+
+COMPILED = 10
+"""Configurations of a group whose registers the compiler is asked for: the best, and the basic one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConfigurations:
+    """Every configuration of a fused group that fits, as the paper's tool lists them.
+
+    Attributes:
+        plan: The group.
+        choices: Its configurations, best first.
+        basic: The block (16, 16, 1, 1) of a GPU, or None where it does not fit, and on a CPU.
+        registers: Registers per thread by configuration, as NVRTC says; of the best and the basic one.
+        unknown: Why some of these are not known, one sentence, or nothing.
+        register_file: Registers of a multiprocessor, or None where nobody says.
+    """
+
+    plan: fusions.GroupPlan
+    choices: tuple[Choice, ...]
+    basic: BlockChoice | None
+    registers: Mapping[tuple[int, ...], int]
+    unknown: str
+    register_file: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the list as plain data."""
+        return {
+            "stencils": [f"S{i + 1}" for i in self.plan.stencils],
+            "halos": {grid: _pairs(halo) for grid, halo in self.plan.halos},
+            "configurations": [self._row(choice) for choice in self.choices],
+            "basic": None if self.basic is None else self._row(self.basic),
+            "registers_unknown": self.unknown or None,
+        }
+
+    def _row(self, choice: Choice) -> dict[str, Any]:
+        known = {}
+        if isinstance(choice, BlockChoice):
+            known = {"registers": self.registers.get(choice.block), "register_blocks": self._register_blocks(choice)}
+        return {**_configuration(choice), **known, "seconds": choice.seconds}
+
+    def _register_blocks(self, choice: BlockChoice) -> int | None:
+        """Return how many blocks the registers of a multiprocessor are enough for."""
+        registers = self.registers.get(choice.block)
+        return None if not registers or not self.register_file else self.register_file // (registers * choice.threads)
+
+    def table(self) -> Table:
+        """Return the list for people."""
+        halos = " ".join(f"{grid} {halo_text(halo)}" for grid, halo in self.plan.halos)
+        title = f"{fusions.text((self.plan.stencils,))}: {len(self.choices)} configurations; halos {halos}"
+        names = [str(rank) for rank in range(1, len(self.choices) + 1)]
+        every = list(zip(names, self.choices, strict=True))
+        if self.basic is not None:
+            every.append(("basic", self.basic))
+        resources = (
+            ("T", "N", ">threads", ">registers", ">shared", "blocks per SM", ">occupancy", ">rounds", ">remaining")
+            if any(isinstance(choice, BlockChoice) for choice in self.choices)
+            else (">width", ">rows", ">lines", ">rings", ">off chip")
+        )
+        columns = (">rank", *resources, ">predicted")
+        return table(columns, [(name, *self._cells(choice)) for name, choice in every], title)
+
+    def _cells(self, choice: Choice) -> tuple[str, ...]:
+        if isinstance(choice, RowChoice):
+            sizes = str(choice.tile.width), str(choice.tile.rows), str(choice.tile.lines)
+            return (
+                *sizes,
+                format_bytes(choice.ring_bytes),
+                format_bytes(choice.dram_bytes),
+                format_seconds(choice.seconds),
+            )
+        ty, tx, ny, nx = choice.block
+        registers, most = self.registers.get(choice.block), self._register_blocks(choice)
+        fewer = "" if most is None or most >= choice.resident else f", {most} by registers"
+        return (
+            f"{ty}x{tx}",
+            f"{ny}x{nx}",
+            str(choice.threads),
+            "-" if registers is None else str(registers),
+            format_bytes(choice.shared_bytes),
+            f"{choice.resident}{fewer}",
+            f"{choice.occupancy:.0%}",
+            str(choice.rounds),
+            str(choice.remaining),
+            format_seconds(choice.seconds),
+        )
+
+
+def _listed(plan: FusionPlan, group: fusions.Group, basic: BlockChoice | None) -> GroupConfigurations:
+    """List a group's configurations; the best of a GPU are compiled where the compiler makes code for it."""
+    from tilewright.codegen.pipelines.device import emit_gpu_group
+    from tilewright.runtime.devices.nvrtc import compile_cuda
+    from tilewright.verbs.tuning.screen import architecture, unscreened
+
+    choices = configurations(plan.problem, group, plan.hardware, model=plan.model, vendor=plan.vendor)
+    blocks = [each for each in (*choices[:COMPILED], basic) if isinstance(each, BlockChoice)]
+    registers: dict[tuple[int, ...], int] = {}
+    unknown = ""
+    if blocks:
+        known = plan.hardware.compute_capability is not None
+        unknown = unscreened(plan.hardware) if known else f"no compute capability of {plan.machine} is known"
+    for each in () if unknown else blocks:
+        try:
+            text = emit_gpu_group(plan.problem, group, "cuda", each.block).text
+            registers[each.block] = (
+                compile_cuda(text, architecture(plan.hardware), strict=True).resources.registers or 0
+            )
+        except TilewrightError as error:
+            unknown = str(error)
+    file = plan.hardware.registers
+    return GroupConfigurations(
+        plan=fusions.plan_group(plan.problem.pipeline, group),
+        choices=choices,
+        basic=basic,
+        registers=registers,
+        unknown=unknown,
+        register_file=None if file is None else int(file.value),
+    )
 
 
 def _pairs(halo: Halo) -> list[Any]:
@@ -114,6 +291,7 @@ def _configuration(choice: Choice) -> dict[str, Any]:
             "T_x": tx,
             "N_y": ny,
             "N_x": nx,
+            "threads": choice.threads,
             "shared_bytes": choice.shared_bytes,
             "resident_blocks": choice.resident,
             "occupancy": choice.occupancy,
@@ -197,8 +375,13 @@ def fuse(
     if fusion is not None:
         wanted = fusions.parse(pipeline, fusion)
         one = best_choices(problem, where, wanted, model=model, vendor=vendor)
-        return FusionPlan(problem=problem, machine=where.name, model=model, candidates=(one,), explored=None)
+        return FusionPlan(problem=problem, hardware=where, model=model, vendor=vendor, candidates=(one,), explored=None)
     found = search(problem, where, top=top, model=model, vendor=vendor)
     return FusionPlan(
-        problem=problem, machine=where.name, model=model, candidates=found.candidates, explored=found.explored
+        problem=problem,
+        hardware=where,
+        model=model,
+        vendor=vendor,
+        candidates=found.candidates,
+        explored=found.explored,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import TilewrightError
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.costs.interval import Interval, interval
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.kernels import GpuKernel, Kernel
 from tilewright.schedules.tiling import Tiling
@@ -50,6 +51,14 @@ class Run:
         """Cell updates per nanosecond."""
         return self.problem.cells * self.steps_done / self.seconds / 1e9
 
+    @property
+    def interval(self) -> Interval | None:
+        """The range in which four of five measured times are expected, or None where nothing is predicted."""
+        if self.predicted_seconds is None:
+            return None
+        threads = bool(self.tiling.threads)
+        return interval(self.tiling.family, self.predicted_seconds, cpu=self.backend == "c", threads=threads)
+
     def to_dict(self) -> dict[str, object]:
         """Return everything but the arrays as plain data."""
         return {
@@ -63,6 +72,7 @@ class Run:
             "threads": self.threads,
             "seconds": self.seconds,
             "predicted_seconds": self.predicted_seconds,
+            "interval": None if self.interval is None else self.interval.to_dict(),
             "gcells_per_second": self.gcells_per_second,
         }
 
@@ -80,7 +90,13 @@ class Run:
                 ("time", f"{format_seconds(self.seconds)}, {self.gcells_per_second:.3g} GCells/s"),
             ),
             candidates=(
-                StudiedTiling(tiling=str(self.tiling), predicted=predicted, measured=self.seconds, outcome="ok"),
+                StudiedTiling(
+                    tiling=str(self.tiling),
+                    predicted=predicted,
+                    measured=self.seconds,
+                    outcome="ok",
+                    interval=None if self.interval is None else (self.interval.low, self.interval.high),
+                ),
             ),
             explanation=tuple(str(self).splitlines()),
         )
@@ -94,7 +110,10 @@ class Run:
 
     def __str__(self) -> str:
         what = f"{self.problem.program.name} {format_shape(self.problem.shape)}, {self._steps()}, {self.problem.dtype}"
-        predicted = "" if self.predicted_seconds is None else f", predicted {format_seconds(self.predicted_seconds)}"
+        predicted = ""
+        if self.predicted_seconds is not None and self.interval is not None:
+            expected = f"{self.interval.share:.0%} interval {self.interval.span}"
+            predicted = f", predicted {format_seconds(self.predicted_seconds)} ({expected})"
         return (
             f"{what}: {self.backend}, {self.tiling}, {self._team()}\n"
             f"{format_seconds(self.seconds)}{predicted}, {self.gcells_per_second:.3g} GCells/s"

@@ -2,42 +2,32 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import write_text
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
-from tilewright.codegen.gpu.emit import launches
-from tilewright.codegen.gpu.host import HostRun, host_program
-from tilewright.codegen.gpu.site import DeviceLayout, dated
-from tilewright.codegen.header import banner, header
-from tilewright.codegen.source import KernelSource
-from tilewright.driver import emit, emit_tiling
+from tilewright.driver import emit
 from tilewright.plan import RunPlan as Decision
-from tilewright.plan import read_target
-from tilewright.planner import plans
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.report import tables
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
+from tilewright.verbs.kernel_files import KernelText, write
 from tilewright.verbs.prediction import Prediction
 from tilewright.verbs.tuning.study import StudyCase, of_case
 
 if TYPE_CHECKING:
     from tilewright.programs.stencil.points import Points
     from tilewright.verbs.running.forcing import SourceList
-
-
-_EXPORTED = {".c": "c", ".cu": "cuda", ".cl": "opencl"}
-"""Dialects of exported kernels by how their file ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +106,12 @@ class Tried:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """Return it as cells: tiling, predicted, bound, measured, spread, registers, spills, on chip, outcome."""
+        """Return cells: tiling, predicted, interval, bound, measured, spread, registers, spills, on chip, outcome."""
         noisy = " unstable" if self.unstable else ""
         return (
             str(self.tiling),
             format_seconds(self.predicted_seconds),
+            "-" if self.predicted_interval is None else " to ".join(map(format_seconds, self.predicted_interval)),
             "-" if self.bound_seconds is None else format_seconds(self.bound_seconds),
             "-" if self.measured_seconds is None else format_seconds(self.measured_seconds),
             "-" if self.spread is None else f"{self.spread:.1%}{noisy}",
@@ -212,29 +203,22 @@ class Plan:
         """
         target = self.decision.target
         if not target.on_device and self.prediction.work.machine.kind == "gpu":
-            dialect = "opencl" if self.prediction.work.machine.compute_capability is None else "cuda"
-            return self._device_source(self._on_device(dialect)).text
+            kernel = self._kernel()
+            return kernel.device_source(kernel.on_device(self.prediction.dialect)).text
         source = emit(self.decision)
         text = "" if source is None else source.text
-        return text if target.on_device else self._banner() + text
+        return text if target.on_device else self._kernel().banner() + text
 
-    def _on_device(self, dialect: str) -> Decision:
-        """Return the decision for a GPU, whatever the plan was made for."""
-        if self.decision.target.backend == dialect:
-            return self.decision
-        (found,) = plans(self.problem, read_target(dialect), self.tiling, strict=self.strict)
-        return found
-
-    @staticmethod
-    def _device_source(decision: Decision) -> "KernelSource[DeviceLayout]":
-        source = emit(decision)
-        assert source is not None  # noqa: S101  (of a GPU there is always one)
-        return source
-
-    def _banner(self) -> str:
-        costs = self.prediction.costs
-        bound = f"{format_seconds(costs.seconds)} on {self.machine}, bound by {costs.bound_by}"
-        return banner(self.problem, self.tiling, bound)
+    def _kernel(self) -> KernelText:
+        return KernelText(
+            problem=self.problem,
+            tiling=self.tiling,
+            strict=self.strict,
+            program=self.program,
+            scalars=self.scalars,
+            expected=self.prediction.expected,
+            decision=self.decision,
+        )
 
     def run(
         self,
@@ -295,48 +279,10 @@ class Plan:
             IllegalTilingError: If the tiling has no such code: that of a GPU's threads none in C, for instance.
         """
         target = Path(path)
-        if target.suffix not in _EXPORTED:
-            raise UsageError(f"kernels are exported to a file that ends in {', '.join(_EXPORTED)}, got {target.name!r}")
-        if target.suffix == ".c":
-            if self.decision.target.on_device:
-                raise UsageError("a plan for a GPU has no C code to export", "export it to a file in .cu or .cl")
-            unit = emit_tiling(self.problem, self.tiling, strict=self.strict)
-            beside = header(unit, self.problem, self.tiling)
-            texts = {target: self._banner() + unit.text, target.with_suffix(".h"): beside}
-        else:
-            decision = self._on_device(_EXPORTED[target.suffix])
-            source = self._device_source(decision)
-            end = ".cu" if target.suffix == ".cu" else ".c"
-            source = replace(source, text=self._banner() + source.text)
-            host = host_program(source, self._host_run(decision, source.layout.copies), target.name)
-            texts = {target: source.text, target.with_name(f"{target.stem}_main{end}"): host}
-        for each, text in texts.items():
-            write_text(each, text)
-        first, second = texts
+        if target.suffix == ".c" and self.decision.target.on_device:
+            raise UsageError("a plan for a GPU has no C code to export", "export it to a file in .cu or .cl")
+        first, second = write(self._kernel().texts(target))
         return first, second
-
-    def _host_run(self, decision: Decision, copies: Sequence[int]) -> HostRun:
-        """What an exported host program runs: all steps, or with periodic copies those before the copies are stale."""
-        from tilewright.runtime.devices.gpu import looked_up, repeated_steps, slot_elements
-
-        whole, schedule, halo = decision.computed, decision.schedule, decision.block
-        assert schedule is not None  # noqa: S101
-        steps = self.problem.steps if halo is None else min(self.problem.steps, halo.problem.steps)
-        scalars = dict.fromkeys(self.program.scalars, 0) | dict(self.program.defaults) | dict(self.scalars)
-        portion = steps if dated(whole) or not steps else repeated_steps(whole, schedule, copies, steps)
-        turns, rest = divmod(steps, portion) if portion else (0, 0)
-        return HostRun(
-            problem=whole,
-            shape=self.problem.shape,
-            below=tuple(low for low, _ in halo.around) if halo else (0,) * len(self.problem.shape),
-            slot=slot_elements(whole.shape),
-            steps=steps,
-            turns=turns,
-            repeated=list(launches(whole, schedule, portion)) if portion else [],
-            rest=list(launches(whole, schedule, rest)) if rest else [],
-            scalars=[scalars[name] for name in self.program.scalars if name not in self.problem.varying],
-            table=looked_up(self.problem, halo, scalars, steps),
-        )
 
     def explain(self) -> str:
         """Say in some lines what won, by how much, and how the model saw it."""
@@ -344,7 +290,9 @@ class Plan:
         lines = [f"{name} on {self.machine}: {self.tiling}"]
         costs = self.prediction.costs
         memory = f"a run takes {format_bytes(self.memory_bytes)} of memory"
-        lines.append(f"predicted {format_seconds(costs.seconds)}, bound by {costs.bound_by}; {memory}")
+        expected = f"{self.prediction.interval.share:.0%} interval {self.prediction.interval}"
+        lines.append(f"predicted {format_seconds(costs.seconds)} ({expected}), bound by {costs.bound_by}; {memory}")
+        lines.append(tables.described(self.prediction.constants))
         lines += self.prediction.notes
         if self.decision.body is not None:
             lines.append(f"code: {self.decision.body}")
