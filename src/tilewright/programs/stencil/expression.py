@@ -14,6 +14,7 @@ import numpy as np
 
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import TraceError, UsageError
+from tilewright.base.fingerprint import identity
 from tilewright.programs.stencil.operators import BITWISE, BOOLEAN, FLAT, OF_TRUTHS, OPERATORS
 
 MAX_NODES = 100_000
@@ -33,14 +34,10 @@ class Const:
     value: bool | int | float | complex
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._identity == other._identity
+        return isinstance(other, Const) and identity(self.value) == identity(other.value)
 
     def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[type, str]:
-        return type(self.value), repr(self.value)
+        return hash(identity(self.value))
 
     @property
     def real(self) -> bool | int | float:
@@ -550,7 +547,7 @@ def flatten(root: Value) -> Tape:
     Apply(op='add', args=(1, 2))
     """
     tape: list[Node] = []
-    index: dict[object, int] = {}
+    index: dict[Node, int] = {}
     done: dict[int, int] = {}
     stack = [root]
     while stack:
@@ -566,9 +563,7 @@ def flatten(root: Value) -> Tape:
             node = (
                 value.op if not isinstance(value.op, str) else Apply(value.op, tuple(done[id(a)] for a in value.args))
             )
-            # 1, 1.0 and True are equal in Python but not in an expression; so are 0.0 and -0.0.
-            key = (type(node.value), repr(node.value)) if isinstance(node, Const) else node
-            done[id(value)] = index.setdefault(key, len(tape))
+            done[id(value)] = index.setdefault(node, len(tape))
             if done[id(value)] == len(tape):
                 tape.append(node)
             if len(tape) > MAX_NODES:
