@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import arithmetic, check_fits, is_number, native, numpy_type
+from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded, native, numpy_type
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
@@ -17,6 +17,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients, with_truths
 from tilewright.runtime.devices.arrays import DeviceArray, view
@@ -203,6 +204,8 @@ def gather(
     weak = {name: _KINDS[values.dtype.kind] for name, values in [*varying.items(), *profiles.items()]}
     chosen = _dtype(full, every, {**plain, **weak}, dtype)
     check_values({**plain, **varying, **profiles}, versions, chosen)
+    hosted = {f: held[0] for f, held in versions.items() if not isinstance(held[0], DeviceView)}
+    _check_exponents(full, {**plain, **varying, **hosted}, chosen)
     return Given(
         program=full,
         versions=versions,
@@ -225,6 +228,11 @@ def check_values(scalars: Mapping[str, Any], versions: Mapping[str, Sequence[Any
         for array in arrays:
             if not isinstance(array, DeviceView):
                 check_fits(array, dtype, f"the value {{}} of {field!r}")
+
+
+def _check_exponents(program: Program, values: Mapping[str, Any], dtype: str) -> None:
+    for statement in () if is_rounded(dtype) else program.statements:
+        refuse_negative_powers(statement.tape, program.name, dtype, values)
 
 
 def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
@@ -273,6 +281,7 @@ def problem_of(
     numbers = {name: value for name, value in values.items() if name not in arrays}
     problem = make_problem(with_coefficients(program, tuple(arrays)), shape, steps, dtype, boundary, varying)
     check_values({**numbers, **varying}, {name: (value,) for name, value in arrays.items()}, dtype)
+    _check_exponents(problem.program, {**numbers, **varying}, dtype)
     return problem, numbers
 
 

@@ -21,7 +21,7 @@ MAX_NODES = 100_000
 _FOLDED = (FLAT - set(BITWISE)) | {
     *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan2", "remainder")
 }
-_MOST_FACTORS = 8
+MOST_FACTORS = 8
 """Powers up to this one are products."""
 _WHOLE = 2**31
 """Numbers of this size and above are left as they are written."""
@@ -239,8 +239,10 @@ class Value:
     conjugate = conj
 
     def __pow__(self, other: Operand) -> "Value":
-        if isinstance(other, int) and not isinstance(other, bool) and 1 <= other <= 8:
-            return _integer_power(self, other)
+        if isinstance(other, int | np.integer | np.bool_):
+            other = int(other)
+            if 1 <= other <= MOST_FACTORS:
+                return _integer_power(self, other)
         return apply("pow", self, other)
 
     def __rpow__(self, other: Operand) -> "Value":
@@ -415,9 +417,7 @@ def bitwise(op: str, *operands: Operand) -> Value:
     values = tuple(as_value(operand) for operand in operands)
     for value in values:
         if isinstance(value.op, Const) and not isinstance(value.op.value, int):
-            raise TraceError(
-                f"{BITWISE[op]} works on the bits of whole numbers, got {value.op.value!r}", _COMPARE_FIRST
-            )
+            raise TraceError(f"{BITWISE[op]} works on the bits of whole numbers, got {value.op.value!r}", COMPARE_FIRST)
     if all(_is_truth(value.op) for value in values):
         op = OF_TRUTHS.get(op, op)
     return apply(op, *values)
@@ -459,29 +459,7 @@ def of_truths(tape: Tape, fields: Collection[str]) -> Tape:
     )
 
 
-def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
-    """Refuse bitwise operators on numbers of a type that has no bits to speak of.
-
-    Args:
-        tape: An expression that is computed in floating point or in complex numbers.
-        what: Whose it is.
-        dtype: The type.
-
-    Raises:
-        UsageError: If there are any.
-    """
-    if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
-        return
-    found = truths(tape)
-    for place, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op in BITWISE and not found[place]:
-            raise UsageError(
-                f"{what} applies {BITWISE[node.op]}, which works on the bits of whole numbers, to {dtype} values",
-                _COMPARE_FIRST,
-            )
-
-
-_COMPARE_FIRST = "compare first, as in tw.where((u[0, 0] > 0) & (u[1, 0] < 1), …), or give an integer type"
+COMPARE_FIRST = "compare first, as in tw.where((u[0, 0] > 0) & (u[1, 0] < 1), …), or give an integer type"
 
 
 def rounded(x: Operand, decimals: int = 0) -> Value:
@@ -604,48 +582,3 @@ def placed(*tapes: Tape) -> tuple[Placed, ...]:
 def flops(tape: Tape) -> int:
     """Count the floating-point operations of one evaluation, every operator as one (the papers' count)."""
     return sum(OPERATORS[node.op].flops for node in tape if isinstance(node, Apply))
-
-
-def reduce_powers(tape: Tape) -> Tape:
-    """Write powers by constants as products, quotients and roots.
-
-    Before: ``u ** -1.5``, a function of many operations. After: ``1 / (u * sqrt(u))``. Whole numbers and halves of them
-    up to eight are so written, by repeated squaring; a result differs in rounding by less than four units in the last
-    place.
-    """
-    nodes: list[Node] = []
-    moved: list[int] = []
-
-    def push(node: Node) -> int:
-        nodes.append(node)
-        return len(nodes) - 1
-
-    def power(base: int, exponent: float) -> int:
-        whole = int(abs(exponent))
-        factors = [push(Apply("sqrt", (base,)))] if abs(exponent) != whole else []
-        while whole:
-            factors += [base] if whole & 1 else []
-            whole >>= 1
-            base = push(Apply("mul", (base, base))) if whole else base
-        if exponent in {0, 1}:  # the result is the last node, as in every tape
-            factors.append(push(Const(1.0)))
-        result, *others = factors
-        for factor in others:
-            result = push(Apply("mul", (result, factor)))
-        return push(Apply("div", (push(Const(1.0)), result))) if exponent < 0 else result
-
-    for node in tape:
-        if not isinstance(node, Apply):
-            moved.append(push(node))
-            continue
-        exponent = tape[node.args[-1]]
-        if node.op == "pow" and isinstance(exponent, Const) and _is_short(exponent.value):
-            moved.append(power(moved[node.args[0]], float(exponent.real)))
-        else:
-            moved.append(push(Apply(node.op, tuple(moved[arg] for arg in node.args))))
-    return tuple(nodes)
-
-
-def _is_short(exponent: complex) -> bool:
-    """Whether a power by this number takes a few products."""
-    return not isinstance(exponent, complex) and abs(exponent) <= _MOST_FACTORS and 2 * exponent == int(2 * exponent)
