@@ -112,6 +112,15 @@ def test_errors_stay_below_the_stated_units_in_the_last_place(width, name, dtype
         assert worst(name, applied(name, width, *args), *args) <= bound
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_angles_of_tiny_quotients(width):
+    """What a quotient loses must not be too small to be a normal number."""
+    draw = np.random.default_rng(3)
+    least, large = (np.exp2(draw.uniform(*ends, 1 << 17)) for ends in ((-1022, -1018), (-1000, -980)))
+    for args in ((least, large), (-least, large * 2.0**900), (least * 2.0**50, large * 2.0**1020)):
+        assert worst("atan2", applied("atan2", width, *args), *args) <= 0.9
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", sorted(vector_math.VECTOR_MATH))
 @pytest.mark.parametrize("width", WIDTHS)
