@@ -15,9 +15,10 @@ from tilewright.schedules.tree.nodes import Loop
 BLOCK = 2**18
 """Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
 _THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
-_FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = (
+_FIRST, _LAST, _BEGIN, _PIECE_ROWS, _LOW, _HIGH = (
     ir.Var("first"),
     ir.Var("last"),
+    ir.Var("begin"),
     ir.Var("piece"),
     ir.Var("low"),
     ir.Var("high"),
@@ -68,17 +69,23 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
 def _blocks(site: Site, step: ir.Expr) -> tuple[ir.Stmt, ...]:
     """Write the only statement over a thread's part, in blocks between which the thread asks whether it goes on.
 
-    Rows that are computed together are the same ones as without blocks.
+    Rows that are computed together are the same ones as without blocks: these are counted from the first row that the
+    statement updates. The first block has the rows before that, too, of which receivers record.
     """
-    rows = ir.Int(BLOCK)
-    first: ir.Expr = _FIRST
+    rows: ir.Expr = ir.Int(BLOCK)
     if site.rank > 1:
         together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in site.body.boxes)))
         rows = ir.mul(together, ir.largest(ir.Int(1), ir.div(ir.Int(BLOCK), ir.mul(together, stride(0)))))
-        first = ir.largest(_FIRST, box_bounds(site, site.problem.program.statements[0])[0][0])
-    block = _stage(site, (0,), step, _LOW, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST))
-    loop = ir.For(var=_LOW, low=first, high=_LAST, step=_PIECE_ROWS, body=(ir.If(ir.WANTED, block),))
-    return (ir.Let(_PIECE_ROWS, rows), loop)
+    lets: list[ir.Stmt] = [ir.Let(_PIECE_ROWS, rows)]
+    start: ir.Expr = _FIRST
+    low: ir.Expr = _LOW
+    margin = box_bounds(site, site.problem.program.statements[0])[0][0]
+    if site.rank > 1 and margin != ir.Int(0):
+        lets.append(ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), ir.sub(_LAST, 1))))
+        start, low = _BEGIN, ir.select(ir.lt(_BEGIN, _LOW), _LOW, _FIRST)
+    block = _stage(site, (0,), step, low, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST))
+    loop = ir.For(var=_LOW, low=start, high=_LAST, step=_PIECE_ROWS, body=(ir.If(ir.WANTED, block),))
+    return (*lets, loop)
 
 
 def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
