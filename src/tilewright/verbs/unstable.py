@@ -47,7 +47,7 @@ def warn_if_unstable(
     program = problem.program
     if problem.steps < stability.FEWEST_STEPS or not problem.rounds:
         return
-    varying = {name: scalars[name] for name in problem.varying if np.shape(scalars.get(name)) == (problem.steps,)}
+    varying = {name: scalars[name] for name in problem.varying if np.shape(scalars.get(name, 0)) == (problem.steps,)}
     scalars = {name: value for name, value in scalars.items() if not np.ndim(value)}
     arrays = {} if versions is None else _coefficients(problem, versions)
     cells = _extreme_cells(arrays)
@@ -111,7 +111,8 @@ def _extreme_cells(arrays: Mapping[str, Array]) -> list[tuple[int, ...]]:
 
 
 def _stride(array: Array) -> int:
-    return max(1, round((array.size / _SAMPLED) ** (1 / array.ndim)))
+    stride: float = (array.size / _SAMPLED) ** (1 / array.ndim)
+    return max(1, round(stride))
 
 
 def _sample(array: Array) -> Array:

@@ -126,7 +126,7 @@ _SCALAR = {
 def with_used(helpers: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
     """Sort the functions of a unit, after those that they use."""
     wanted = set(helpers)
-    used = {
+    used: set[tuple[str, str, bool]] = {
         (each, dtype, vector)
         for name, dtype, vector in wanted
         if vector and ir.element(dtype).is_complex

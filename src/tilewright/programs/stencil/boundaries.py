@@ -180,9 +180,10 @@ def _known(side: Boundary) -> Boundary:
         raise UsageError(f"the factor of a boundary is a number, got {side.factor!r:.60}")
     if np.ndim(side.value) == 0 and not isinstance(side.value, int | float | complex | np.number):
         raise UsageError(f"the value of a boundary is a number or an array of numbers, got {side.value!r:.60}")
-    value, factor = (each.item() if isinstance(each, np.generic) else each for each in (side.value, side.factor))
-    plain = value is side.value and factor is side.factor
-    return side if plain and kind == side.kind else replace(side, kind=kind, value=value, factor=factor)
+    if kind == side.kind and not isinstance(side.value, np.generic) and not isinstance(side.factor, np.generic):
+        return side
+    value = side.value.item() if isinstance(side.value, np.generic) else side.value
+    return replace(side, kind=kind, value=value, factor=float(side.factor))
 
 
 def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:

@@ -342,7 +342,7 @@ def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArr
     if new.any():
         if _radius(new).max() >= 1.0:
             return None
-        matrix = np.linalg.solve(np.eye(len(places)) - new, matrix)
+        matrix[...] = np.linalg.solve(np.eye(len(places)) - new, matrix)
     for (field, age), place in places.items():
         if age:
             matrix[:, place, places[field, age - 1]] = 1.0
@@ -354,7 +354,8 @@ def _bounded_growth(program: Program, symbols: Sequence[Terms]) -> float:
     places, extent = _places(program), _SMALL[program.rank]
     cells = np.indices((extent,) * program.rank).reshape(program.rank, -1)
     count = cells.shape[1]
-    new, old = (np.zeros((len(places) * count,) * 2, np.complex128) for _ in range(2))
+    new: Array = np.zeros((len(places) * count,) * 2, np.complex128)
+    old = np.zeros_like(new)
     for statement, terms in zip(program.statements, symbols, strict=True):
         row = places[statement.field, 0] * count
         for read, weight in terms.items():
@@ -367,20 +368,21 @@ def _bounded_growth(program: Program, symbols: Sequence[Terms]) -> float:
         if age:
             here = np.arange(count)
             old[place * count + here, places[field, age - 1] * count + here] = 1.0
-    if _are_real(symbols):
-        new, old = new.real, old.real
     # The inverse of I - A: a sum of powers that ends, whose zeros stay zeros; rounding there would grow, too.
+    new = new.real if _are_real(symbols) else new
     inverse, power = np.eye(len(new)) + new, new @ new
     while power.any() and np.isfinite(power).all():
         inverse, power = inverse + power @ inverse, power @ power
-    step = inverse @ old
-    state, logs = np.random.default_rng(0).standard_normal(len(new)), []
+    step = inverse @ (old.real if _are_real(symbols) else old)
+    state: Array = np.random.default_rng(0).standard_normal(len(new))
+    logs: list[float] = []
     for _ in range(4 * _QUARTER):
         moved = step @ state
         size = float(np.linalg.norm(moved))
         if not 0.0 < size < math.inf:
             return 0.0
-        state, logs = moved / size, [*logs, math.log(size)]
+        state = moved / size
+        logs.append(math.log(size))
     third, last = sum(logs[2 * _QUARTER : 3 * _QUARTER]), sum(logs[3 * _QUARTER :])
     return math.exp(last / _QUARTER) if last > _LASTING * third else 0.0
 
