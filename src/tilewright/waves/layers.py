@@ -122,7 +122,7 @@ FREE = FreeSurface()
 
 
 def _set_width(layer: "Sponge | CPML") -> None:
-    width = whole_number(layer.width, "the width of a layer", 1, 2**31, "of cells, at least 1")
+    width = whole_number(layer.width, "the width of a layer", 1, 2**31, "of at least one cell")
     object.__setattr__(layer, "width", width)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.units import format_shape, whole_number
+from tilewright.base.units import format_shape
 from tilewright.programs.stencil.differences import weights
 
 Floats = npt.NDArray[np.float64]
@@ -125,7 +125,7 @@ def check_order(space_order: int) -> int:
     Raises:
         UsageError: If it is not an even number from 2 to 16.
     """
-    order = whole_number(space_order, "the space order", 2, 16, "from 2 to 16 that is even")
-    if order % 2:
-        raise UsageError(f"the space order is a whole number from 2 to 16 that is even, got {space_order!r}")
-    return order
+    whole = hasattr(space_order, "__index__") and not isinstance(space_order, bool)
+    if not whole or int(space_order) not in range(2, 17, 2):
+        raise UsageError(f"the space order is an even number from 2 to 16, got {space_order!r}")
+    return int(space_order)

@@ -90,7 +90,7 @@ def make_monitor(
     if every is not None:
         every = whole_number(every, "every", 1, 2**62, "of steps, at least 1")
     if until is not None:
-        until = real_number(until, "until", zero=True)
+        until = real_number(until, "until, a change per step,", zero=True)
     return Monitor(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
 
 
