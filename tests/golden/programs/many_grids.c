@@ -25,7 +25,7 @@ void tw_j2d5pt(float *const *field, const int64_t *size, const float *scalar,
         if (!tw_wanted(&tw_own)) continue;
         const int64_t first = (n0 * part) / parts;
         const int64_t last = (n0 * (part + 1)) / parts;
-        const int64_t piece = 4 * tw_max(1, (262144 / (4 * s0)));
+        const int64_t piece = tw_max(1, (262144 / (s0 * 4))) * 4;
         const int64_t begin = tw_min(tw_max(first, 1), (last - 1));
         for (int64_t low = begin; low < last; low += piece) {
           if (tw_wanted(&tw_own)) {
