@@ -1,5 +1,7 @@
 """Arguments of the wrong type: what annotations allow, and public functions with values of all kinds."""
 
+import inspect
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import tilewright as tw
 from tilewright import waves
 from tilewright.base.arguments import checked, described
 from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.sparse import krylov
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
@@ -90,6 +93,29 @@ def test_options_of_any_name_are_checked_too():
     with pytest.raises(UsageError, match=r"'values' of .*scaled is a number, got None"):
         scaled(1, None)
     assert described(Sequence[tuple[float, ...]]) == "a sequence of sequences of numbers"
+
+
+@pytest.mark.parametrize(
+    ("hint", "said"),
+    [
+        (waves.layers.Layers, "a Sponge, a CPML, a FreeSurface, None or a sequence of these"),
+        (
+            typing.get_type_hints(inspect.unwrap(tw.image.blur))["boundary"],
+            "a text, a Boundary, a mapping, None or a sequence of these",
+        ),
+        (int | str | tuple[int | str, ...], "a whole number, a text or a sequence of these"),
+        (int | Sequence[int], "a whole number or a sequence of whole numbers"),
+        (int | str | Sequence[float], "a whole number, a text or a sequence of numbers"),
+        (Sequence[int | str | None], "a sequence of whole numbers, texts or None"),
+        (
+            Sequence[int] | Sequence[tuple[int, int]],
+            "a sequence of whole numbers or a sequence of pairs of whole numbers",
+        ),
+        (Sequence[waves.FreeSurface | Boundary], "a sequence of FreeSurfaces or Boundaries"),
+    ],
+)
+def test_what_several_kinds_allow_is_said_once(hint, said):
+    assert described(hint) == said
 
 
 WRONG = (

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tilewright.base.deprecations import DEPRECATIONS
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies, strategy_work
 from tilewright.costs import time as model
@@ -329,5 +330,7 @@ def test_element_types_without_code_for_gpus_are_for_cpus(dtype, gpu):
 def test_a_family_of_cpus_has_no_price_on_a_gpu(machine, sizes):
     problem = make_problem(program("heat3d"), (64, 64, 64), 16, "float32", "fixed")
     tiling = catalogue.complete(problem, parse(f"wavefront-diamond:{sizes}"))
-    with pytest.raises(UsageError, match="code of the family wavefront-diamond for CPUs alone, got a GPU"):
+    with pytest.raises(UsageError, match="code of the family wavefront-diamond for CPUs alone, got a GPU") as error:
         model.predict(problem, tiling, load(machine))
+    assert error.value.hint == "take one of skewed, diamond"
+    assert not any(name in error.value.hint for name in DEPRECATIONS)

@@ -14,6 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright.runtime import cpu
 from tilewright.runtime.interrupts import HOOK
+from tilewright.runtime.pipelines import cpu as pipelines
 
 PATIENCE = 300.0
 """Seconds for what takes a few; every run below would take many times as long to its end."""
@@ -101,6 +102,54 @@ def test_a_kernel_ends_at_once_when_nobody_wants_its_results(case, threads):
         # Of many grids each has a kernel that asks.
         assert len(given) == wanted + 1 if "axes" not in options else len(given) < len(whole)
     np.testing.assert_array_equal(tw.run(program, *arrays, steps=40, threads=threads, **options), expected)
+
+
+LONG_STEPS = {
+    "rows": ("jacobi2d", (4096, 512), 8),
+    "few long rows": ("jacobi2d", (32, 2**16), 8),
+    "planes": ("heat3d", (64, 128, 128), 4),
+    "line": ("jacobi1d", (2**20,), 4),
+    "two fields": ("fdtd2d", (2048, 512), 8),
+    "recurrence": (tw.stencil(lambda u: 0.5 * (u.new[-1, 0] + u[1, 0]), name="sweep"), (200, 300), 190),
+    "recurrence along a line": (tw.stencil(lambda u: 0.5 * (u.new[-1] + u[1]), name="scan"), (2**20,), 4),
+}
+
+
+@pytest.mark.parametrize("case", LONG_STEPS)
+def test_a_long_step_asks_between_its_blocks(case):
+    """One step without tiles of a grid so large that a heavy body takes seconds for it."""
+    program, shape, least = LONG_STEPS[case]
+    fields = 3 if program == "fdtd2d" else 1
+    arrays = np.random.default_rng(0).random((fields, *shape), dtype=np.float32)
+    options = {"steps": 1, "tiling": "none", "threads": 1}
+    if case == "recurrence along a line":
+        inner = itertools.accumulate(
+            arrays[0].tolist()[2:], lambda last, u: 0.5 * (last + u), initial=float(arrays[0, 0])
+        )
+        expected = np.append(list(inner), arrays[0, -1])
+    else:
+        expected = tw.run(program, *arrays, **options, backend="numpy")
+    tw.run(program, *arrays, **options)
+    with asked(itertools.repeat(0)) as whole:
+        found = tw.run(program, *arrays, **options)
+    for one, other in zip(*((each if fields > 1 else [each]) for each in (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    assert len(whole) >= least
+    with asked([0, 0, 0, -1]) as given:
+        tw.run(program, *arrays, **options)
+    assert len(given) == 4
+
+
+def test_pipelines_ask_between_bands(monkeypatch):
+    image = np.random.default_rng(0).random((600, 400), dtype=np.float32)
+    expected = tw.image.blur(image, sigma=1.5, threads=1)
+    monkeypatch.setattr(pipelines, "_BAND_CELLS", 2**14)
+    with asked(itertools.repeat(0)) as whole:
+        np.testing.assert_array_equal(tw.image.blur(image, sigma=1.5, threads=1), expected)
+    assert len(whole) >= 600 * 400 // 2**14
+    with asked([0, 0, 0, -1]) as given:
+        tw.image.blur(image, sigma=1.5, threads=1)
+    assert len(given) == 4
 
 
 def test_who_is_patient_asks_less_often():

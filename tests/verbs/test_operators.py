@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.codegen.print.elements import GPU_ELEMENTS
+from tilewright.codegen.print.elements import GPU_ELEMENTS, PAIRS
 from tilewright.codegen.print.gpu_prelude import helper_name, prelude
+from tilewright.programs.stencil.operators import OPERATORS
 
 pytestmark = pytest.mark.usefixtures("mostly_unoptimised")
 
@@ -138,14 +139,15 @@ def test_texts_for_gpus_compute_the_same(dialect, tmp_path):
     if shutil.which("g++") is None:
         pytest.skip("no g++")
     ops = {"remainder": np.remainder, "floor_divide": np.floor_divide, "sign": np.sign}
+    whole = {**ops, "pow": OPERATORS["pow"].evaluate}
     functions = {**ops, "ceil": np.ceil, "rint": np.rint, "tan": np.tan, "atan2": np.arctan2}
     dtypes = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"]
-    wanted = [(name, dtype) for dtype in dtypes for name in (functions if dtype in FLOATS else ops)]
+    wanted = [(name, dtype) for dtype in dtypes for name in (functions if dtype in FLOATS else whole)]
     words = ["#include <cmath>", "#define __device__", "#define __forceinline__ inline", "#define __global"]
     words += ["typedef unsigned char uchar;", "using std::fmod;", "using std::copysign;", "using std::rint;"]
     lines = [*words, prelude(dialect, [], wanted, index=False)]
     for name, dtype in wanted:
-        kind, pair = GPU_ELEMENTS[dtype], name in {"remainder", "floor_divide", "atan2"}
+        kind, pair = GPU_ELEMENTS[dtype], name in PAIRS
         value = f"{helper_name(name, dtype)}(a[i]{', b[i]' if pair else ''})"
         lines.append(
             f'extern "C" void {name}_{dtype}(const {kind} *a, const {kind} *b, {kind} *c, long n) {{'
@@ -160,7 +162,8 @@ def test_texts_for_gpus_compute_the_same(dialect, tmp_path):
         found = np.empty_like(u)
         getattr(library, f"{name}_{dtype}")(*(a.ctypes.data_as(ctypes.c_void_p) for a in (u, v, found)), len(u))
         with np.errstate(all="ignore"):
-            expected = functions[name](u, v) if name in {"remainder", "floor_divide", "atan2"} else functions[name](u)
+            function = (functions if dtype in FLOATS else whole)[name]
+            expected = function(u, v) if name in PAIRS else function(u)
         tolerance = 16 * np.finfo(dtype).eps if name in {"tan", "atan2"} else 0
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=0, err_msg=f"{name} of {dtype}")
 

@@ -189,7 +189,7 @@ def test_the_longest_step_is_the_longest(order, parts):
         ({"receivers": [(10.0, np.nan)]}, "receivers: coordinates are finite"),
         ({"receivers": []}, "receivers: coordinates have the shape"),
         ({"layers": (waves.Sponge(3),)}, r"one entry per axis \(2\)"),
-        ({"layers": (3, None)}, "'layers' of shot is a Sponge or a CPML"),
+        ({"layers": (3, None)}, "'layers' of shot is a Sponge, a CPML"),
         (
             {"layers": waves.CPML(3), "frequency": None, "wavelet": np.sin},
             "CPML around a wavelet needs its frequency",

@@ -205,11 +205,19 @@ def described(hint: Any, *, many: bool = False) -> str:  # noqa: ANN401
 
     >>> described(float | None), described(Sequence[int]), described(Sequence[tuple[int, int]])
     ('a number or None', 'a sequence of whole numbers', 'a sequence of pairs of whole numbers')
+    >>> described(float | str | None | Sequence[float | Sequence[float | str]])
+    'a number, a text, None or a sequence of these'
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
-        return " or ".join(dict.fromkeys(described(each, many=many) for each in inner))
-    contains = origin in {Sequence, list, tuple}
+        nested = [each for each in inner if typing.get_origin(each) in _SEQUENCES]
+        alone = set().union(*(_leaves(each) for each in inner if each not in nested))
+        these = [each for each in nested if len(alone) > 1 and _leaves(each) <= alone]
+        words = [described(each, many=many) for each in inner if each not in these]
+        words += ["sequences of these" if many else "a sequence of these"] if these else []
+        *first, last = dict.fromkeys(words)
+        return f"{', '.join(first)} or {last}" if first else last
+    contains = origin in _SEQUENCES
     if origin is tuple and len(inner) == 2 and inner[-1] is not Ellipsis:
         word = "a pair"
     elif contains:
@@ -217,11 +225,21 @@ def described(hint: Any, *, many: bool = False) -> str:  # noqa: ANN401
     else:
         name = getattr(origin or hint, "__name__", str(hint))
         word = _WORDS.get(hint) or f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {_KINDS.get(name, name)}"
-    if many:
-        word = f"{word.split(' ', 1)[-1]}s" if word.startswith(("a ", "an ")) else word
+    if many and word.startswith(("a ", "an ")):
+        word = word.split(" ", 1)[-1]
+        word = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
     entries = [each for each in inner if each is not Ellipsis and each is not Any] if contains else []
     of = dict.fromkeys(described(each, many=True) for each in entries)
     return f"{word} of {' and '.join(of)}" if of else word
 
 
+def _leaves(hint: Any) -> set[Any]:  # noqa: ANN401
+    """Return what an annotation's sequences hold, at any depth; itself where it is none."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin not in {Union, types.UnionType, *_SEQUENCES}:
+        return set() if isinstance(hint, typing.ForwardRef) or hint is Ellipsis else {origin or hint}
+    return set().union(*map(_leaves, inner))
+
+
+_SEQUENCES = {Sequence, list, tuple}
 _KINDS = {"Mapping": "mapping", "ndarray": "NumPy array", "Callable": "function"}

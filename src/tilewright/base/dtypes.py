@@ -125,6 +125,22 @@ def check_fits(values: Any, dtype: str, what: str) -> None:  # noqa: ANN401
         )
 
 
+def real_whole_numbers(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+    """Return whole numbers of more than 64 bits, which NumPy keeps as objects, as real ones; other arrays as they are.
+
+    Args:
+        array: The array.
+        what: What its values are, for the error, with ``{}`` where the number stands.
+
+    Raises:
+        UsageError: If one does not fit a real number.
+    """
+    if array.dtype != object or not array.size or not all(isinstance(each, int) for each in array.flat):
+        return array
+    check_fits(array, "float64", what)
+    return array.astype(np.float64)
+
+
 @functools.cache
 def _bounds(dtype: str) -> tuple[float, float]:
     """Return the least and the largest number of a type."""

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 DATA_MODEL_VERSION = 1
 """Raised whenever the meaning of a fingerprinted value changes, so that old caches miss."""
@@ -45,6 +46,16 @@ def fingerprint(*values: object) -> str:
     """
     text = json.dumps([DATA_MODEL_VERSION, canonical(values)], separators=(",", ":"), sort_keys=True)
     return digest(text.encode())
+
+
+def identity(number: Any) -> tuple[type, str]:  # noqa: ANN401  (a number of Python's or NumPy's)
+    """Return a key of a number that tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0.
+
+    >>> identity(0.0) == identity(-0.0), identity(float("nan")) == identity(float("nan"))
+    (False, True)
+    """
+    plain = number.item() if hasattr(number, "item") else number
+    return type(plain), repr(plain)
 
 
 def digest(data: bytes) -> str:

@@ -62,8 +62,9 @@ def whole_number(value: object, name: str, low: int, high: int, text: str = "") 
     3
     """
     try:
-        number = int(value)  # type: ignore[call-overload]
-        good = not isinstance(value, bool | str | bytes) and bool(number == value) and low <= number <= high
+        number = value.__index__() if hasattr(value, "__index__") else int(value)  # type: ignore[call-overload]
+        exact = hasattr(value, "__index__") or bool(number == value)
+        good = exact and not isinstance(value, bool | str | bytes) and low <= number <= high
     except (TypeError, ValueError, OverflowError):
         good = False
     if not good:

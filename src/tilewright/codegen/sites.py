@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.dtypes import numpy_type
+from tilewright.base.fingerprint import identity
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
@@ -133,7 +134,8 @@ def constants(problem: Problem) -> tuple[complex, ...]:
         side.value for sides in problem.boundaries for pair in sides[:-1] for side in pair if side.kind == "constant"
     ]
     values += [0.0] if problem.subdomains else []
-    return tuple(sorted(set(values), key=lambda value: (value.real, value.imag)))
+    distinct = {identity(value): value for value in values}
+    return tuple(sorted(distinct.values(), key=lambda value: (value.real, value.imag, repr(value))))
 
 
 def own_memory(problem: Problem) -> int:
@@ -342,7 +344,7 @@ def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr
 
 
 def _or_constant(site: Site, test: ir.Expr, value: complex, row: ir.Expr) -> ir.Expr:
-    number = constants(site.problem).index(value)
+    number = [identity(each) for each in constants(site.problem)].index(identity(value))
     return ir.select(test, ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype)), row)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.stencil.expression import Apply, Node, Read, Tape, reduce_powers
+from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
 from tilewright.programs.stencil.operators import SPECIAL
+from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.program import Program
 
 _EXPONENTIALS = {

@@ -9,6 +9,7 @@ quantities are those of :mod:`tilewright.costs.cpu.hexagonal`. None of this is p
 import numpy as np
 
 from tilewright.base.constants import WORD
+from tilewright.base.deprecations import DEPRECATIONS
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes
@@ -48,9 +49,8 @@ def evaluate(family: str, sizes: TileSizes, setting: Setting) -> Breakdown:
         UsageError: If the machine is a GPU and there is code of the family for CPUs alone.
     """
     if family in COUNTED and not setting.cpu:
-        raise UsageError(
-            f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {', '.join(ON_GPUS)}"
-        )
+        staying = ", ".join(each for each in ON_GPUS if each not in DEPRECATIONS)
+        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {staying}")
     work = work_of(family, sizes, setting)
     return _on_cpu(work, sizes, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 

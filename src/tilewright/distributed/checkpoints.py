@@ -19,6 +19,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.distributed import disk, journal
 from tilewright.distributed.blocks import Decomposition
 from tilewright.distributed.ranks import Array, together
+from tilewright.runtime.formats.files import ArrayStream
 
 Grid = npt.NDArray[Any]
 _OWN = re.compile(r"(?:state|trace)-([0-9]+)(?:\.zarr|-.+\.npy)")
@@ -111,7 +112,8 @@ class Checkpoints:
                 array = disk.create_zarr(path, (layout.size, *extents), blocks[0].dtype.name, (1, *extents))
                 array.attrs["topology"] = list(layout.topology)
                 for field, trace in traces.items():
-                    np.save(self._trace(done, field), trace)
+                    with self._trace(done, field).open("wb") as file:
+                        np.save(ArrayStream(file), trace)
 
         def write() -> None:
             padded = np.zeros(extents, blocks[0].dtype)
@@ -151,7 +153,9 @@ class Checkpoints:
                     for number, block in enumerate(blocks):
                         block[target] = values[number]
             for field, trace in traces.items():
-                trace[...] = _same(np.load(self._trace(self._last, field), allow_pickle=False), trace)
+                with self._trace(self._last, field).open("rb") as file:
+                    held = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)
+                trace[...] = _same(held, trace)
 
     def _path(self, done: int) -> Path:
         return self.folder / f"state-{done}.zarr"

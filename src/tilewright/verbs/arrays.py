@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import arithmetic, check_fits, is_number, native, numpy_type
+from tilewright.base.dtypes import arithmetic, check_fits, is_number, is_rounded, native, numpy_type, real_whole_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.names import meant
 from tilewright.base.units import format_shape
@@ -17,6 +17,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import Apply, Const
 from tilewright.programs.stencil.operators import OPERATORS
+from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.problem import DTYPES, Problem, make_problem
 from tilewright.programs.stencil.program import STEP, Program, with_coefficients, with_truths
 from tilewright.runtime.devices.arrays import DeviceArray, view
@@ -203,6 +204,8 @@ def gather(
     weak = {name: _KINDS[values.dtype.kind] for name, values in [*varying.items(), *profiles.items()]}
     chosen = _dtype(full, every, {**plain, **weak}, dtype)
     check_values({**plain, **varying, **profiles}, versions, chosen)
+    hosted = {f: held[0] for f, held in versions.items() if not isinstance(held[0], DeviceView)}
+    _check_exponents(full, {**plain, **varying, **hosted}, chosen)
     return Given(
         program=full,
         versions=versions,
@@ -225,6 +228,11 @@ def check_values(scalars: Mapping[str, Any], versions: Mapping[str, Sequence[Any
         for array in arrays:
             if not isinstance(array, DeviceView):
                 check_fits(array, dtype, f"the value {{}} of {field!r}")
+
+
+def _check_exponents(program: Program, values: Mapping[str, Any], dtype: str) -> None:
+    for statement in () if is_rounded(dtype) else program.statements:
+        refuse_negative_powers(statement.tape, program.name, dtype, values)
 
 
 def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Array]:
@@ -273,6 +281,7 @@ def problem_of(
     numbers = {name: value for name, value in values.items() if name not in arrays}
     problem = make_problem(with_coefficients(program, tuple(arrays)), shape, steps, dtype, boundary, varying)
     check_values({**numbers, **varying}, {name: (value,) for name, value in arrays.items()}, dtype)
+    _check_exponents(problem.program, {**numbers, **varying}, dtype)
     return problem, numbers
 
 
@@ -310,13 +319,12 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
         raise ArrayError(f"{name!r} is no array of numbers: {said}", "give a NumPy array") from error
     if value is None:
         raise ArrayError(f"{name!r} is None, where numbers must be", "give a number, or a NumPy array")
+    array = real_whole_numbers(array, f"the value {{}} of {name!r}")
     if not is_number(array.dtype):
         # NumPy's files do not keep the name of a type that is not its own.
         convert = "convert it with .astype('float32')" if isinstance(value, np.ndarray) else "give numbers"
         hint = "view it: array.view('bfloat16')" if array.dtype == _TWO_BYTES else convert
-        large = array.dtype == object and array.size and all(isinstance(each, int) for each in array.flat)
-        held = "whole numbers of more than 64 bits" if large else f"no numbers but {array.dtype}"
-        raise ArrayError(f"{name!r} holds {held}", hint)
+        raise ArrayError(f"{name!r} holds no numbers but {array.dtype}", hint)
     return array
 
 
@@ -498,6 +506,8 @@ def _text(shape: tuple[int, ...]) -> str:
 
 def _dtype(program: Program, every: Sequence[tuple[str, Array]], scalars: Mapping[str, Any], asked: Any) -> str:  # noqa: ANN401
     first = every[0][1].dtype
+    if asked is not None:  # whether numbers fit it is looked at one by one
+        scalars = {n: _KINDS[v.dtype.kind] if isinstance(v, np.generic) else v for n, v in scalars.items()}
     numbers = [*scalars.values(), *([] if program.complex_constant is None else [1j])]
     if asked is None and not numbers and first in _PLAIN and all(array.dtype == first for _, array in every):
         return _PLAIN[first]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import real_number
+from tilewright.base.units import real_number, whole_number
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Sponge:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        _check_width(self.width)
+        _set_width(self)
         if self.decay is not None:
             real_number(self.decay, "the decay of a sponge")
 
@@ -72,7 +72,7 @@ class CPML:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        _check_width(self.width)
+        _set_width(self)
         if self.frequency is not None:
             real_number(self.frequency, "the frequency of a CPML")
         if not 0 < real_number(self.reflection, "the reflection of a CPML") < 1:
@@ -121,9 +121,9 @@ FREE = FreeSurface()
 """The free surface."""
 
 
-def _check_width(width: int) -> None:
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise UsageError(f"a layer is at least one cell wide, got {width!r}")
+def _set_width(layer: "Sponge | CPML") -> None:
+    width = whole_number(layer.width, "the width of a layer", 1, 2**31, "of at least one cell")
+    object.__setattr__(layer, "width", width)
 
 
 Side = Sponge | CPML | FreeSurface | None

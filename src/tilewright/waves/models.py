@@ -125,6 +125,7 @@ def check_order(space_order: int) -> int:
     Raises:
         UsageError: If it is not an even number from 2 to 16.
     """
-    if isinstance(space_order, bool) or not isinstance(space_order, int) or space_order not in range(2, 17, 2):
+    whole = hasattr(space_order, "__index__") and not isinstance(space_order, bool)
+    if not whole or int(space_order) not in range(2, 17, 2):
         raise UsageError(f"the space order is an even number from 2 to 16, got {space_order!r}")
-    return space_order
+    return int(space_order)

@@ -120,9 +120,11 @@ void tw_pair(float *const *field, const int64_t *size, const float *scalar,
         const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
         const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);
         for (int64_t low = first; low < last; low += piece) {
-          const int64_t high = tw_min((low + piece), last);
-          tw_pair_box_0(field, size, scalar, constant, t, low, high);
-          tw_pair_box_1(field, size, scalar, constant, t, tw_max((low - behind1), (first + behind1)), high - behind1);
+          if (tw_wanted(&tw_own)) {
+            const int64_t high = tw_min((low + piece), last);
+            tw_pair_box_0(field, size, scalar, constant, t, low, high);
+            tw_pair_box_1(field, size, scalar, constant, t, tw_max((low - behind1), (first + behind1)), high - behind1);
+          }
         }
       }
       #pragma omp for schedule(static)

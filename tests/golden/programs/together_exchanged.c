@@ -59,9 +59,11 @@ void tw_together(float *const *field, const int64_t *size, const float *scalar,
         const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
         const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
         for (int64_t low = first; low < last; low += piece) {
-          const int64_t high = tw_min((low + piece), last);
-          tw_together_box_0(field, size, scalar, constant, t, low, high);
-          tw_together_box_1(field, size, scalar, constant, t, low, high);
+          if (tw_wanted(&tw_own)) {
+            const int64_t high = tw_min((low + piece), last);
+            tw_together_box_0(field, size, scalar, constant, t, low, high);
+            tw_together_box_1(field, size, scalar, constant, t, low, high);
+          }
         }
       }
     }

@@ -29,10 +29,12 @@ void tw_fdtd2d(float *const *field, const int64_t *size, const float *scalar,
         const int64_t last = (n0 * (part + 1)) / parts;
         const int64_t behind1 = ((piece < (last - first)) ? 1 : n0);
         for (int64_t low = first; low < last; low += piece) {
-          const int64_t high = tw_min((low + piece), last);
-          tw_fdtd2d_box_0(field, size, scalar, constant, t, low, high, 0, n1);
-          tw_fdtd2d_box_1(field, size, scalar, constant, t, low, high, 0, n1);
-          tw_fdtd2d_box_2(field, size, scalar, constant, t, tw_max((low - behind1), (first + behind1)), high - behind1, 0, n1);
+          if (tw_wanted(&tw_own)) {
+            const int64_t high = tw_min((low + piece), last);
+            tw_fdtd2d_box_0(field, size, scalar, constant, t, low, high, 0, n1);
+            tw_fdtd2d_box_1(field, size, scalar, constant, t, low, high, 0, n1);
+            tw_fdtd2d_box_2(field, size, scalar, constant, t, tw_max((low - behind1), (first + behind1)), high - behind1, 0, n1);
+          }
         }
       }
       #pragma omp for schedule(static)

@@ -179,7 +179,12 @@ void tw_jacobi1d(float *const *field, const int64_t *size, const float *scalar,
         if (!tw_wanted(&tw_own)) continue;
         const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
         const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
-        tw_jacobi1d_box_0(field, size, scalar, constant, t, first, last);
+        const int64_t piece = 262144;
+        for (int64_t low = first; low < last; low += piece) {
+          if (tw_wanted(&tw_own)) {
+            tw_jacobi1d_box_0(field, size, scalar, constant, t, low, tw_min((low + piece), last));
+          }
+        }
       }
     }
     tw_restore(mode);

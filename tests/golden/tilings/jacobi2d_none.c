@@ -25,7 +25,13 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
         if (!tw_wanted(&tw_own)) continue;
         const int64_t first = (n0 * part) / parts;
         const int64_t last = (n0 * (part + 1)) / parts;
-        tw_jacobi2d_box_0(field, size, scalar, constant, t, first, last, 0, n1);
+        const int64_t piece = tw_max(1, (262144 / (s0 * 4))) * 4;
+        const int64_t begin = tw_min(tw_max(first, 1), (last - 1));
+        for (int64_t low = begin; low < last; low += piece) {
+          if (tw_wanted(&tw_own)) {
+            tw_jacobi2d_box_0(field, size, scalar, constant, t, ((begin < low) ? low : first), tw_min((low + piece), last), 0, n1);
+          }
+        }
       }
     }
     tw_restore(mode);

@@ -41,7 +41,9 @@ void tw_smith_waterman(int32_t *const *field, const int64_t *size, const int32_t
   const int64_t slot = size[5];
   for (int64_t t = 0; t < steps && tw_wanted(&tw_own); ++t) {
     for (int64_t x0 = 1; x0 < n0; ++x0) {
-      tw_smith_waterman_cells_0(field, size, scalar, constant, t, x0, 1, n1);
+      if (tw_wanted(&tw_own)) {
+        tw_smith_waterman_cells_0(field, size, scalar, constant, t, x0, 1, n1);
+      }
     }
   }
 }

@@ -17,7 +17,6 @@ from tilewright.programs.stencil.expression import (
     flatten,
     flops,
     reads,
-    reduce_powers,
 )
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.program import FieldBuilder
@@ -138,20 +137,6 @@ def test_an_endless_expression_is_refused():
 def test_values_cannot_be_keys():
     with pytest.raises(TypeError):
         hash(Value(Const(1)))
-
-
-@pytest.mark.parametrize("exponent", [*range(-8, 9), *(half / 2 for half in range(-15, 16, 2)), 4.0])
-def test_short_powers_are_products_quotients_and_roots(exponent):
-    tape = reduce_powers(flatten(apply("pow", U[0], exponent)))
-    assert not any(isinstance(node, Apply) and node.op == "pow" for node in tape)
-    for number in (0.3, 1.0, 2.5, 7.0):
-        assert evaluate(tape, lambda read, x=number: np.float64(x), {}) == pytest.approx(number**exponent, rel=1e-15)
-
-
-@pytest.mark.parametrize("exponent", [2.3, 8.5, -9, 1 / 3, 1j, math.inf, math.nan])
-def test_other_powers_stay(exponent):
-    tape = flatten(apply("pow", U[0], exponent))
-    assert reduce_powers(tape) == tape
 
 
 @pytest.mark.filterwarnings("ignore:values of 'u' are not finite")

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.programs.stencil.boundaries import Boundary, parse_boundary
 from tilewright.programs.stencil.catalogue import names, program
@@ -141,3 +143,31 @@ def test_names_of_other_libraries_are_explained(kind, hint):
     for boundary in (kind, Boundary(kind=kind), (("fixed", Boundary(kind=kind)),)):
         with pytest.raises(UsageError, match=f"a boundary is one of .*, got '{kind}' .*{hint}"):
             make_problem(program("jacobi1d"), (9,), 1, boundary=boundary)
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, 1.0), (1, True), (0j, -0j), (np.zeros(3), -np.zeros(3))])
+def test_boundaries_whose_values_are_only_equal_stay_apart(one, other):
+    first, second = Boundary("constant", one), Boundary("constant", other)
+    assert first != second
+    assert first == Boundary("constant", one)
+    assert hash(first) == hash(Boundary("constant", one))
+
+
+@pytest.mark.filterwarnings("ignore:values of 'u' are not finite")
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_sides_that_differ_in_the_sign_of_a_zero_are_two(backend):
+    u, quotient = np.ones((2, 3)), tw.stencil(lambda u: 1.0 / u[-1, 0])
+    sides = [Boundary("constant", sign) for sign in (0.0, -0.0, 0.0)]
+    for boundaries in (sides, [(side, "nearest") for side in sides], [((side, "nearest"), "wrap") for side in sides]):
+        found = [tw.run(quotient, u, steps=1, boundary=each, backend=backend)[0, 0] for each in boundaries]
+        assert found == [np.inf, -np.inf, np.inf]
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+@pytest.mark.parametrize(("low", "high", "expected"), [(-0.0, 0.0, 1.0), (0.0, -0.0, 2.0)])
+def test_two_sides_of_an_axis_may_differ_in_the_sign_of_a_zero(low, high, expected, backend):
+    edges = ((Boundary("constant", low), Boundary("constant", high)), "wrap")
+    compared, u = tw.stencil(lambda u: tw.where(1.0 / u[-1, 0] < 1.0 / u[1, 0], 1.0, 2.0)), np.ones((1, 40))
+    assert (tw.run(compared, u, steps=1, boundary=edges, backend=backend) == expected).all()
+    picture = tw.pipeline(compared, name="picture")
+    assert (picture(u, boundary=edges, backend=backend) == expected).all()

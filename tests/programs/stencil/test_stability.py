@@ -153,6 +153,30 @@ def test_new_values_on_the_right_stand_on_the_left(w):
     assert np.abs(tw.run(relaxation(w), u, steps=1000)).max() < 1e-3  # it does converge
 
 
+@pytest.mark.filterwarnings("ignore:'sor' is past its stability limit")
+@pytest.mark.parametrize("w", [2.02, 2.1, 3.0])
+def test_relaxation_past_its_limit_grows_as_it_does_between_edges(w):
+    """Of a sweep that grows along the grid no wave stays one: its symbol has eigenvalues of 4 where w is 2.1."""
+    u = np.zeros((26, 26))
+    u[1:-1, 1:-1] = np.random.default_rng(0).random((24, 24))
+    earlier, later = (np.abs(tw.run(relaxation(w), u, steps=steps)).max() for steps in (200, 300))
+    found = growth(relaxation(w))
+    assert found.factor == pytest.approx((later / earlier) ** 0.01, rel=0.01)
+    assert str(found) == f"a disturbance grows {found.factor:.4g} times in every step"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda u: u.new[-1] + u[0],
+        lambda u: u.new[-1, 0] + u.new[0, -1] - u.new[-1, -1] + u[0, 0],
+        lambda u: 1.05 * u.new[-1] + 0.99 * u[0],
+    ],
+)
+def test_sums_that_grow_with_a_power_of_time_are_left_alone(body):
+    assert growth(tw.stencil(body).program) is None
+
+
 def test_new_values_that_let_a_wave_grow():
     """Of an implicit symbol: (1 - 0.5 exp(-i t)) new = (-2 - 0.5 exp(i t)) old, at its largest for t = 0 and pi."""
     program = tw.stencil(lambda u: 0.5 * u.new[-1] - 2.0 * u[0] - 0.5 * u[1]).program
@@ -232,6 +256,96 @@ def test_coefficients_past_the_limit_in_a_part_of_the_grid(program, limit, where
     assert len(said) == 1, said
     assert grown > 1e3
     assert "near the cell (" in said[0]
+
+
+@tw.stencil
+def acoustic(p, v, stiffness, softness):
+    new_v = v[0] - softness[0] * (p[1] - p[0])
+    return p[0] - stiffness[0] * (v.new[0] - v.new[-1]), new_v
+
+
+@tw.stencil
+def flow(p, vx, vz, c):
+    new_vx = vx[0, 0] - c[0, 0] * (p[0, 1] - p[0, 0])
+    new_vz = vz[0, 0] - c[0, 0] * (p[1, 0] - p[0, 0])
+    return p[0, 0] - c[0, 0] * (vx.new[0, 0] - vx.new[0, -1] + vz.new[0, 0] - vz.new[-1, 0]), new_vx, new_vz
+
+
+def warned(program, *arrays, **options):
+    """Run; return the warnings of the stability limit, and the largest value."""
+    forget_warnings()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = tw.run(program, *arrays, **options)
+    found = result[0] if isinstance(result, tuple) else result
+    return [str(each.message) for each in said if "stability" in str(each.message)], np.abs(found).max()
+
+
+@pytest.mark.parametrize("share", [1.005, 1.01, 1.05])
+def test_staggered_coefficients_a_little_past_the_limit_in_a_block(share):
+    """The first cell of the block, its corner, has few like it around: a wave grows around its middle."""
+    c = np.full((64, 64), 0.8 / math.sqrt(2))
+    noise = 1e-9 * np.random.default_rng(0).standard_normal((3, 64, 64))
+    assert warned(flow, *noise, c, steps=1000)[0] == []
+    c[20:44, 20:44] = share / math.sqrt(2)
+    said, largest = warned(flow, *noise, c, steps=1000)
+    assert len(said) == 1, said
+    assert largest > 1e30
+    # The same extremes, in so few cells that nothing grows.
+    c[20:44, 20:44] = 0.8 / math.sqrt(2)
+    c[30, 30] = share / math.sqrt(2)
+    assert warned(flow, *noise, c, steps=1000)[0] == []
+    c[20:44, 20:44] = share / math.sqrt(2)
+    assert len(warned(flow, *noise, c, steps=1000)[0]) == 1
+
+
+def test_two_coefficients_whose_product_is_past_the_limit():
+    """Where each of them is extreme the other one is small."""
+    stiffness, softness = np.full((2, 300), 0.5)
+    stiffness[50], softness[50] = 2.0, 0.25
+    stiffness[200], softness[200] = 0.25, 2.0
+    noise = 1e-9 * np.random.default_rng(0).standard_normal((2, 300))
+    assert warned(acoustic, *noise, stiffness, softness, steps=300)[0] == []
+    stiffness[100:130], softness[100:130] = 1.1, 1.0
+    said, largest = warned(acoustic, *noise, stiffness, softness, steps=300)
+    assert len(said) == 1, said
+    assert "near the cell (1" in said[0]
+    assert largest > 1e20
+
+
+@pytest.mark.parametrize(
+    ("program", "values", "grows"),
+    [
+        (heat(2), np.full(50, 0.3), True),
+        (heat(2), np.where(np.arange(50) < 40, 0.3, 0.2), True),
+        (heat(2), np.where(np.arange(50) < 5, 0.3, 0.05), False),
+        (heat(2), np.linspace(0.2, 0.6, 50), True),
+        (heat(2), np.linspace(0.1, 0.5, 50), False),  # the first half takes more than the second one gives
+        (heat(2), np.full(50, 0.25), False),
+        (wave.program, np.full(50, 1.1), True),
+        (wave.program, np.linspace(0.2, 0.9, 50), False),
+        (upwind.program, np.random.default_rng(0).uniform(0.8, 1.6, 50), True),
+    ],
+)
+def test_coefficients_that_vary_in_time(program, values, grows):
+    rank = program.rank
+    u = 1e-3 * np.random.default_rng(0).standard_normal((32,) * rank)
+    options = {program.scalars[0]: tw.per_step(values), "steps": len(values), "boundary": "wrap"}
+    given = (u, u) if program is wave.program else u
+    said, largest = warned(program, given, **options)
+    assert bool(said) is grows, said
+    assert bool(largest > 0.1) is grows
+    assert all("times in a step on average" in each for each in said)
+
+
+def test_the_growth_in_time_is_the_product_of_those_of_the_steps():
+    values = np.where(np.arange(60) % 2, 0.3, 0.24)
+    found = stability.growth_in_time(heat(2), (), {"a": values})
+    assert found.factor == pytest.approx(math.sqrt(abs(1 - 8 * 0.3) * abs(1 - 8 * 0.24)))
+    assert found.cells == (2.0, 2.0)
+    # What the coefficients do not enter is derived without them.
+    forced = tw.stencil(lambda u, f: u[0] + 0.4 * (u[-1] - 2.0 * u[0] + u[1]) + f).program
+    assert stability.growth_in_time(forced, (), {"f": values}) is None
 
 
 def test_coefficients_past_the_limit_in_cells_that_hold_no_wave():

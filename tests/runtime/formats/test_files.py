@@ -1,4 +1,7 @@
+import abc
 import importlib.util
+import io
+import os
 
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ from PIL import Image
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.runtime.formats.files import check_output, read_planes, write_planes
 from tilewright.runtime.formats.pictures import read_picture
+from tilewright.verbs.gradients.disk import StatesOnDisk
 
 GREY = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -18,6 +22,24 @@ def test_an_array_comes_back(tmp_path, dtype):
     (back,) = read_planes(tmp_path / "a.npy")
     assert back.dtype == values.dtype
     np.testing.assert_array_equal(back, values)
+
+
+def test_an_interrupt_while_an_array_is_read_or_written_is_no_error(tmp_path, monkeypatch):
+    """NumPy asks in C whether an open file is a path, and what Python raises meanwhile becomes a TypeError."""
+    asked = abc.ABCMeta.__instancecheck__
+
+    def interrupted(cls, instance):
+        if cls is os.PathLike and isinstance(instance, io.BufferedReader | io.BufferedWriter):
+            raise KeyboardInterrupt
+        return asked(cls, instance)
+
+    monkeypatch.setattr(abc.ABCMeta, "__instancecheck__", interrupted)
+    values = np.arange(1 << 18).astype(float)  # several of the pieces that are written and read
+    write_planes(tmp_path / "a.npy", (values,))
+    (back,) = read_planes(tmp_path / "a.npy")
+    np.testing.assert_array_equal(back, values)
+    (kept,) = StatesOnDisk(tmp_path).keep({"u": (values,)})["u"]
+    np.testing.assert_array_equal(kept, values)
 
 
 def test_a_grey_picture_comes_back_to_half_a_step(tmp_path):

@@ -222,6 +222,71 @@ def test_the_dispatcher_computes_at_every_size(file, tmp_path):
         np.testing.assert_array_equal(y, 2.0 * x + 1.0)
 
 
+UNSEEN = {
+    "one": (
+        "void f(int n, double *x, double *y)",
+        "param N[] = [100, 200];",
+        "decl int n = N; decl dynamic double x[N] = random; decl dynamic double y[N] = random;",
+        ("if (n == 100) {", "else if (n == 200) {"),
+    ),
+    "two of one": (
+        "void f(int n, int m, double *x, double *y)",
+        "param N[] = [100, 200];",
+        "decl int n = N; decl int m = 2*N; decl dynamic double x[N] = random; decl dynamic double y[2*N] = random;",
+        ("if (m == 200 &&\n      n == 100) {",),
+    ),
+    "one of two": (
+        "void f(int n, double *x, double *y)",
+        "param N[] = [100, 200]; param P[] = [3, 5];",
+        "decl int n = P*N; decl dynamic double x[P*N] = random; decl dynamic double y[P*N] = random;",
+        ("if (n == 300) {", "else if (n == 1000) {"),
+    ),
+    "none": (
+        "void f(int n, double *x, double *y)",
+        "param N[] = [100, 200];",
+        "decl int n = 90; decl dynamic double x[N] = random; decl dynamic double y[N] = random;",
+        (),
+    ),
+}
+"""Parameters of the input that are no names of C, with what the file has instead and what has to choose by it."""
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_sizes_are_told_apart_by_what_the_file_has(name, file, tmp_path):
+    head, params, inputs, tests = UNSEEN[name]
+    second = ", int" in head
+    body = f"for (i = 0; i < n; i++) y[i] = 3.0*x[i] + y[{'m - 1 - i' if second else 'i'}];"
+    text = f"""
+{head} {{
+  int i;
+  /*@ begin PerfTuning (
+    def performance_params {{ param U[] = [4]; }}
+    def input_params {{ {params} }}
+    def input_vars {{ {inputs} }}
+  ) @*/
+  /*@ begin Loop(transform Unroll(ufactor=U) {body}) @*/
+  {body}
+  /*@ end @*/
+  /*@ end @*/
+}}
+"""
+    result = annotate(file(text), out=tmp_path / "out.c", seconds=300, repeats=1)
+    assert all(test in result.text for test in tests)
+    assert ("if (" in result.text) is bool(tests)
+    results = []
+    for source in (file(text), tmp_path / "out.c"):
+        library = source.with_suffix(".so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-w", str(source), "-o", str(library)], check=True)
+        function = ctypes.CDLL(str(library)).f
+        for size in (100, 200, 300, 1000, 77):
+            x, y = np.arange(float(size)), np.ones(2 * size)
+            arrays = (ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+            function(size, *([2 * size] if second else []), *arrays)
+            results.append(y)
+    for old, new in zip(results[:5], results[5:], strict=True):
+        np.testing.assert_array_equal(new, old)
+
+
 @pytest.mark.parametrize("written", ["@CFLAGS", "@CFLAGS@", "-O@LEVEL@ @CFLAGS"])
 def test_parameters_reach_the_build_command(file, written):
     text = (EXAMPLES / "vec_axpy.c").read_text().replace("-O3 @CFLAGS", written)

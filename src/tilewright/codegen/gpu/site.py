@@ -12,7 +12,8 @@ from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
 from tilewright.codegen.sites import extent, inside, literal, outside
 from tilewright.programs.stencil.dependences import analyse
-from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape, reduce_powers
+from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
+from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 

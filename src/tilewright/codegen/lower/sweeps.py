@@ -1,5 +1,7 @@
 """Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
+import math
+
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir, points
@@ -10,10 +12,13 @@ from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.nodes import Loop
 
+BLOCK = 2**18
+"""Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
 _THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
-_FIRST, _LAST, _PIECE_ROWS, _LOW, _HIGH = (
+_FIRST, _LAST, _BEGIN, _PIECE_ROWS, _LOW, _HIGH = (
     ir.Var("first"),
     ir.Var("last"),
+    ir.Var("begin"),
     ir.Var("piece"),
     ir.Var("low"),
     ir.Var("high"),
@@ -37,7 +42,7 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
     step = ir.Var(steps.name)
     lets: list[ir.Stmt] = [ir.Let(_PARTS, ir.smallest(_units(site), _THREADS))]
     if len(program.statements) == 1:
-        return _steps(steps, lets, [_shared(site, _stage(site, stages[0], step, _FIRST, _LAST))])
+        return _steps(steps, lets, [_shared(site, _blocks(site, step))])
     lets.append(ir.Let(_PIECE_ROWS, _piece_rows(site)))
     several = ir.lt(_PIECE_ROWS, ir.sub(_LAST, _FIRST))
     piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST)),)
@@ -57,8 +62,30 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
             *_stage(site, stage, step, ir.largest(begin, end), _LAST),
         )
         left.append(_shared(site, (gap, *edges)))
-    pieces = ir.For(var=_LOW, low=_FIRST, high=_LAST, step=_PIECE_ROWS, body=piece)
+    pieces = ir.For(var=_LOW, low=_FIRST, high=_LAST, step=_PIECE_ROWS, body=(ir.If(ir.WANTED, piece),))
     return _steps(steps, lets, [_shared(site, (*gaps, pieces)), *left])
+
+
+def _blocks(site: Site, step: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """Write the only statement over a thread's part, in blocks between which the thread asks whether it goes on.
+
+    Rows that are computed together are the same ones as without blocks: these are counted from the first row that the
+    statement updates. The first block has the rows before that, too, of which receivers record.
+    """
+    rows: ir.Expr = ir.Int(BLOCK)
+    if site.rank > 1:
+        together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in site.body.boxes)))
+        rows = ir.mul(together, ir.largest(ir.Int(1), ir.div(ir.Int(BLOCK), ir.mul(together, stride(0)))))
+    lets: list[ir.Stmt] = [ir.Let(_PIECE_ROWS, rows)]
+    start: ir.Expr = _FIRST
+    low: ir.Expr = _LOW
+    margin = box_bounds(site, site.problem.program.statements[0])[0][0]
+    if site.rank > 1 and margin != ir.Int(0):
+        lets.append(ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), ir.sub(_LAST, 1))))
+        start, low = _BEGIN, ir.select(ir.lt(_BEGIN, _LOW), _LOW, _FIRST)
+    block = _stage(site, (0,), step, low, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST))
+    loop = ir.For(var=_LOW, low=start, high=_LAST, step=_PIECE_ROWS, body=(ir.If(ir.WANTED, block),))
+    return (*lets, loop)
 
 
 def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
@@ -70,7 +97,8 @@ def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
             places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
             nest = _row(site, number, ir.Var(steps.name), places, bounds[-1])
             for axis in range(site.rank - 2, -1, -1):
-                nest = (ir.For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=nest),)
+                inside = nest if axis else (ir.If(ir.WANTED, nest),)
+                nest = (ir.For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=inside),)
             body += nest
     return (_over(steps, body),)
 
@@ -81,7 +109,12 @@ def _row(
     """One row of a recurrence; where there are points, cell by cell, since the next cells read what is added."""
     field = site.problem.program.statements[number].field
     if not points.touches(site.problem, field):
-        return (ir.Call(cells_name(site, number), (*site.params, step, *places, *bounds)),)
+        call = ir.Call(cells_name(site, number), (*site.params, step, *places, *bounds))
+        if places:
+            return (call,)
+        part = (_LOW, ir.smallest(ir.add(_LOW, ir.Int(BLOCK)), bounds[1]))
+        call = ir.Call(cells_name(site, number), (*site.params, step, *part))
+        return (ir.For(var=_LOW, low=bounds[0], high=bounds[1], step=ir.Int(BLOCK), body=(ir.If(ir.WANTED, (call,)),)),)
     x = ir.Var("x")
     spans = [end for at in (*places, x) for end in (at, ir.add(at, 1))]
     calls = (

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.expression import fuse_roots
 from tilewright.codegen.sites import Site
-from tilewright.programs.stencil.expression import Apply, Node, Read, Tape, reduce_powers
+from tilewright.programs.stencil.expression import Apply, Node, Read, Tape
+from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.schedules.bodies.body import Body
 
 

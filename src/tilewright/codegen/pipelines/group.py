@@ -305,7 +305,7 @@ class _Tiles:
             if number < len(constants):
                 test, side = constants[number]
                 with b.when(test):
-                    filled = self.parts.filled(self.own, grid, side.value)
+                    filled = self.parts.filled(self.own, grid, side)
                     into[j + source.start] = filled + self.shift(run, grid)
                 with b.otherwise():
                     rest(number + 1)

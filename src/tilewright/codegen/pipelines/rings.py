@@ -4,6 +4,7 @@ from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
 from tilewright.codegen import ir
 from tilewright.programs.pipelines.problem import PipelineProblem
+from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.schedules.pipelines.rows import RowPlan, RowTile, pitch
 
 
@@ -19,11 +20,11 @@ class Rings:
         for grid in plan.grids:
             self.start[grid.name] = place
             place = round_up(place + self.slab(grid.name) * grid.depth * problem.itemsize(grid.name), CACHE_LINE)
-        self.fill: dict[tuple[str, complex], int] = {}
+        self.fill: dict[tuple[str, Boundary], int] = {}
         for grid in plan.grids:
             for side in (s for pair in problem.sides(grid.name)[:-1] for s in pair):
                 if side.kind == "constant":
-                    self.fill[grid.name, side.value] = place
+                    self.fill[grid.name, side] = place
                     place = round_up(place + self.pitch(grid.name) * problem.itemsize(grid.name), CACHE_LINE)
         self.scratch = round_up(place + 2 * CACHE_LINE, 4096) + CACHE_LINE
 

@@ -35,9 +35,9 @@ class RowFunctions:
         """The first row of a grid's ring."""
         return (own + self.rings.start[grid]).to(ir.pointer(self.rings.kind(grid)))
 
-    def filled(self, own: BuilderValue, grid: str, value: complex) -> BuilderValue:
-        """The row that stands for rows of a constant."""
-        return (own + self.rings.fill[grid, value]).to(ir.pointer(self.rings.kind(grid)))
+    def filled(self, own: BuilderValue, grid: str, side: Boundary) -> BuilderValue:
+        """The row that stands for rows beyond a constant side."""
+        return (own + self.rings.fill[grid, side]).to(ir.pointer(self.rings.kind(grid)))
 
     def number(self, b: Builder, grid: str, value: complex) -> BuilderValue:
         """A constant of a grid's type."""
@@ -70,14 +70,14 @@ class RowFunctions:
             places.append((b.param("l", ir.INDEX), b.param("n1", ir.INDEX)))
             first = b.param("l0", ir.INDEX)
         found = b.mutable("found", self.ring(own, grid))
-        outside: list[list[tuple[BuilderValue, complex]]] = []
+        outside: list[list[tuple[BuilderValue, Boundary]]] = []
         inside: list[BuilderValue] = []
         for axis, (place, n) in enumerate(places):
             mapped, own_sides = place, []
             if not rings.wraps(grid, axis):
                 for test, side in zip((place < 0, place >= n), rings.problem.sides(grid)[axis], strict=True):
                     if side.kind == "constant":
-                        own_sides.append((test, side.value))
+                        own_sides.append((test, side))
                     else:
                         mapped = select(test, b.call(self.maps[map_name(side.kind)], place, n), mapped)
             inside.append(mapped)
@@ -86,9 +86,9 @@ class RowFunctions:
 
         def rest(number: int) -> None:
             if number < len(constants):
-                test, value = constants[number]
+                test, side = constants[number]
                 with b.when(test):
-                    b.set(found, self.filled(own, grid, value))
+                    b.set(found, self.filled(own, grid, side))
                 with b.otherwise():
                     rest(number + 1)
                 return
@@ -115,32 +115,32 @@ class RowFunctions:
             b.call(self.ends[grid], to, start, stop, n)
         return b.function()
 
-    def fill(self, b: Builder, own: BuilderValue, grid: str, value: complex) -> None:
+    def fill(self, b: Builder, own: BuilderValue, grid: str, side: Boundary) -> None:
         """Fill the row that stands for rows outside."""
-        row = self.filled(own, grid, value)
+        row = self.filled(own, grid, side)
         with b.loop("i", 0, self.rings.pitch(grid)) as i:
-            row[i] = self.number(b, grid, value)
+            row[i] = self.number(b, grid, side.value)
 
-    def has_corners(self, grid: str, value: complex) -> bool:
+    def has_corners(self, grid: str, side: Boundary) -> bool:
         """Whether other constants stand before or behind that row."""
-        return bool(self._corners(grid, value))
+        return bool(self._corners(grid, side))
 
-    def _corners(self, grid: str, value: complex) -> list[tuple[int, complex]]:
+    def _corners(self, grid: str, side: Boundary) -> list[tuple[int, complex]]:
         """The sides, 0 and 1, with other constants."""
         halo, sides = self.rings.plan.grid(grid).halo[-1], self.rings.problem.sides(grid)[-1]
         return [
-            (number, side.value)
-            for number, (side, width) in enumerate(zip(sides, halo, strict=True))
-            if width and side.kind == "constant" and side.value != value
+            (number, other.value)
+            for number, (other, width) in enumerate(zip(sides, halo, strict=True))
+            if width and other.kind == "constant" and other != side
         ]
 
     def corners(
-        self, b: Builder, own: BuilderValue, grid: str, value: complex, x0: BuilderValue, n: BuilderValue
+        self, b: Builder, own: BuilderValue, grid: str, side: Boundary, x0: BuilderValue, n: BuilderValue
     ) -> None:
         """Put those into that row for a strip: the innermost axis decides."""
         left = self.rings.plan.grid(grid).halo[-1][0]
-        row = self.filled(own, grid, value)
-        for number, other in self._corners(grid, value):
+        row = self.filled(own, grid, side)
+        for number, other in self._corners(grid, side):
             with b.loop("i", 0, self.rings.pitch(grid)) as i:
                 beyond = x0 + i < left if number == 0 else x0 + i >= n + left
                 with b.when(beyond):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from tilewright.codegen import ir
 from tilewright.codegen.print.c_widths import by_width
-from tilewright.codegen.print.dividing import DIVIDING
+from tilewright.codegen.print.dividing import is_written
 from tilewright.codegen.print.elements import C_LANES, PAIRS, SUFFIX
 from tilewright.programs.stencil.operators import FUNCTIONS
 
@@ -96,6 +96,21 @@ _SCALAR = {
              : __builtin_complex((x * ratio + y) / d, (y * ratio - x) / d);
 """,
     ),
+    "pow": (
+        "@T _Complex",
+        "@T _Complex a, @T _Complex b",
+        """
+  /* as NumPy has it: C's own makes a number of zero to the power zero that is none */
+  const @T n = __real__ b;
+  if (b == 0) return 1;
+  if (a == 0) return n > 0 && __imag__ b == 0 ? 0 : __builtin_complex((@T)__builtin_nan(""), (@T)__builtin_nan(""));
+  if (b == 1) return a;
+  if (__imag__ b != 0 || n != __builtin_trunc@f(n) || n <= -100 || n >= 100) return __builtin_cpow@f(a, b);
+  @T _Complex r = 1, p = a;
+  for (int k = n < 0 ? (int)-n : (int)n; k; k >>= 1, p = tw_mul_@s(p, p)) r = k & 1 ? tw_mul_@s(r, p) : r;
+  return n < 0 ? tw_div_@s(1, r) : r;
+""",
+    ),
     "modulus": (
         "@T",
         "@T _Complex a",
@@ -111,14 +126,21 @@ _SCALAR = {
 def with_used(helpers: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
     """Sort the functions of a unit, after those that they use."""
     wanted = set(helpers)
-    used = {
+    used: set[tuple[str, str, bool]] = {
         (each, dtype, vector)
         for name, dtype, vector in wanted
         if vector and ir.element(dtype).is_complex
         for each in _USES.get(name, ())
     }
-    lanes = {(name, dtype, False) for name, dtype, vector in wanted if vector and name in DIVIDING & PAIRS}
-    return [*sorted(used | lanes), *sorted(wanted - used - lanes)]
+    lanes = {(name, dtype, False) for name, dtype, vector in wanted if vector and _is_own_pair(name, dtype)}
+    powers = {dtype for name, dtype, _ in wanted if name == "pow" and ir.element(dtype).is_complex}
+    used |= {(name, dtype, False) for dtype in powers for name in ("mul", "div")}
+    return [*sorted(used), *sorted(lanes - used), *sorted(wanted - used - lanes)]
+
+
+def _is_own_pair(name: str, dtype: str) -> bool:
+    """Whether an operator is a function of two numbers that is written out, and not one of C's."""
+    return name in PAIRS and (is_written(name, dtype) or (name == "pow" and ir.element(dtype).is_complex))
 
 
 def complex_function(name: str, called: str, dtype: str, *, vector: bool) -> str:
@@ -187,7 +209,7 @@ def _by_number(name: str, called: str) -> str:
         "  for (int64_t i = 0; i < 2 * TW_LANES_@u; i += 2) {\n"
         "    const @T _Complex x = __builtin_complex(a[i], a[i + 1]);\n"
         f"{second}"
-        f"    const @T _Complex z = __builtin_c{name}@f({args});\n"
+        f"    const @T _Complex z = {'tw_pow_@s' if name == 'pow' else f'__builtin_c{name}@f'}({args});\n"
         "    r[i] = __real__ z, r[i + 1] = __imag__ z;\n"
         "  }\n"
         "  return r;\n"

@@ -8,7 +8,7 @@ from tilewright.codegen.boundary import mirrored
 from tilewright.codegen.print.c_numbers import TAKEN, complex_function, narrow_functions, twice_macros, with_used
 from tilewright.codegen.print.c_whole import translation, whole_helper
 from tilewright.codegen.print.c_widths import by_width
-from tilewright.codegen.print.dividing import DIVIDING, dividing, dividing_vector
+from tilewright.codegen.print.dividing import DIVIDING, dividing, dividing_vector, is_written
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIBRARY, PAIRS, SUFFIX
 from tilewright.codegen.print.vector_math import VECTOR_MATH, common_text, function_text
 
@@ -319,7 +319,8 @@ def helper(name: str, dtype: str, *, vector: bool) -> str:
     >>> helper("sqrt", "float32", vector=False), helper("sqrt", "float32", vector=True)
     ('__builtin_sqrtf', 'tw_sqrt_v_f32')
     """
-    if not vector and name in LIBRARY | {"abs"} and (kind := ir.element(dtype)).rounds:
+    kind = ir.element(dtype)
+    if not vector and name in LIBRARY | {"abs"} and kind.rounds and not (name == "pow" and kind.is_complex):
         called = "fabs" if name == "abs" else f"c{name}" if kind.is_complex else name
         return f"__builtin_{called}{'f' if C_LANES[dtype] == 'float' else ''}"
     return f"tw_{name}_{'v_' if vector else ''}{SUFFIX[dtype]}"
@@ -397,7 +398,7 @@ def _define(name: str, dtype: str, *, vector: bool) -> str:
     if called.startswith("__builtin"):
         return ""
     own = C_VALUES[dtype]
-    if name in DIVIDING:
+    if is_written(name, dtype):
         body = dividing(name, dtype, C_VALUES, lambda each: f"__builtin_{each}{'f' if own == 'float' else ''}")
     else:
         body = f" {'return a < 0 ? -a : a;' if name == 'abs' else _SCALAR[name].format(t=own)} "
@@ -420,7 +421,7 @@ def _define_vector(name: str, dtype: str, s: str) -> str:
     is_float = ir.element(dtype).is_float
     if name in DIVIDING & PAIRS and is_float:
         return dividing_vector(name, dtype, helper(name, dtype, vector=True), helper(name, dtype, vector=False))
-    if name in LIBRARY or name in DIVIDING & PAIRS or (name == "abs" and is_float):
+    if name in LIBRARY or (name in PAIRS and is_written(name, dtype)) or (name == "abs" and is_float):
         return _lanes(name, dtype, v)
     one = dict.fromkeys(("abs", "sign"), (v,))
     kinds = {"where": (m, v, v), "number": (m,), "not": (m,), "splat": (C_VALUES[dtype],), **one}

@@ -1,4 +1,6 @@
-"""Remainders, quotients rounded down and signs, as NumPy computes them: C's functions round towards zero.
+"""Remainders, quotients rounded down, signs and powers of whole numbers, as NumPy computes them.
+
+C's functions round quotients towards zero, and have no powers of whole numbers.
 
 A vector of quotients that are small enough takes no function of the library: the remainder of a quotient that is
 rounded towards zero, one too large at worst, is exact in a fused multiplication and addition: it is a multiple of the
@@ -34,18 +36,34 @@ _SIGNED = {
   return q * b != a && (a < 0) != (b < 0) ? ({t})(q - 1) : q;
 """,
     "sign": " return ({t})((a > 0) - (a < 0)); ",
+    "pow": """
+  if (b < 0) return a == 1 || (a == -1 && b % 2 == 0) ? 1 : a == -1 ? -1 : 0;
+  {u} r = 1, p = ({u})a;
+  for (; b; b >>= 1, p = ({u})(1u * p * p)) r = b & 1 ? ({u})(1u * r * p) : r;
+  return ({t})r;
+""",
 }
 _UNSIGNED = {
     "remainder": " return b == 0 ? 0 : ({t})(a % b); ",
     "floor_divide": " return b == 0 ? 0 : ({t})(a / b); ",
     "sign": " return a > 0; ",
+    "pow": """
+  {t} r = 1;
+  for (; b; b >>= 1, a = ({t})(1u * a * a)) r = b & 1 ? ({t})(1u * r * a) : r;
+  return r;
+""",
 }
 DIVIDING = frozenset(_ROUNDED)
 """Operators whose functions are the same in every language, but for the names of what they call."""
 
 
+def is_written(name: str, dtype: str) -> bool:
+    """Whether an operator is a function of :func:`dividing` for numbers of a type, not one of a library."""
+    return name in DIVIDING or (name == "pow" and not element(dtype).rounds)
+
+
 def dividing(name: str, dtype: str, names: Mapping[str, str], called: Callable[[str], str]) -> str:
-    """Return the body of a function of :data:`DIVIDING` of ``a`` and ``b``, as NumPy computes it.
+    """Return the body of a function of ``a`` and ``b``, as NumPy computes it; whole numbers wrap around.
 
     Args:
         name: The operator.

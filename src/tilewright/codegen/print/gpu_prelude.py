@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from tilewright.base.errors import UsageError
 from tilewright.codegen.print.base import Macros
 from tilewright.codegen.print.cuda import CUDA
-from tilewright.codegen.print.dividing import DIVIDING, dividing
+from tilewright.codegen.print.dividing import dividing, is_written
 from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, PAIRS, SUFFIX
 from tilewright.codegen.print.opencl import OPENCL
 
@@ -81,14 +81,14 @@ def _helper(name: str, dtype: str, macros: Macros) -> str:
     single = macros.single if dtype == "float32" else ""
     if name == "over_sqrt":
         result, params, body = kind, f"{kind} a, {kind} x", f"a * rsqrt{single}(x)"
+    elif is_written(name, dtype):
+        params = f"{kind} a, {kind} b" if name in PAIRS else f"{kind} a"
+        text = dividing(name, dtype, GPU_ELEMENTS, lambda each: each + single)
+        return f"TW_FUNCTION {kind} {helper_name(name, dtype)}({params}) {{{text}}}"
     elif name in LIBRARY or (name == "abs" and dtype.startswith("float")):
         called = f"{'fabs' if name == 'abs' else name}{single}"
         params, args = (f"{kind} a, {kind} b", "a, b") if name in PAIRS else (f"{kind} a", "a")
         result, body = kind, f"{called}({args})"
-    elif name in DIVIDING:
-        params = f"{kind} a, {kind} b" if name in PAIRS else f"{kind} a"
-        text = dividing(name, dtype, GPU_ELEMENTS, lambda each: each + single)
-        return f"TW_FUNCTION {kind} {helper_name(name, dtype)}({params}) {{{text}}}"
     else:
         signature = ("{t}", "{t} a", macros.magnitude) if name == "abs" else _BODY[name]
         result, params, body = (part.format(t=kind) for part in signature)

@@ -67,6 +67,7 @@ _CONSTANTS = {
         "HALF_PI_3": "-0x1.f1976b7ed8fbcp-110",
         "TAN_EIGHTH": "0x1.a827999fcef32p-2",
         "HUGE": "0x1p1022",
+        "FAINT": "0x1p-960",
         "THIRDS": "0x1.5555555555555p-1",
         "THIRDS_LOW": "0x1.5555555555555p-55",
     },
@@ -225,13 +226,17 @@ _ATAN2 = """  /* the angle of the quotient of both sizes, below an eighth of a t
   const @v u = (@v)((@m)b & ~sign), v = (@v)((@m)a & ~sign);
   const @m steep = v > u, left = (@m)b < 0, turned = (steep ^ left) & sign;
   const @v large = tw_pick_@s(steep, v, u), least = tw_pick_@s(steep, u, v);
-  if (tw_any_@s(~((large >= @SMALL) & (large < @HUGE) & (least < @HUGE)))) return tw_lanes_@name_@s(a, b);
+  const @m usual = (large >= @SMALL) & (large < @HUGE) & (least < @HUGE);
+F if (tw_any_@s(~usual)) return tw_lanes_@name_@s(a, b);
   const @m apart = least > large * @TAN_EIGHTH;
   const @v sum = large + least, difference = least - large;
   const @v above = tw_pick_@s(apart, difference, least), below = tw_pick_@s(apart, sum, large);
 F const @v t = above / below, t_low = (@v){0}, z = t * t;
 D const @v above_low = (@v)((@m)(least - (difference + large)) & apart);
 D const @v below_low = (@v)((@m)(least - (sum - large)) & apart), over = 1 / below, t = above * over, z = t * t;
+D /* what the quotient loses is normal, too */
+D const @m faint = (least > 0) & ((least < @FAINT) | (t < @FAINT));
+D if (tw_any_@s(~usual | faint)) return tw_lanes_@name_@s(a, b);
 D const @v t_low = (tw_fma_@s(-t, below, above) + (above_low - t * below_low)) * over;
   const @v eighths = (@v)((@m)((@v){0} + 1) & apart), quarters = tw_pick_@s(steep, 2 - eighths, eighths);
   const @v count = tw_pick_@s(left, 4 - quarters, quarters);

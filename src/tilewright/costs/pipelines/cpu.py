@@ -15,7 +15,8 @@ from tilewright.costs.operations import count_operations, hard_cycles
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.pipeline import ITEMSIZE, Halo, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.programs.stencil.expression import Apply, flops, reduce_powers
+from tilewright.programs.stencil.expression import Apply, flops
+from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.schedules.pipelines.fusion import Group
 from tilewright.schedules.pipelines.rows import Pass, RowPlan, RowTile, plan_rows, ring_bytes
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from tilewright.base.errors import UsageError
+from tilewright.base.units import whole_number
 
 MAX_OPERANDS = 200
 MAX_SIZE = 2**40
@@ -94,9 +95,7 @@ def make_chain(
         raise UsageError(
             f"a chain has 1 to {MAX_OPERANDS} matrices, got {max(0, count)}", "n matrices have n + 1 sizes: P0 P1 … Pn"
         )
-    for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
-            raise UsageError(f"every size of a chain is a whole number from 1 to 2^40, got {size!r}")
+    sizes = tuple(whole_number(size, "every size of a chain", 1, MAX_SIZE, "from 1 to 2^40") for size in sizes)
     known = tuple(range(count)) if operands is None else tuple(operands)
     flipped = (False,) * count if transposed is None else tuple(bool(flag) for flag in transposed)
     if len(known) != count or len(flipped) != count:

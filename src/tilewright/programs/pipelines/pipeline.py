@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.dtypes import is_rounded
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.stencil.expression import Read, Scalar, Tape, flops, reads, refuse_bits
+from tilewright.programs.stencil.expression import Read, Scalar, Tape, flops, reads
+from tilewright.programs.stencil.powers import refuse_negative_powers
+from tilewright.programs.stencil.program import refuse_bits
 
 DTYPES = ("uint8", "int16", "int32", "float32", "float64")
 """Element types of grids."""
@@ -136,6 +138,8 @@ class Pipeline:
             kind = found.pop()
             if is_rounded(kind):
                 refuse_bits(stencil.tape, f"{stencil.title!r} of {self.name!r}", kind)
+            else:
+                refuse_negative_powers(stencil.tape, stencil.title, kind)
             types[stencil.output] = stencil.convert or kind
         return types
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.fingerprint import identity
 from tilewright.base.names import meant
 from tilewright.base.units import parse_number
 from tilewright.programs.stencil.program import Program
@@ -18,12 +19,13 @@ FACES = ("dirichlet", "neumann", "robin")
 """Kinds of boundaries that say something of the face between the outermost cells and those outside."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Boundary:
     """What a read outside one side of the grid yields, with ``scipy.ndimage``'s names.
 
     ``fixed`` is the exception: a cell with any read outside a fixed side is not updated and keeps its initial value.
     A cell outside along several ``constant`` axes takes the value of the innermost of them.
+    Boundaries are equal if the signs and types of their values are, too.
 
     Three kinds are conditions on the face halfway between the outermost cells and those outside, as in finite
     volumes, on lengths counted in cells: ``dirichlet`` is the value on the face, ``neumann`` the derivative along the
@@ -47,6 +49,19 @@ class Boundary:
     kind: str = "fixed"
     value: complex = 0.0
     factor: float = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Boundary) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        if np.ndim(self.value) == 0:
+            return self.kind, identity(self.value), identity(self.factor)
+        values = np.asarray(self.value)
+        return self.kind, values.dtype.str, values.shape, values.tobytes(), identity(self.factor)
 
     def __str__(self) -> str:
         number = f"{self.value:g}" if np.ndim(self.value) == 0 else f"<array of shape {np.shape(self.value)}>"
@@ -165,7 +180,10 @@ def _known(side: Boundary) -> Boundary:
         raise UsageError(f"the factor of a boundary is a number, got {side.factor!r:.60}")
     if np.ndim(side.value) == 0 and not isinstance(side.value, int | float | complex | np.number):
         raise UsageError(f"the value of a boundary is a number or an array of numbers, got {side.value!r:.60}")
-    return side if kind == side.kind else replace(side, kind=kind)
+    if kind == side.kind and not isinstance(side.value, np.generic) and not isinstance(side.factor, np.generic):
+        return side
+    value = side.value.item() if isinstance(side.value, np.generic) else side.value
+    return replace(side, kind=kind, value=value, factor=float(side.factor))
 
 
 def _pair(spec: BoundarySpec) -> tuple[Boundary, Boundary]:

@@ -5,6 +5,7 @@ arbitrarily spaced grids", Mathematics of Computation 51 (1988), 699-706; each i
 """
 
 import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
@@ -61,9 +62,9 @@ def diff(  # noqa: PLR0913  (a public verb)
     axis = _axis(axis, near.rank)
     terms = {
         tuple(point if each == axis else 0 for each in range(near.rank)): weight
-        for point, weight in zip(points, weights(points, derivative, at), strict=True)
+        for point, weight in zip(points, weights(points, int(derivative), at), strict=True)
     }
-    return _scaled(near.at, terms, spacing, derivative)
+    return _scaled(near.at, terms, spacing, int(derivative))
 
 
 def laplacian(u: Operand, accuracy: int = 2, spacing: Operand | Sequence[Operand] = 1.0) -> Value:
@@ -156,12 +157,12 @@ def _points(derivative: int, accuracy: int, at: float, offsets: Sequence[int] | 
                 f"offsets are different whole numbers, at least {derivative + 1} for derivative {derivative}, "
                 f"got {tuple(offsets)!r:.60}"
             )
-        return given
+        return tuple(map(int, given))
     if not _is_whole(accuracy) or accuracy < 2 or accuracy % 2:
         raise TraceError(
             f"accuracy is an even number of at least 2, got {accuracy!r:.60}", "offsets=(0, 1, 2) takes any points"
         )
-    half = _half_width(derivative, accuracy, staggered=at != 0)
+    half = _half_width(int(derivative), int(accuracy), staggered=at != 0)
     if half > MAX_REACH:
         raise TraceError(f"derivative {derivative} of accuracy {accuracy} reaches {half} cells, {MAX_REACH} at most")
     if at == 0:
@@ -266,8 +267,8 @@ def _exact(spacing: Operand) -> Fraction:
 def _axis(axis: int, rank: int) -> int:
     if not _is_whole(axis) or not -rank <= axis < rank:
         raise TraceError(f"axis is one of {', '.join(map(str, range(rank)))} here, got {axis!r:.60}")
-    return axis % rank
+    return int(axis) % rank
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -14,13 +14,14 @@ import numpy as np
 
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import TraceError, UsageError
+from tilewright.base.fingerprint import identity
 from tilewright.programs.stencil.operators import BITWISE, BOOLEAN, FLAT, OF_TRUTHS, OPERATORS
 
 MAX_NODES = 100_000
 _FOLDED = (FLAT - set(BITWISE)) | {
     *("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan2", "remainder")
 }
-_MOST_FACTORS = 8
+MOST_FACTORS = 8
 """Powers up to this one are products."""
 _WHOLE = 2**31
 """Numbers of this size and above are left as they are written."""
@@ -33,14 +34,10 @@ class Const:
     value: bool | int | float | complex
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._identity == other._identity
+        return isinstance(other, Const) and identity(self.value) == identity(other.value)
 
     def __hash__(self) -> int:
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[type, str]:
-        return type(self.value), repr(self.value)
+        return hash(identity(self.value))
 
     @property
     def real(self) -> bool | int | float:
@@ -242,8 +239,10 @@ class Value:
     conjugate = conj
 
     def __pow__(self, other: Operand) -> "Value":
-        if isinstance(other, int) and not isinstance(other, bool) and 1 <= other <= 8:
-            return _integer_power(self, other)
+        if isinstance(other, int | np.integer | np.bool_):
+            other = int(other)
+            if 1 <= other <= MOST_FACTORS:
+                return _integer_power(self, other)
         return apply("pow", self, other)
 
     def __rpow__(self, other: Operand) -> "Value":
@@ -418,9 +417,7 @@ def bitwise(op: str, *operands: Operand) -> Value:
     values = tuple(as_value(operand) for operand in operands)
     for value in values:
         if isinstance(value.op, Const) and not isinstance(value.op.value, int):
-            raise TraceError(
-                f"{BITWISE[op]} works on the bits of whole numbers, got {value.op.value!r}", _COMPARE_FIRST
-            )
+            raise TraceError(f"{BITWISE[op]} works on the bits of whole numbers, got {value.op.value!r}", COMPARE_FIRST)
     if all(_is_truth(value.op) for value in values):
         op = OF_TRUTHS.get(op, op)
     return apply(op, *values)
@@ -462,29 +459,7 @@ def of_truths(tape: Tape, fields: Collection[str]) -> Tape:
     )
 
 
-def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
-    """Refuse bitwise operators on numbers of a type that has no bits to speak of.
-
-    Args:
-        tape: An expression that is computed in floating point or in complex numbers.
-        what: Whose it is.
-        dtype: The type.
-
-    Raises:
-        UsageError: If there are any.
-    """
-    if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
-        return
-    found = truths(tape)
-    for place, node in enumerate(tape):
-        if isinstance(node, Apply) and node.op in BITWISE and not found[place]:
-            raise UsageError(
-                f"{what} applies {BITWISE[node.op]}, which works on the bits of whole numbers, to {dtype} values",
-                _COMPARE_FIRST,
-            )
-
-
-_COMPARE_FIRST = "compare first, as in tw.where((u[0, 0] > 0) & (u[1, 0] < 1), …), or give an integer type"
+COMPARE_FIRST = "compare first, as in tw.where((u[0, 0] > 0) & (u[1, 0] < 1), …), or give an integer type"
 
 
 def rounded(x: Operand, decimals: int = 0) -> Value:
@@ -550,7 +525,7 @@ def flatten(root: Value) -> Tape:
     Apply(op='add', args=(1, 2))
     """
     tape: list[Node] = []
-    index: dict[object, int] = {}
+    index: dict[Node, int] = {}
     done: dict[int, int] = {}
     stack = [root]
     while stack:
@@ -566,9 +541,7 @@ def flatten(root: Value) -> Tape:
             node = (
                 value.op if not isinstance(value.op, str) else Apply(value.op, tuple(done[id(a)] for a in value.args))
             )
-            # 1, 1.0 and True are equal in Python but not in an expression; so are 0.0 and -0.0.
-            key = (type(node.value), repr(node.value)) if isinstance(node, Const) else node
-            done[id(value)] = index.setdefault(key, len(tape))
+            done[id(value)] = index.setdefault(node, len(tape))
             if done[id(value)] == len(tape):
                 tape.append(node)
             if len(tape) > MAX_NODES:
@@ -609,48 +582,3 @@ def placed(*tapes: Tape) -> tuple[Placed, ...]:
 def flops(tape: Tape) -> int:
     """Count the floating-point operations of one evaluation, every operator as one (the papers' count)."""
     return sum(OPERATORS[node.op].flops for node in tape if isinstance(node, Apply))
-
-
-def reduce_powers(tape: Tape) -> Tape:
-    """Write powers by constants as products, quotients and roots.
-
-    Before: ``u ** -1.5``, a function of many operations. After: ``1 / (u * sqrt(u))``. Whole numbers and halves of them
-    up to eight are so written, by repeated squaring; a result differs in rounding by less than four units in the last
-    place.
-    """
-    nodes: list[Node] = []
-    moved: list[int] = []
-
-    def push(node: Node) -> int:
-        nodes.append(node)
-        return len(nodes) - 1
-
-    def power(base: int, exponent: float) -> int:
-        whole = int(abs(exponent))
-        factors = [push(Apply("sqrt", (base,)))] if abs(exponent) != whole else []
-        while whole:
-            factors += [base] if whole & 1 else []
-            whole >>= 1
-            base = push(Apply("mul", (base, base))) if whole else base
-        if exponent in {0, 1}:  # the result is the last node, as in every tape
-            factors.append(push(Const(1.0)))
-        result, *others = factors
-        for factor in others:
-            result = push(Apply("mul", (result, factor)))
-        return push(Apply("div", (push(Const(1.0)), result))) if exponent < 0 else result
-
-    for node in tape:
-        if not isinstance(node, Apply):
-            moved.append(push(node))
-            continue
-        exponent = tape[node.args[-1]]
-        if node.op == "pow" and isinstance(exponent, Const) and _is_short(exponent.value):
-            moved.append(power(moved[node.args[0]], float(exponent.real)))
-        else:
-            moved.append(push(Apply(node.op, tuple(moved[arg] for arg in node.args))))
-    return tuple(nodes)
-
-
-def _is_short(exponent: complex) -> bool:
-    """Whether a power by this number takes a few products."""
-    return not isinstance(exponent, complex) and abs(exponent) <= _MOST_FACTORS and 2 * exponent == int(2 * exponent)

@@ -38,6 +38,15 @@ def _imag(x: Any) -> Any:  # noqa: ANN401
     return np.asarray(x).imag
 
 
+def _power(a: Any, b: Any) -> Any:  # noqa: ANN401
+    """A power; of a whole number by a negative one, which NumPy refuses, the quotient without its fraction."""
+    if np.result_type(a, b).kind not in "iu" or not np.any(np.less(b, 0)):
+        return np.power(a, b)
+    power = np.power(a, np.maximum(b, 0))
+    quotient = np.where(np.equal(a, -1), 1 - 2 * np.remainder(b, 2), np.equal(a, 1))
+    return np.where(np.less(b, 0), quotient, power).astype(power.dtype)
+
+
 def _unless_whole(rounded: Callable[..., Any]) -> Callable[..., Any]:
     """A function that leaves whole numbers as they are, in their own type."""
     return lambda x: x if np.asarray(x).dtype.kind in "biu" else rounded(x)
@@ -49,7 +58,7 @@ _TABLE = (
     Operator(name="neg", arity=1, flops=1, evaluate=np.negative, linear="both"),
     Operator(name="mul", arity=2, flops=1, evaluate=np.multiply, linear="either"),
     Operator(name="div", arity=2, flops=1, evaluate=np.divide, integral=False, linear="left"),
-    Operator(name="pow", arity=2, flops=1, evaluate=np.power, integral=False),
+    Operator(name="pow", arity=2, flops=1, evaluate=_power),
     Operator(name="sqrt", arity=1, flops=1, evaluate=np.sqrt, integral=False),
     Operator(name="exp", arity=1, flops=1, evaluate=np.exp, integral=False),
     Operator(name="log", arity=1, flops=1, evaluate=np.log, integral=False),

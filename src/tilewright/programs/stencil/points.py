@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.dtypes import is_number, is_rounded
+from tilewright.base.dtypes import is_number, is_rounded, real_whole_numbers
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.units import format_shape
+from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.boundaries import Boundary, Sides
 from tilewright.programs.stencil.reference import map_index
 
@@ -86,8 +86,8 @@ class Points:
         """
         if not isinstance(interpolation, str) or interpolation not in INTERPOLATIONS:
             raise UsageError(f"interpolation is one of {', '.join(INTERPOLATIONS)}, got {interpolation!r:.60}")
-        if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
-            raise UsageError(f"receivers record every so many steps, at least 1, got every={every!r}")
+        if every is not None:
+            every = whole_number(every, "every", 1, 2**62, "of steps, at least 1")
         places = _numbers(coordinates, "coordinates")
         if places.ndim == 1:
             places = places[:, np.newaxis]
@@ -145,8 +145,7 @@ def _values(given: Any, count: int) -> Array:  # noqa: ANN401
         array = np.asarray(given)
     except ValueError:
         array = np.empty(0, dtype=object)
-    if array.dtype == object and array.size and all(isinstance(each, int) for each in array.flat):
-        raise ArrayError("values of sources are numbers of at most 64 bits, got longer ones")
+    array = real_whole_numbers(array, "the source value {}")
     if not is_number(array.dtype):
         raise ArrayError(f"values of sources are numbers, got {given!r:.60}")
     if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != count):

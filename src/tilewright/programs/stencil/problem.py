@@ -12,8 +12,9 @@ from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.boundaries import FACES, BoundarySpec, Sides, resolve
 from tilewright.programs.stencil.edges import plain_edges
-from tilewright.programs.stencil.expression import check_constants, refuse_bits
-from tilewright.programs.stencil.program import STEP, Program, Statement
+from tilewright.programs.stencil.expression import check_constants
+from tilewright.programs.stencil.powers import refuse_negative_powers
+from tilewright.programs.stencil.program import STEP, Program, Statement, refuse_bits
 from tilewright.programs.stencil.subdomains import Subdomain
 
 GPU_COMPILED = ("float32", "float64", "int32", "int64")
@@ -276,6 +277,8 @@ def _check_tapes(program: Program, dtype: str) -> None:
     for statement in program.statements:
         if is_rounded(dtype):
             refuse_bits(statement.tape, repr(program.name), dtype)
+        else:
+            refuse_negative_powers(statement.tape, program.name, dtype)
         check_constants(statement.tape, arithmetic(dtype).name, program.name)
 
 

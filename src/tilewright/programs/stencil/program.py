@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
 from tilewright.programs.stencil.expression import (
+    COMPARE_FIRST,
     Apply,
     Node,
     Operand,
@@ -25,6 +26,7 @@ from tilewright.programs.stencil.expression import (
     reads,
     truths,
 )
+from tilewright.programs.stencil.operators import BITWISE
 from tilewright.programs.stencil.subdomains import Subdomain
 
 MAX_RANK = 4
@@ -195,6 +197,28 @@ def refuse_places(tape: Tape, what: str) -> None:
     """Raise a TraceError if an expression computes with the cell's place or the step's number, which only runs have."""
     if placed(tape) or Scalar(STEP) in tape:
         raise TraceError(f"{what} computes with tw.index, tw.inside or tw.t, which only iterated stencils have")
+
+
+def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
+    """Refuse bitwise operators on numbers of a type that has no bits to speak of.
+
+    Args:
+        tape: An expression that is computed in floating point or in complex numbers.
+        what: Whose it is.
+        dtype: The type.
+
+    Raises:
+        UsageError: If there are any.
+    """
+    if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
+        return
+    found = truths(tape)
+    for place, node in enumerate(tape):
+        if isinstance(node, Apply) and node.op in BITWISE and not found[place]:
+            raise UsageError(
+                f"{what} applies {BITWISE[node.op]}, which works on the bits of whole numbers, to {dtype} values",
+                COMPARE_FIRST,
+            )
 
 
 def _of_rank(tape: Tape, name: str, rank: int) -> Tape:

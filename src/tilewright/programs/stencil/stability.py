@@ -6,6 +6,9 @@ field and time level) by the amplification matrix G(k). What a step reads of its
 is larger than 1 in size (J. G. Charney, R. Fjörtoft, J. von Neumann, Tellus 2, 1950; R. D. Richtmyer, K. W. Morton,
 Difference Methods for Initial-Value Problems, 1967, chapter 4). The waves looked at are a sample, so that what is found
 is certain, and what is not found may still exist.
+
+Where A(k) has an eigenvalue of size 1 or more, a sweep grows along the grid, no wave stays one, and the edges decide:
+such a step is taken on a small grid with zeros around, many times.
 """
 
 import functools
@@ -13,6 +16,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,8 +40,16 @@ _TOLERANCE = 1e-6
 _TOLERANCE_OF_EIGENVALUES = 1e-4
 """Double and triple eigenvalues of size 1, as of wave equations, come out with the square or cube root of rounding."""
 _LEAST_SIZE = 1e-100
-_SINGULAR = 1e-6
-"""Least determinant of what stands before new values."""
+_MOST_VALUES = 64
+"""Most values of coefficients that vary in time that are looked at."""
+_SMALL = {1: 64, 2: 24, 3: 9, 4: 5}
+"""Cells per axis, by rank, of the grid on which sweeps are looked at that grow along it."""
+_QUARTER = 100
+"""A quarter of the steps there."""
+_LEAST_FACTOR = 1.01
+"""What does not grow there shakes by less."""
+_LASTING = 0.85
+"""Share of the growth in the third quarter of the steps that is there in the last one; of powers of time it is 0.71."""
 Complex = npt.NDArray[np.complex128]
 Terms = Mapping[Read, complex]
 
@@ -55,11 +67,13 @@ class GrowingWave:
 
     Attributes:
         factor: By how much per step, above 1.
-        cells: Its length in cells per axis, infinite where it does not vary.
+        cells: Its length in cells per axis, infinite where it does not vary; empty of a disturbance of any form.
+        average: Whether it grows by that on average, since coefficients vary in time.
     """
 
     factor: float
     cells: tuple[float, ...]
+    average: bool = False
 
     def over(self, steps: int) -> float:
         """Return by how much it grows in a run; infinite beyond what numbers hold."""
@@ -68,7 +82,8 @@ class GrowingWave:
 
     def __str__(self) -> str:
         lengths = " x ".join("-" if math.isinf(cells) else f"{cells:.3g}" for cells in self.cells)
-        return f"a wave of {lengths} cells grows {self.factor:.4g} times in every step"
+        what = f"a wave of {lengths} cells" if lengths else "a disturbance"
+        return f"{what} grows {self.factor:.4g} times in {'a step on average' if self.average else 'every step'}"
 
 
 Numbers = tuple[tuple[str, Any], ...]
@@ -94,22 +109,89 @@ def growth(program: Program, scalars: Numbers = (), coefficients: Numbers = ()) 
     >>> growth(program("heat2d")) is None
     True
     """
-    known_values = dict(scalars), dict(coefficients)
-    symbols = [_terms(statement.tape, program.updated, *known_values) for statement in program.statements]
-    known = [each for each in symbols if each is not None]
-    size = sum(program.history(field) for field in program.updated)
-    if len(known) < len(symbols) or size > _LARGEST_STATE:
+    symbols = _symbols(program, dict(scalars), dict(coefficients))
+    if symbols is None:
         return None
-    real = not any(np.imag(weight) for terms in known for weight in terms.values())
-    angles = _angles(program.rank, half=real)
-    radius, tolerance = _radius(_amplification(program, known, angles)), _TOLERANCE
-    if size > 1:
-        tolerance = _TOLERANCE_OF_EIGENVALUES
+    angles = _angles(program.rank, half=_are_real(symbols))
+    matrices = _amplification(program, symbols, angles)
+    if matrices is None:
+        factor = _bounded_growth(program, symbols)
+        return GrowingWave(factor=factor, cells=()) if factor > _LEAST_FACTOR else None
+    radius = _radius(matrices)
     worst = int(np.argmax(radius))
-    if not np.isfinite(radius).all() or radius[worst] <= (1.0 + tolerance) * max(1.0, float(radius[0])):
+    if not _grows(program, radius, worst):
         return None
-    cells = tuple(2.0 * math.pi / abs(angle) if angle else math.inf for angle in angles[worst])
-    return GrowingWave(factor=float(radius[worst]), cells=cells)
+    return GrowingWave(factor=float(radius[worst]), cells=_lengths(angles[worst]))
+
+
+def growth_in_time(program: Program, scalars: Numbers, varying: Mapping[str, Array]) -> GrowingWave | None:
+    """Return the wave that grows most in a run whose coefficients vary in time, if any does, as :func:`growth` does.
+
+    Every wave is multiplied with one matrix after the other. The one looked at is that whose eigenvalues grow most; it
+    grows by the product of its matrices, or of their eigenvalues where that is less.
+
+    Args:
+        program: The program.
+        scalars: Names and values of the other scalars.
+        varying: Scalars with a value for every step, by name; shape (steps,).
+    """
+    known = {**dict(scalars), **{name: values[0] for name, values in varying.items()}}
+    names = [name for name in varying if _symbols(program, {n: v for n, v in known.items() if n != name}) is None]
+    if not names or _symbols(program, known) is None or any(np.iscomplexobj(varying[name]) for name in names):
+        return None
+    table = np.stack([np.asarray(varying[name], np.float64) for name in names], axis=1)
+    rows, which = np.unique(table, axis=0, return_inverse=True)
+    kept = np.unique(np.linspace(0, len(rows) - 1, _MOST_VALUES).round().astype(int))
+    which = np.searchsorted(kept[:-1], which.reshape(-1))
+    angles = _angles(program.rank, half=False)
+    matrices: list[Complex] = []
+    for row in rows[kept]:
+        symbols = _symbols(program, {**known, **dict(zip(names, row.tolist(), strict=True))})
+        found = None if symbols is None else _amplification(program, symbols, angles)
+        if found is None:
+            return None
+        matrices.append(found)
+    share = np.bincount(which, minlength=len(matrices)) / len(which)
+    with np.errstate(divide="ignore"):
+        radius = np.exp(share @ np.log([_radius(each) for each in matrices]))
+    worst = int(np.argmax(radius))
+    if not _grows(program, radius, worst):
+        return None
+    state, grown = np.eye(matrices[0].shape[-1], dtype=np.complex128), 0.0
+    for place in which:
+        state = matrices[place][worst] @ state
+        size = float(np.linalg.norm(state))
+        if not size:
+            return None
+        state, grown = state / size, grown + math.log(size)
+    factor = min(float(radius[worst]), math.exp(grown / len(which)))
+    return GrowingWave(factor=factor, cells=_lengths(angles[worst]), average=True) if factor > 1.0 else None
+
+
+def _symbols(
+    program: Program, scalars: Mapping[str, Any], coefficients: Mapping[str, Any] = MappingProxyType({})
+) -> list[Terms] | None:
+    """Return the weights of every statement, or None where they are not known or the matrices would be large."""
+    if sum(program.history(field) for field in program.updated) > _LARGEST_STATE:
+        return None
+    found = [_terms(statement.tape, program.updated, scalars, coefficients) for statement in program.statements]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else None
+
+
+def _are_real(symbols: Sequence[Terms]) -> bool:
+    return not any(np.imag(weight) for terms in symbols for weight in terms.values())
+
+
+def _grows(program: Program, radius: npt.NDArray[np.float64], worst: int) -> bool:
+    """Whether the largest of some factors is above 1 and that of the mean, the first one, by more than rounding."""
+    size = sum(program.history(field) for field in program.updated)
+    tolerance = _TOLERANCE if size == 1 else _TOLERANCE_OF_EIGENVALUES
+    return bool(np.isfinite(radius).all()) and radius[worst] > (1.0 + tolerance) * max(1.0, float(radius[0]))
+
+
+def _lengths(angles: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(2.0 * math.pi / abs(angle) if angle else math.inf for angle in angles)
 
 
 def advice(program: Program, found: GrowingWave | None, steps: int, where: str = "") -> str:
@@ -231,15 +313,18 @@ def _angles(rank: int, *, half: bool) -> npt.NDArray[np.float64]:
     return np.array(list(itertools.product(first, *[line] * (rank - 1))))
 
 
-def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArray[np.float64]) -> Complex:
+def _places(program: Program) -> dict[tuple[str, int], int]:
+    """Return the numbers of updated fields and their time levels."""
+    levels = [(field, age) for field in program.updated for age in range(program.history(field))]
+    return {level: place for place, level in enumerate(levels)}
+
+
+def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArray[np.float64]) -> Complex | None:
     """Return G for every wave; shape (p, n, n), a row and a column per updated field and time level.
 
-    Where new values are not determined by old ones it is 0, and infinite for the mean: nothing is known then.
+    None where sweeps grow along the grid, so that no wave stays one.
     """
-    places = {
-        (field, age): place
-        for place, (field, age) in enumerate((f, a) for f in program.updated for a in range(program.history(f)))
-    }
+    places = _places(program)
     matrix = np.zeros((len(angles), len(places), len(places)), dtype=np.complex128)
     turn = [
         {step: np.exp(1j * step * angles[:, axis]) for step in range(-below, above + 1)}
@@ -255,15 +340,51 @@ def _amplification(program: Program, symbols: Sequence[Terms], angles: npt.NDArr
             else:
                 matrix[:, row, places[read.field, -read.level]] += phase
     if new.any():
-        left = np.eye(len(places)) - new
-        known = np.abs(np.linalg.det(left)) > _SINGULAR
-        matrix[known] = np.linalg.solve(left[known], matrix[known])
-        matrix[~known] = 0.0
-        matrix[0] = matrix[0] if known[0] else np.inf
+        if _radius(new).max() >= 1.0:
+            return None
+        matrix[...] = np.linalg.solve(np.eye(len(places)) - new, matrix)
     for (field, age), place in places.items():
         if age:
             matrix[:, place, places[field, age - 1]] = 1.0
     return matrix
+
+
+def _bounded_growth(program: Program, symbols: Sequence[Terms]) -> float:
+    """Return by which factor per step a disturbance grows in a small grid with zeros around; 0 where it does not."""
+    places, extent = _places(program), _SMALL[program.rank]
+    cells = np.indices((extent,) * program.rank).reshape(program.rank, -1)
+    count = cells.shape[1]
+    new: Array = np.zeros((len(places) * count,) * 2, np.complex128)
+    old = np.zeros_like(new)
+    for statement, terms in zip(program.statements, symbols, strict=True):
+        row = places[statement.field, 0] * count
+        for read, weight in terms.items():
+            there = cells + np.array(read.offset)[:, None]
+            inside = np.flatnonzero(((there >= 0) & (there < extent)).all(axis=0))
+            column = places[read.field, max(0, -read.level)] * count
+            source = np.ravel_multi_index(tuple(there[:, inside]), (extent,) * program.rank)
+            (new if read.level == 1 else old)[row + inside, column + source] += weight
+    for (field, age), place in places.items():
+        if age:
+            here = np.arange(count)
+            old[place * count + here, places[field, age - 1] * count + here] = 1.0
+    # The inverse of I - A: a sum of powers that ends, whose zeros stay zeros; rounding there would grow, too.
+    new = new.real if _are_real(symbols) else new
+    inverse, power = np.eye(len(new)) + new, new @ new
+    while power.any() and np.isfinite(power).all():
+        inverse, power = inverse + power @ inverse, power @ power
+    step = inverse @ (old.real if _are_real(symbols) else old)
+    state: Array = np.random.default_rng(0).standard_normal(len(new))
+    logs: list[float] = []
+    for _ in range(4 * _QUARTER):
+        moved = step @ state
+        size = float(np.linalg.norm(moved))
+        if not 0.0 < size < math.inf:
+            return 0.0
+        state = moved / size
+        logs.append(math.log(size))
+    third, last = sum(logs[2 * _QUARTER : 3 * _QUARTER]), sum(logs[3 * _QUARTER :])
+    return math.exp(last / _QUARTER) if last > _LASTING * third else 0.0
 
 
 def _radius(matrix: Complex) -> npt.NDArray[np.float64]:

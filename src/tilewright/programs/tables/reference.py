@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import check_fits
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape, check_constants, refuse_bits
+from tilewright.programs.stencil.expression import Apply, Const, Read, Scalar, Tape, check_constants
 from tilewright.programs.stencil.operators import BOOLEAN, OPERATORS
+from tilewright.programs.stencil.program import refuse_bits
 from tilewright.programs.tables.table import COLUMN, DTYPES, LOOKUP, ROW, Recurrence, TableStatement
 
 Array = npt.NDArray[Any]

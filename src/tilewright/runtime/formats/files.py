@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,17 @@ _ARCHIVE_DAMAGE = (
     *_DAMAGE, MemoryError, NotImplementedError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 """What reading a damaged archive of arrays can raise besides."""
+
+
+class ArrayStream:
+    """A file whose methods alone NumPy calls to read or write an array.
+
+    Of a file that it knows by its number it asks in C whether that is a path; an interrupt meanwhile is lost behind a
+    TypeError.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.read, self.write = file.read, file.write
 
 
 def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
@@ -68,7 +79,7 @@ def write_planes(path: Path, planes: tuple[Array, ...], bits: int = 8) -> int:
     check_output(path)
     if path.suffix.lower() == ".npy":
         with written(path) as target, target.open("wb") as file:
-            np.save(file, planes[0] if len(planes) == 1 else np.stack(planes, axis=-1), allow_pickle=False)
+            np.save(ArrayStream(file), planes[0] if len(planes) == 1 else np.stack(planes, axis=-1), allow_pickle=False)
         return 0
     if planes[0].ndim != 2 or planes[0].dtype.kind == "c":
         raise ArrayError(
@@ -139,7 +150,7 @@ def _check_format(path: Path) -> None:
 def _read_npy(path: Path) -> Array:
     try:
         with path.open("rb") as file:
-            values: Array = np.lib.format.read_array(file, allow_pickle=False)
+            values: Array = np.lib.format.read_array(ArrayStream(file), allow_pickle=False)
     except _DAMAGE as error:
         raise ArrayError(
             f"{str(path)!r} is no .npy file of plain numbers: {error}", "write it with numpy.save"

@@ -1,5 +1,6 @@
 """Pipelines on this CPU: groups compiled, cached and called one after the other."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from tilewright.schedules.pipelines.rows import RowTile
 Array = npt.NDArray[Any]
 _STREAM_BYTES = 2**25
 """Arrays above this size do not stay in a cache, so they are written past it."""
+_BAND_CELLS = 2**22
+"""Cells of a band after which a thread asks whether the results are still wanted; bands of fewer cost more halos."""
 _THREADED_CELLS = 2**15
 """Cells below which a second thread costs more than it brings."""
 
@@ -88,8 +91,12 @@ def _streams(step: Step, arrays: Mapping[str, Array]) -> bool:
 
 
 def _band(problem: PipelineProblem, tile: RowTile, threads: int) -> int:
-    """Rows of a band: what the tile says, or the grid's rows over the threads."""
-    return min(tile.band or -(-problem.shape[0] // threads), problem.shape[0])
+    """Rows of a band: what the tile says, or the grid's rows over the threads, in bands of at most so many cells."""
+    if tile.band:
+        return min(tile.band, problem.shape[0])
+    rows = -(-problem.shape[0] // threads)
+    across = (min(tile.width, problem.shape[-1]), *(min(tile.lines, extent) for extent in problem.shape[1:-1]))
+    return -(-rows // -(-rows * math.prod(across) // _BAND_CELLS))
 
 
 def new_grid(problem: PipelineProblem, grid: str) -> Array:

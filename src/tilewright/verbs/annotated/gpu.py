@@ -156,7 +156,7 @@ def guarded(made: DeviceVariant, case: Case, values: Mapping[str, object], optio
             return found.steps, found.streams
 
         away = not program.launch.resident
-        fixed = sized_arrays(case, program.extents) if away else ()
+        fixed = sized_arrays(case, program.extents) if away else {}
         guard = guard_of(loop, case, code, build, fixed=fixed, apart=away)
         free = [extent for extent in program.extents.values() if away and names(extent)]
         filled = [expression_text(Binary(">", extent, Num("0"))) for extent in free]

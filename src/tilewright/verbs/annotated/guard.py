@@ -7,6 +7,7 @@ values of names, and with arrays that may overlap; where the same code comes out
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tilewright.base.errors import TilewrightError
 from tilewright.codegen.loops.extents import extents_of
@@ -75,7 +76,7 @@ def guard_of(
     code: Stmt,
     build: Callable[[NestContext], object],
     *,
-    fixed: Sequence[str] = (),
+    fixed: Mapping[str, int | float] = MappingProxyType({}),
     apart: bool = False,
 ) -> RegionGuard:
     """Return what one region assumes.
@@ -85,7 +86,7 @@ def guard_of(
         case: Its site at one size of the input.
         code: Its code with its transforms.
         build: Makes the new code in a setting.
-        fixed: Names whose values the new code holds as numbers.
+        fixed: Names whose values the new code holds as numbers, with these.
         apart: Whether all arrays have to lie apart whatever the dependences say.
     """
     free = sorted((_scalars(code) - written(code) - counters(code)) & set(case.known))
@@ -107,7 +108,7 @@ def guard_of(
             fewer = [each for each in sizes if each != name]
             sizes = fewer if same(fewer, {}) else sizes
     tests = [f"{name} == {case.known[name]}" for name in sizes]
-    tests += [f"{name} == {case.numbers[name]}" for name in fixed]
+    tests += [f"{name} == {value}" for name, value in fixed.items()]
     if apart:
         overlap = dict.fromkeys(overlap, _ANY)
     elif same(sizes, overlap):
@@ -116,18 +117,32 @@ def guard_of(
     return RegionGuard(conditions=tuple(dict.fromkeys([*tests, *distinct])), notes=tuple(notes))
 
 
-def sized_arrays(case: Case, extents: Mapping[str, Expr]) -> tuple[str, ...]:
-    """Return the input's parameters that must be those of the tuning, since arrays' extents are numbers."""
+def sized_arrays(case: Case, extents: Mapping[str, Expr]) -> dict[str, int | float]:
+    """Return what C has to find of the tuning's size, since arrays' extents are numbers: names and their values."""
     spec = case.site.spec
     if spec is None:
-        return ()
-    here = _visible(case)
+        return {}
+    sizes = visible_sizes(case)
     found: set[str] = set()
     for each in spec.variables:
         inside = {word for dim in each.dims for word in _WORD.findall(dim.text)}
         if inside and each.name in extents and not inside & names(extents[each.name]):
-            found |= inside & set(case.numbers) & here or set(case.numbers) & here
-    return tuple(sorted(found))
+            found |= inside & sizes.keys() or sizes.keys()
+    return {name: sizes[name] for name in sorted(found)}
+
+
+def visible_sizes(case: Case) -> dict[str, int | float]:
+    """Return what C knows of a size of the input, names and values.
+
+    The parameters that the file has where the regions stand, and where it lacks one the whole numbers that the
+    specification gives to other names of the file: ``decl int n = N``.
+    """
+    here = _visible(case) | set(case.site.values)
+    found = {name: value for name, value in case.numbers.items() if name in here}
+    if len(found) < len(case.numbers):
+        own = {each.name for each in case.inputs if not each.extents} - set(case.site.values)
+        found |= {name: case.known[name] for name in sorted(own & here & case.known.keys())}
+    return found
 
 
 def _visible(case: Case) -> set[str]:

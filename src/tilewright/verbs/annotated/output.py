@@ -1,7 +1,7 @@
 """The new file: every region's old body replaced by what won, behind a dispatcher where there are several sizes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.codegen.loops.harness import region_text
 from tilewright.codegen.loops.lowering import code
@@ -65,21 +65,29 @@ def _new(size: SizeResult) -> bool:
 
 def _body(number: int, old: str, result: SiteResult) -> str:
     """Return what replaces one region's old body, which runs wherever the new one was not made for the call."""
-    out: list[str] = []
-    for size in filter(_new, result.sizes):
-        tests = (
-            [f"{name} == {_literal(value)}" for name, value in size.numbers.items()] if len(result.sizes) > 1 else []
-        )
-        more = size.conditions[number] if size.conditions else ()
-        tests = list(dict.fromkeys([*tests, *more]))
+    several = len(result.sizes) > 1
+    branches: dict[str, str] = {}
+    for place, size in enumerate(result.sizes):
+        if not _new(size):
+            continue
+        told = result.guards[place].items() if several else ()
+        conditions = size.conditions[number] if size.conditions else ()
+        tests = dict.fromkeys([*(f"{name} == {_literal(value)}" for name, value in told), *conditions])
+        new = _comment(size, result) + _code(number, size)
         if not tests:
-            return _comment(size, result) + _code(number, size)
-        test = " &&\n      ".join(tests)
-        out.append(f"  {'} else ' if out else ''}if ({test}) {{\n{_comment(size, result)}{_code(number, size)}")
-    if not out:
-        return old
-    why = "another size" if len(result.sizes) > 1 else "another call than the code above is for"
-    return "".join([*out, f"  }} else {{\n    /* {why}: the original body */\n{old}  }}\n"])
+            # It is right for every call, and nothing tells its size from those behind it.
+            return _chain(branches, new)
+        branches.setdefault(" &&\n      ".join(tests), new)
+    why = "another size" if several else "another call than the code above is for"
+    return _chain(branches, f"    /* {why}: the original body */\n{old}" if branches else old)
+
+
+def _chain(branches: Mapping[str, str], last: str) -> str:
+    """Return code that is chosen by the first condition that holds."""
+    if not branches:
+        return last
+    texts = [f"if ({test}) {{\n{branch}" for test, branch in branches.items()]
+    return "  " + "  } else ".join([*texts, f"{{\n{last}"]) + "  }\n"
 
 
 def _code(number: int, size: SizeResult) -> str:

@@ -129,14 +129,14 @@ class SiteResult:
         sizes: One result per size of the input, one alone where there is no specification.
         tuned: Whether it has a specification.
         notes: What was noticed about the region itself.
-        guards: Names whose values choose among the sizes.
+        guards: Per size, names that the file has and the values that choose it among the sizes.
     """
 
     line: int
     sizes: tuple[SizeResult, ...]
     tuned: bool
     notes: tuple[str, ...] = ()
-    guards: tuple[str, ...] = ()
+    guards: tuple[Mapping[str, Plain], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

@@ -1,11 +1,12 @@
 """What becomes of one region: tuned at every size of its input, or only transformed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.loops.apply import DEVICE
 from tilewright.codegen.loops.edges import has_edges
+from tilewright.frontends.annotated.evaluate import Plain
 from tilewright.frontends.annotated.file import RegionGroup
 from tilewright.frontends.annotated.spec import TuningSpec
 from tilewright.programs.loops.bounds import check_bounds
@@ -15,7 +16,7 @@ from tilewright.runtime.workers.pool import pool
 from tilewright.tuning.loops.search import Budget, Deadline, ParameterSpace, search_loops
 from tilewright.verbs.annotated.case import INTERIOR, PARALLEL, Case, command_notes, prepared, setting_of, threaded
 from tilewright.verbs.annotated.gpu import plain_device, tune_device
-from tilewright.verbs.annotated.guard import RegionGuard, conditions_of, cpu_guards
+from tilewright.verbs.annotated.guard import RegionGuard, conditions_of, cpu_guards, visible_sizes
 from tilewright.verbs.annotated.meter import NARROW, Beside, CpuMeter, shown_command
 from tilewright.verbs.annotated.options import AnnotatedOptions, budget_of
 from tilewright.verbs.annotated.result import (
@@ -91,7 +92,17 @@ def tune_site(
         sizes=tuple(results),
         tuned=True,
         notes=tuple(dict.fromkeys(notes)),
-        guards=tuple(each.name for each in spec.inputs),
+        guards=_told_apart(cases),
+    )
+
+
+def _told_apart(cases: Sequence[Case]) -> tuple[Mapping[str, Plain], ...]:
+    """Return, per size, what C tells it by: the parameters that the file has, and else scalars that follow them."""
+    found = [visible_sizes(case) for case in cases]
+    alike = {name for name, value in found[0].items() if all(each.get(name) == value for each in found)}
+    return tuple(
+        {name: value for name, value in each.items() if name in case.numbers or name not in alike}
+        for case, each in zip(cases, found, strict=True)
     )
 
 

@@ -24,6 +24,7 @@ from tilewright.schedules import catalogue
 from tilewright.schedules.legality import Violation
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.verbs.annotated.case import Case
+from tilewright.verbs.annotated.guard import visible_sizes
 from tilewright.verbs.annotated.meter import Beside, CpuMeter, LoopVariant, shown_command
 from tilewright.verbs.annotated.result import Handed, SizeResult
 
@@ -148,7 +149,7 @@ def _found(case: Case, loop: LoopRegion) -> Recognised | None:
     lets: dict[str, Any] = {**(spec.lets if spec is not None else {}), **case.numbers, **case.known}
     written = read_stencil(loop.stencil, lets, loop.region.line)
     if old is None or old.program.updated != written.program.updated:
-        return replace(written, guards=frozenset(case.numbers))
+        return replace(written, guards=frozenset(visible_sizes(case)))
     # The old body may leave the newest values in a second array, too, and says on which names steps and grid depend.
     return replace(old, program=written.program)
 

@@ -79,7 +79,7 @@ class StatesOnDisk:
         with told(f"a forward state cannot be written to {str(path)!r}"), path.open("wb") as file:
             for levels in state.values():
                 for level in levels:
-                    np.ascontiguousarray(level).tofile(file)
+                    file.write(np.ascontiguousarray(level).reshape(-1).view(np.uint8).data)
         found: dict[str, tuple[Array, ...]] = {}
         offset = 0
         for field, levels in state.items():

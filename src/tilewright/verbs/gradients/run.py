@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import ArrayError, UsageError
-from tilewright.base.units import parse_bytes
+from tilewright.base.units import parse_bytes, whole_number
 from tilewright.plan import Target
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Inner
@@ -569,9 +569,7 @@ def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int 
     if checkpoints is not None:
         if memory is not None:
             raise UsageError("memory and checkpoints both say how many states are kept", "give one of them")
-        if not isinstance(checkpoints, int) or checkpoints < 2:
-            raise UsageError(f"checkpoints is a number of states, at least 2, got {checkpoints!r:.60}")
-        return checkpoints
+        return whole_number(checkpoints, "checkpoints", 2, 2**62, "of states, at least 2")
     size = max(1, _state_bytes(run.problem))
     room = (available_bytes() or 2**31) // 2 if memory is None else parse_bytes(memory)
     return max(2, room // size)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.tables import Table, table
-from tilewright.base.units import format_bytes, format_seconds, format_shape
+from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
 from tilewright.costs.interval import unmeasured
 from tilewright.costs.pipelines.gpu import MODELS, memory_bandwidth
 from tilewright.machines.machine import Machine
@@ -363,8 +363,7 @@ def fuse(
     """
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
-    if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
-        raise UsageError(f"top is a whole number from 1 to 10000, got {top!r}")
+    top = whole_number(top, "top", 1, 10_000)
     pipeline = as_pipeline(source, options)
     kind = dtype or INPUT_DTYPE.get(pipeline.name, "float32")
     asked = chosen_boundary(boundary, border) or "reflect"

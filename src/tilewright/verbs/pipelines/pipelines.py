@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.base.arguments import checked
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
+from tilewright.base.units import whole_number
 from tilewright.frontends.pipeline import trace_pipeline
 from tilewright.programs.pipelines import catalogue
 from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline, halo_text
@@ -76,8 +77,7 @@ class StencilPipeline:
         given = [as_array(array, title) for array, title in self._named(arrays)]
         problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
         values = _values(self.program, scalars)
-        if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-            raise UsageError(f"iterations is a whole number of at least 1, got {iterations!r}")
+        iterations = whole_number(iterations, "iterations", 1, 2**62, "of at least 1")
         if iterations > 1:
             _check_iterated(problem)
         targets = _targets(problem, out)

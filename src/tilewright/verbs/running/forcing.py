@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.dtypes import check_fits, is_number, is_rounded
+from tilewright.base.dtypes import check_fits, is_number, is_rounded, real_whole_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.forcing import masked
@@ -185,8 +185,8 @@ def _scaled(problem: Problem, points: Points, found: Weights, look: Look) -> Wei
                 f"the scale of sources is a field that no statement updates, got {scale!r}", f"there are: {known}"
             )
         return _times(problem, found, look(scale, found.cell))
-    values = np.asarray(scale)
-    if not is_number(values.dtype) and not isinstance(scale, int):
+    values = real_whole_numbers(np.asarray(scale), "the scale {} of sources")
+    if not is_number(values.dtype):
         raise ArrayError(f"the scale of sources is a number, an array or a field's name, got {scale!r:.60}")
     check_fits(values, problem.dtype, "the scale {} of sources")
     if not np.isfinite(values).all():

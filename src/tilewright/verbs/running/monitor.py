@@ -1,12 +1,11 @@
 """Monitored runs as a caller asks for them: callbacks, a bound on the change per step, values that are not finite."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tilewright.base.errors import UsageError
-from tilewright.base.units import whole_number
+from tilewright.base.units import real_number, whole_number
 from tilewright.runtime.memory import Array
 from tilewright.runtime.simulation import Lookback, Simulation
 from tilewright.runtime.warn import warn
@@ -90,8 +89,8 @@ def make_monitor(
         raise UsageError("a callback needs to know how often it is called", "pass every=100")
     if every is not None:
         every = whole_number(every, "every", 1, 2**62, "of steps, at least 1")
-    if until is not None and not (isinstance(until, int | float) and math.isfinite(until) and until >= 0):
-        raise UsageError(f"until is a change per step, a finite number of at least 0, got {until!r}")
+    if until is not None:
+        until = real_number(until, "until, a change per step,", zero=True)
     return Monitor(every=_EVERY if every is None else every, callback=callback, until=until, levels=levels)
 
 

@@ -1,0 +1,85 @@
+"""Powers: those by constants as products, and which ones whole numbers have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import UsageError
+from tilewright.programs.stencil.expression import MOST_FACTORS, Apply, Const, Node, Read, Scalar, Tape
+
+
+def refuse_negative_powers(tape: Tape, name: str, dtype: str, values: Mapping[str, Any] | None = None) -> None:
+    """Refuse powers of whole numbers by negative ones, as NumPy does, where the exponent is known before a run.
+
+    One that is computed in a run and negative gives what is left of the quotient without its fraction: 1, -1 or 0.
+
+    Args:
+        tape: An expression that is computed in whole numbers.
+        name: The program's name.
+        dtype: The type.
+        values: By name those of its scalars and fields, as far as they are known; constants are looked at without.
+
+    Raises:
+        UsageError: If an exponent is negative.
+    """
+    for node in tape:
+        if not isinstance(node, Apply) or node.op != "pow":
+            continue
+        exponent = tape[node.args[1]]
+        found: Any = 0
+        if isinstance(exponent, Const) and values is None:
+            found = exponent.value
+        elif isinstance(exponent, Scalar | Read) and values is not None:
+            found = values.get(exponent.name if isinstance(exponent, Scalar) else exponent.field, 0)
+        least = np.min(found)
+        if least < 0:
+            raise UsageError(
+                f"{name!r} takes {dtype} values to the power {least}, which whole numbers do not have",
+                "write 1 / u[0], or compute in floating point: dtype='float64'",
+            )
+
+
+def reduce_powers(tape: Tape) -> Tape:
+    """Write powers by constants as products, quotients and roots.
+
+    Before: ``u ** -1.5``, a function of many operations. After: ``1 / (u * sqrt(u))``. Whole numbers and halves of them
+    up to eight are so written, by repeated squaring; a result differs in rounding by less than four units in the last
+    place.
+    """
+    nodes: list[Node] = []
+    moved: list[int] = []
+
+    def push(node: Node) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    def power(base: int, exponent: float) -> int:
+        whole = int(abs(exponent))
+        factors = [push(Apply("sqrt", (base,)))] if abs(exponent) != whole else []
+        while whole:
+            factors += [base] if whole & 1 else []
+            whole >>= 1
+            base = push(Apply("mul", (base, base))) if whole else base
+        if exponent in {0, 1}:  # the result is the last node, as in every tape
+            factors.append(push(Const(1.0)))
+        result, *others = factors
+        for factor in others:
+            result = push(Apply("mul", (result, factor)))
+        return push(Apply("div", (push(Const(1.0)), result))) if exponent < 0 else result
+
+    for node in tape:
+        if not isinstance(node, Apply):
+            moved.append(push(node))
+            continue
+        exponent = tape[node.args[-1]]
+        if node.op == "pow" and isinstance(exponent, Const) and _is_short(exponent.value):
+            moved.append(power(moved[node.args[0]], float(exponent.real)))
+        else:
+            moved.append(push(Apply(node.op, tuple(moved[arg] for arg in node.args))))
+    return tuple(nodes)
+
+
+def _is_short(exponent: complex) -> bool:
+    """Whether a power by this number takes a few products."""
+    return not isinstance(exponent, complex) and abs(exponent) <= MOST_FACTORS and 2 * exponent == int(2 * exponent)
