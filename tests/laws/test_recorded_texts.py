@@ -55,7 +55,7 @@ from tilewright.programs.loops.scalars import inline_temporaries, localise
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.programs.stencil import catalogue as programs
-from tilewright.programs.stencil.problem import make_problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.runtime.calibration.tiles import calibration_tiling
 from tilewright.schedules import catalogue
@@ -125,10 +125,10 @@ def defaults(problem, family: str) -> Tiling:
 def catalogued(
     write: Callable[..., str], *families: str, boundaries=BOUNDARIES, choose=defaults, **options: object
 ) -> Digests:
-    """Every program of the catalogue under a tiling of each family, the boundaries in turn."""
-    for number, name in enumerate(programs.names()):
-        program = programs.program(name)
-        dtype, boundary = ("float32", "float64")[number // 3 % 2], boundaries[number % len(boundaries)]
+    """Every program of the catalogue under a tiling of each family, with a type and a boundary that its name draws."""
+    for name in programs.names():
+        program, draw = programs.program(name), random.Random(name)  # noqa: S311
+        dtype, boundary = draw.choice(("float32", "float64")), draw.choice(boundaries)
         problem = make_problem(program, SHAPES[program.rank], 20, dtype=dtype, boundary=boundary)
         for family in families:
             made = attempt(lambda f=family, p=problem: write(p, choose(p, f), **options))
@@ -170,9 +170,8 @@ def parametric(problem, family: str) -> Tiling:
 
 def refused() -> Digests:
     """What is said of random tilings, legal or not, and how they are completed."""
-    draw = random.Random(SEED)  # noqa: S311
-    for name, case in drawn(make_case, 300):
-        rank, family = case.problem.program.rank, draw.choice(catalogue.names())
+    for family, (name, case) in itertools.product(catalogue.names(), list(drawn(make_case, 34))):
+        rank, draw = case.problem.program.rank, random.Random(f"{family}, {name}")  # noqa: S311
         space = tuple(draw.choice((1, 2, 7, 16, 60)) for _ in range(draw.choice((0, rank, rank))))
         tiling = Tiling(family=family, time=draw.choice((1, 2, 4, 5)), space=space)
 
@@ -180,32 +179,36 @@ def refused() -> Digests:
             full = catalogue.complete(problem, tiling)
             return digest(full, catalogue.check(problem, full))
 
-        yield name, attempt(judged)
+        yield f"{family}, {name}", attempt(judged)
 
 
 def chosen() -> Digests:
     """What is chosen where nothing is asked for, on large grids and on small ones."""
     small = {1: (37,), 2: (9, 21), 3: (7, 12, 33)}
-    extents = {"large": SHAPES, "small": small}
-    for name, dtype, size in itertools.product(programs.names(), ("float32", "float64"), extents):
+    for name in programs.names():
         program = programs.program(name)
-        problem = make_problem(program, extents[size][program.rank], 20, dtype)
-        ways: list[Callable[[], object]] = [lambda p=problem, f=family: defaults(p, f) for family in catalogue.names()]
-        ways += [lambda p=problem: calibration_tiling(p)]
+        problems = [
+            make_problem(program, shapes[program.rank], 20, dtype)
+            for dtype, shapes in itertools.product(("float32", "float64"), (SHAPES, small))
+        ]
+        ways: dict[str, Callable[[Problem], object]] = {
+            family: lambda p, f=family: defaults(p, f) for family in catalogue.names()
+        }
+        ways["calibration"] = calibration_tiling
         if program.rank > 1:
-            ways += [lambda p=problem: stream_block.default_sizes(p)]
-            ways += [lambda p=problem: stream_block.threads_for(p, Tiling(family="streaming"))]
-        yield f"{name}, {dtype}, {size}", digest(*(attempt(lambda w=way: digest(w())) for way in ways))
+            ways["sizes of streams"] = stream_block.default_sizes
+            ways["threads of streams"] = lambda p: stream_block.threads_for(p, Tiling(family="streaming"))
+        for way, choose in ways.items():
+            yield f"{name}, {way}", digest(*(attempt(lambda c=choose, p=p: digest(c(p))) for p in problems))
 
 
 def misused() -> Digests:
     """What is said of keys that do not apply and of sizes out of range."""
-    draw = random.Random(SEED)  # noqa: S311
-    for number, name in enumerate(programs.names() * 8):
-        program = programs.program(name)
-        rank, family = program.rank, catalogue.names()[number % len(catalogue.names())]
+    for name, family in itertools.product(programs.names(), catalogue.names()):
+        program, draw = programs.program(name), random.Random(f"{name}, {family}")  # noqa: S311
+        rank = program.rank
 
-        def sizes(most: int, rank: int = rank) -> tuple[int, ...]:
+        def sizes(most: int, rank: int = rank, draw: random.Random = draw) -> tuple[int, ...]:
             length = draw.choice((0, rank, rank, rank + 1))
             return tuple(draw.choice((0, 1, 2, 8, most)) for _ in range(length))
 
@@ -221,7 +224,7 @@ def misused() -> Digests:
         )
         problem = make_problem(program, SHAPES[rank], 5)
         said = attempt(lambda p=problem, t=tiling: digest(catalogue.complete(p, t), catalogue.check(p, t)))
-        yield f"{name}, {family}, {number}", said
+        yield f"{name}, {family}", said
 
 
 def orders() -> Digests:
