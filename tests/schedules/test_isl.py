@@ -1,11 +1,12 @@
 """Hexagonal and hybrid schedules as integer sets: exact cover, legality and counts over the unbounded plane."""
 
 import pytest
+from tests.oracles.precedence import broken
 
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.schedules import catalogue, legality, prism
+from tilewright.schedules import catalogue, prism
 from tilewright.schedules.geometry import Hexagon
 from tilewright.schedules.tiling import Tiling
 
@@ -210,7 +211,7 @@ def test_numbers_of_tiles(extent, steps):
 def test_the_verdict_over_the_tree_is_isls(offsets, height, base):
     problem = _problem([(o,) for o in offsets], height, 1)
     tiling = Tiling(family="hexagonal", time=height, space=(base,))
-    found = legality.broken(problem, catalogue.tree(problem, tiling))
+    found = broken(problem, catalogue.tree(problem, tiling))
     by_isl = _verdict(problem, _geometry(problem, height, (base,)))
     assert by_isl in {None, "a dependence is broken"}
     assert (found is None) == (by_isl is None)

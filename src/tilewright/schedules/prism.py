@@ -16,7 +16,7 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
-from tilewright.schedules.legality import Verdict, untileable, verdict
+from tilewright.schedules.legality import Verdict, untileable, wide_enough
 from tilewright.schedules.parts import BEGIN, END, Parts, reach
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
@@ -106,12 +106,10 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory.
 
-    Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper; of others the tree
-    decides.
+    Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper.
     """
-    return untileable(problem) or verdict(
-        problem, tiling, tree(problem, tiling), axis=0, least=_least(problem, geometry(problem, tiling))
-    )
+    least = _least(problem, geometry(problem, tiling))
+    return untileable(problem) or wide_enough(problem, tiling, axis=0, least=least)
 
 
 def _least(problem: Problem, cut: Prism[int]) -> int:
