@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, TilewrightDeprecationWarning
+from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, TilewrightDeprecationWarning
 from tilewright.base.errors import UsageError
 from tilewright.base.extras import MissingLibraryError
-from tilewright.runtime.formats.logs import TuningLog
-from tilewright.runtime.formats.tuner_files import write_t4
 from tilewright.runtime.warn import forget_warnings
 from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs.codesign.workload import load_workload
@@ -43,10 +41,6 @@ def metered(folder):
         micro.log_windows(log=folder / "w.csv", how=micro.MeterProtocol(rounds=1))
 
 
-def written(folder):
-    write_t4(folder / "x.json", TuningLog(program="heat2d", shape=(8, 8), steps=1, points=()))
-
-
 def workload(folder):
     path = folder / "w.toml"
     path.write_text('[[stencil]]\nprogram = "heat2d"\nstrategy = "overlapped"\n')
@@ -69,11 +63,24 @@ CALLS = {
     "reuse=move": [predicted("hybrid:t=4,s=4x16,threads=1x16,reuse=move")],
     "energy --micro": [metered],
     "tilewright.pypde": [imported],
+}
+
+
+def tuner_writer():
+    from tilewright.runtime.formats.tuner_files import write_t4  # noqa: F401
+
+
+PICTURE = np.zeros((9, 9), np.float32)
+REFUSED = {
     "border=": [
-        lambda _: tw.fuse("blur", shape=(64, 64), border="wrap"),
-        lambda _: tw.image.sobel(np.zeros((9, 9), np.float32), border="wrap"),
+        lambda: tw.fuse("blur", shape=(64, 64), border="wrap"),
+        lambda: tw.pipeline("blur")(PICTURE, border="wrap"),
+        lambda: tw.pipeline("blur").reference(PICTURE, border="wrap", boundary="wrap"),
+        lambda: tw.image.blur(PICTURE, border="wrap"),
+        lambda: tw.image.sobel(PICTURE, border="mirror"),
+        lambda: tw.image.canny(PICTURE, border="nearest"),
     ],
-    "write_t4": [written],
+    "write_t4": [tuner_writer],
 }
 
 
@@ -84,6 +91,15 @@ def _anew():
 
 def test_every_name_has_a_call():
     assert CALLS.keys() == DEPRECATIONS.keys()
+    assert REFUSED.keys() == GONE.keys()
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in REFUSED.items() for call in calls])
+def test_what_is_gone_is_refused_with_its_new_home(name, call):
+    with pytest.raises((UsageError, ImportError)) as caught:
+        call()
+    assert str(caught.value) in {str(GONE[name]), str(GONE[name].error())}
+    assert GONE[name].instead in f"{caught.value} {getattr(caught.value, 'hint', '')}"
 
 
 @pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in calls])
@@ -119,8 +135,9 @@ def test_a_command_says_it_in_one_line():
     assert [line for line in said if "warning" in line.lower()] == [f"warning: {DEPRECATIONS['overlapped']}"]
 
 
-def test_the_page_has_the_table():
+@pytest.mark.parametrize(("title", "entries"), [("goes", DEPRECATIONS), ("was removed", GONE)])
+def test_the_page_has_the_tables(title, entries):
     page = Path(__file__).parents[2].joinpath("docs", "stability.md").read_text(encoding="utf-8")
-    rows = [f"| `{each.name}` | {each.sentence} | {each.instead} |" for each in DEPRECATIONS.values()]
-    assert "\n".join(["| today | what becomes of it | write, or look |", "| --- | --- | --- |", *rows, ""]) in page
-    assert f"## What goes in {GOES_IN}" in page
+    rows = [f"| `{each.name}` | {each.sentence} | {each.instead} |" for each in entries.values()]
+    table = "\n".join(["| what | what becomes of it | write, or look |", "| --- | --- | --- |", *rows, ""])
+    assert f"## What {title} in {GOES_IN}\n\n{table}" in page

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tilewright.base.deprecations import refuse
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.costs.pipelines.gpu import MODELS
@@ -13,7 +14,7 @@ from tilewright.programs.pipelines.problem import PipelineProblem, make_pipeline
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import BlockChoice, Choice, Explored, FusionCandidate, VendorFilter, best_choices, search
-from tilewright.verbs.pipelines.pipelines import as_pipeline, chosen_boundary
+from tilewright.verbs.pipelines.pipelines import as_pipeline
 from tilewright.verbs.predict import MachineLike, as_machine
 
 
@@ -152,7 +153,6 @@ def fuse(
     fusion: str | None = None,
     dtype: str | None = None,
     boundary: BoundarySpec | None = None,
-    border: BoundarySpec | None = None,
     model: str = "exact",
     exhaustive: bool = False,
     **options: float | None,
@@ -167,7 +167,6 @@ def fuse(
         fusion: One fusion to look at instead: ``"(S1, S2) | S3"``, ``full`` or ``none``.
         dtype: Element type of the inputs; float32 by default, uint8 for ``blend``.
         boundary: What lies outside the grids, ``reflect`` by default.
-        border: The old name of ``boundary``, taken with a warning in this version.
         model: ``exact``, or ``published`` for the paper's equations as printed.
         exhaustive: Look at every configuration that fits, not only at those that follow the vendor's guidelines.
         **options: For a pipeline that ships: ``sigma``, ``radius``, ``gradient``.
@@ -187,9 +186,10 @@ def fuse(
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= 10_000:
         raise UsageError(f"top is a whole number from 1 to 10000, got {top!r}")
+    refuse(*options)
     pipeline = as_pipeline(source, options)
     kind = dtype or INPUT_DTYPE.get(pipeline.name, "float32")
-    asked = chosen_boundary(boundary, border) or "reflect"
+    asked = boundary or "reflect"
     spec = parse_boundary(asked) if isinstance(asked, str) else asked
     problem = make_pipeline_problem(pipeline, shape, kind, spec)
     where = as_machine(machine)
