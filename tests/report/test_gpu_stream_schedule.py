@@ -1,12 +1,12 @@
 """What the drawing of a streaming tile shows is what the kernel does."""
 
 import pytest
+from docs.gpu_stream_schedule import draw_streaming, rows_at, widths
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report.gpu_stream_schedule import draw_streaming, rows_at, widths
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
