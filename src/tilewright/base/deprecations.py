@@ -63,11 +63,6 @@ DEPRECATIONS = _table(
         "the micro-benchmarks of `tilewright energy --micro` leave the package",
         "they are in reproduce/energy of the source then; --fit and --meter stay",
     ),
-    Deprecation(
-        "tilewright.pypde",
-        "py-pde's backend tilewright.pypde leaves the package",
-        "it is in examples of the source then",
-    ),
 )
 """What goes, by what is written today: it works, and warns."""
 GONE = _table(
@@ -77,8 +72,13 @@ GONE = _table(
         "write boundary (--boundary), its name in tw.run",
     ),
     Deprecation(
+        "tilewright.pypde",
+        "py-pde's backend tilewright.pypde left the package",
+        "it is examples/pypde_backend.py of the source",
+    ),
+    Deprecation(
         "write_t4",
-        "tilewright.runtime.formats.tuner_files.write_t4 was removed",
+        "the writer write_t4 of T4 results was removed",
         "T4 results are still read; write them from the JSON of `tilewright tune`",
     ),
 )
