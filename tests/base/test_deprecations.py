@@ -1,6 +1,5 @@
 """What goes in the next minor version warns, once, at the caller's line; the page says the same."""
 
-import contextlib
 import importlib
 import subprocess
 import sys
@@ -11,12 +10,12 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.base import deprecations
 from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, TilewrightDeprecationWarning
 from tilewright.base.errors import UsageError
 from tilewright.runtime.warn import forget_warnings
 from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs.codesign.workload import load_workload
-from tilewright.verbs.energy import micro
 
 U = np.zeros((40, 40), np.float32)
 ON = {"shape": (64, 64), "steps": 8, "machine": "h200"}
@@ -28,11 +27,6 @@ def run(tile):
 
 def predicted(tile):
     return lambda _: tw.predict("heat2d", **ON, tiling=tile)
-
-
-def metered(folder):
-    with contextlib.suppress(UsageError):  # one round is too few
-        micro.log_windows(log=folder / "w.csv", how=micro.MeterProtocol(rounds=1))
 
 
 def workload(folder):
@@ -55,7 +49,6 @@ CALLS = {
     ],
     "variant=param": [run("hybrid:t=4,s=4x16,variant=param"), predicted(tw.Tiling(family="none", variant="param"))],
     "reuse=move": [predicted("hybrid:t=4,s=4x16,threads=1x16,reuse=move")],
-    "energy --micro": [metered],
 }
 
 
@@ -73,6 +66,7 @@ REFUSED = {
         lambda: tw.image.sobel(PICTURE, border="mirror"),
         lambda: tw.image.canny(PICTURE, border="nearest"),
     ],
+    "energy --micro": [lambda: deprecations.refuse("--micro")],
     "tilewright.pypde": [lambda: importlib.import_module("tilewright.pypde")],
     "write_t4": [tuner_writer],
 }

@@ -58,11 +58,6 @@ DEPRECATIONS = _table(
         "tiles that move what they keep on chip, reuse=move, go",
         "leave reuse out; the key is still read then and means nothing",
     ),
-    Deprecation(
-        "energy --micro",
-        "the micro-benchmarks of `tilewright energy --micro` leave the package",
-        "they are in reproduce/energy of the source then; --fit and --meter stay",
-    ),
 )
 """What goes, by what is written today: it works, and warns."""
 GONE = _table(
@@ -70,6 +65,11 @@ GONE = _table(
         "border=",
         "the option border (--border) was removed",
         "write boundary (--boundary), its name in tw.run",
+    ),
+    Deprecation(
+        "energy --micro",
+        "the micro-benchmarks of `tilewright energy --micro` left the package",
+        "run reproduce/energy_micro.py of the source; --fit and --meter stay",
     ),
     Deprecation(
         "tilewright.pypde",
