@@ -1,5 +1,6 @@
 """What goes in the next minor version warns, once, at the caller's line; the page says the same."""
 
+import dataclasses
 import importlib
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tilewright.base import deprecations
 from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, TilewrightDeprecationWarning
 from tilewright.base.errors import UsageError
 from tilewright.runtime.warn import forget_warnings
+from tilewright.schedules.tiling import parse
 from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs.codesign.workload import load_workload
 
@@ -47,8 +49,6 @@ CALLS = {
         lambda _: tw.predict("heat3d", shape=(64,) * 3, steps=8, tiling="wavefront-diamond:t=4,s=4x8x64,team=2"),
         lambda _: tw.run("heat3d", np.zeros((9, 9, 9)), steps=2, tiling="wavefront-diamond:t=4,s=4x8x64"),
     ],
-    "variant=param": [run("hybrid:t=4,s=4x16,variant=param"), predicted(tw.Tiling(family="none", variant="param"))],
-    "reuse=move": [predicted("hybrid:t=4,s=4x16,threads=1x16,reuse=move")],
 }
 
 
@@ -79,7 +79,22 @@ def _anew():
 
 def test_every_name_has_a_call():
     assert CALLS.keys() == DEPRECATIONS.keys()
-    assert REFUSED.keys() == GONE.keys()
+    assert {*REFUSED, "variant=param", "reuse=move"} == GONE.keys()
+
+
+@pytest.mark.parametrize("text", ["variant=param", "reuse=move", "variant=fixed", "reuse=place,variant=param"])
+def test_keys_that_mean_nothing_are_read_and_not_written(text):
+    plain = tw.Tiling(family="hybrid", time=4, space=(4, 16))
+    with warnings.catch_warnings(action="error"):
+        assert parse(f"hybrid:t=4,s=4x16,{text}") == plain
+        assert tw.Tiling(family="hybrid", time=4, space=(4, 16), variant="param", reuse="move") == plain
+        assert str(dataclasses.replace(plain, time=8)) == "hybrid:t=8,s=4x16"
+        found = tw.predict("heat2d", **ON, tiling=f"hybrid:t=4,s=4x16,{text}")
+    assert found.to_dict()["tiling"]["variant"] == "fixed"
+    assert found.to_dict()["tiling"]["reuse"] == "place"
+    assert found.costs == tw.predict("heat2d", **ON, tiling=plain).costs
+    with pytest.raises(UsageError, match="the variant of a tiling is one of fixed, param, got 'other'"):
+        parse("hybrid:variant=other")
 
 
 @pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in REFUSED.items() for call in calls])

@@ -122,16 +122,14 @@ def defaults(problem, family: str) -> Tiling:
     return catalogue.complete(problem, Tiling(family=family))
 
 
-def catalogued(
-    write: Callable[..., str], *families: str, boundaries=BOUNDARIES, choose=defaults, **options: object
-) -> Digests:
+def catalogued(write: Callable[..., str], *families: str, boundaries=BOUNDARIES, **options: object) -> Digests:
     """Every program of the catalogue under a tiling of each family, with a type and a boundary that its name draws."""
     for name in programs.names():
         program, draw = programs.program(name), random.Random(name)  # noqa: S311
         dtype, boundary = draw.choice(("float32", "float64")), draw.choice(boundaries)
         problem = make_problem(program, SHAPES[program.rank], 20, dtype=dtype, boundary=boundary)
         for family in families:
-            made = attempt(lambda f=family, p=problem: write(p, choose(p, f), **options))
+            made = attempt(lambda f=family, p=problem: write(p, defaults(p, f), **options))
             yield f"{name}, {family}", made
 
 
@@ -162,10 +160,6 @@ def of_strategies(count: int, *dialects: str) -> Digests:
     for family in ON_GPUS:
         cases = drawn(lambda seed, index, f=family: strategy_case(f, seed, index), count, family)
         yield from of_cases(cases, *dialects)
-
-
-def parametric(problem, family: str) -> Tiling:
-    return dataclasses.replace(calibration_tiling(problem), family=family, variant="param")
 
 
 def refused() -> Digests:
@@ -358,7 +352,6 @@ KINDS: dict[str, Callable[[], Digests]] = {
     "programs, strategies": lambda: catalogued(host, "diamond", "skewed", "overlapped"),
     "programs, CUDA": lambda: catalogued(device, "none", "hexagonal", "hybrid", "streaming", dialect="cuda"),
     "programs, CUDA, wrap": lambda: catalogued(device, "none", boundaries=("wrap",), dialect="cuda", periodic=True),
-    "programs, CUDA, sizes as parameters": lambda: catalogued(device, "hybrid", choose=parametric, dialect="cuda"),
     "programs, OpenCL": lambda: catalogued(device, "diamond", "skewed", "overlapped", dialect="opencl"),
     "programs, counts": lambda: catalogued(
         counted, "none", "hexagonal", "hybrid", "streaming", "diamond", "skewed", "overlapped"

@@ -105,7 +105,7 @@ def test_a_recurrence_is_named():
         (
             "j2d5pt",
             "hybrid:t=8,s=4x64,threads=1x64,k=2,variant=param",
-            "hybrid:t=8,s=4x64,threads=1x64,k=2,variant=param",
+            "hybrid:t=8,s=4x64,threads=1x64,k=2",
         ),
         ("j2d5pt", "none", "none"),
     ],
@@ -183,7 +183,7 @@ def test_close_names_are_offered():
     [
         "none",
         "hexagonal:t=16,s=64",
-        "hybrid:t=16,s=8x64,threads=1x64,k=2,rows=4,unroll=8,variant=param",
+        "hybrid:t=16,s=8x64,threads=1x64,k=2,rows=4,unroll=8",
         "skewed:t=8,s=8x8,sub=2x2",
     ],
 )

@@ -48,19 +48,19 @@ DEPRECATIONS = _table(
         "the tiling family wavefront-diamond goes, and with it the key team",
         "leave the tiling out, or write hybrid or streaming",
     ),
-    Deprecation(
-        "variant=param",
-        "tile sizes as run-time parameters, variant=param, go",
-        "leave variant out; the key is still read then and means nothing",
-    ),
-    Deprecation(
-        "reuse=move",
-        "tiles that move what they keep on chip, reuse=move, go",
-        "leave reuse out; the key is still read then and means nothing",
-    ),
 )
 """What goes, by what is written today: it works, and warns."""
 GONE = _table(
+    Deprecation(
+        "variant=param",
+        "tile sizes as run-time parameters, variant=param, were removed",
+        "leave variant out; the key is read and means nothing",
+    ),
+    Deprecation(
+        "reuse=move",
+        "tiles that move what they keep on chip, reuse=move, were removed",
+        "leave reuse out; the key is read and means nothing",
+    ),
     Deprecation(
         "border=",
         "the option border (--border) was removed",
@@ -82,7 +82,7 @@ GONE = _table(
         "T4 results are still read; write them from the JSON of `tilewright tune`",
     ),
 )
-"""What is gone, by what was written until then: it is refused."""
+"""What is gone, by what was written until then: it is refused, or means nothing."""
 
 
 def gone(option: str) -> Deprecation | None:

@@ -151,35 +151,6 @@ def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
     )
 
 
-def parametric(cut: Prism[int]) -> Prism[Expr]:
-    """Return prisms of all sizes: those of a prism are what :func:`parameters` gives for their names.
-
-    Raises:
-        IllegalTilingError: If they are of diamonds.
-    """
-    height, base, *sizes = map(Name, parameters(cut))
-    face: Hexagon[Expr] = Hexagon(height=height, base=base, slope=hexagon_of(cut).slope)
-    skews = tuple(Skew(size=size, slope=skew.slope) for size, skew in zip(sizes, cut.skews, strict=True))
-    return Prism(hexagon=face, skews=skews, stages=cut.stages)
-
-
-def hexagon_of(cut: Prism[int]) -> Hexagon[int]:
-    """Return the hexagon of a prism of parametric size.
-
-    Raises:
-        IllegalTilingError: If it is a diamond.
-    """
-    if not isinstance(cut.hexagon, Hexagon):
-        raise IllegalTilingError("diamonds of parametric size have no GPU kernel", "write variant=fixed")
-    return cut.hexagon
-
-
-def parameters(cut: Prism[int]) -> dict[str, int]:
-    """Return the sizes of a prism by the names that stand for them in one of parametric size."""
-    sizes = {f"size{axis}": skew.size for axis, skew in enumerate(cut.skews, 1)}
-    return {"height": cut.hexagon.height, "base": cut.hexagon.base, **sizes}
-
-
 def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:
     """Return the wavefronts of prisms, of all or of some parts of a sweep; the tree of a tiling has a note around them.
 

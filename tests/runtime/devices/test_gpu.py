@@ -68,13 +68,12 @@ def test_boundaries(device, capfd, name, boundary):
     verify(device, capfd, problem, tiling)
 
 
-@pytest.mark.parametrize("tile", ["variant=param", "reuse=move", "variant=param,reuse=move", "rows=4", "unroll=8"])
+@pytest.mark.parametrize("tile", ["rows=4", "unroll=8"])
 @pytest.mark.parametrize("name", ["j2d5pt", "heat2d_var", "j3d7pt"])
 def test_variants(device, capfd, name, tile):
     problem, tiling = small(name)
-    options = dict(part.split("=") for part in tile.split(","))
-    changed = {key: int(value) if value.isdigit() else value for key, value in options.items()}
-    verify(device, capfd, problem, dataclasses.replace(tiling, **changed))
+    key, value = tile.split("=")
+    verify(device, capfd, problem, dataclasses.replace(tiling, **{key: int(value)}))
 
 
 @pytest.mark.parametrize("threads", ["4", "2x8", "3x5"])
@@ -200,14 +199,10 @@ def test_both_dialects_share_their_text(name):
     assert texts[0] == texts[1]
 
 
-def test_text_depends_on_neither_shape_nor_steps_and_parametric_text_on_no_size():
+def test_text_depends_on_neither_shape_nor_steps():
     problem, tiling = small("j2d5pt")
     other = dataclasses.replace(problem, shape=(500, 700), steps=100)
     assert source_of(problem, tiling, "cuda").text == source_of(other, tiling, "cuda").text
-    first = source_of(problem, dataclasses.replace(tiling, variant="param"), "cuda")
-    second = source_of(problem, dataclasses.replace(tiling, variant="param", time=8, space=(5, 24)), "cuda")
-    assert first.text == second.text
-    assert first.kernels[0].room_bytes < second.kernels[0].room_bytes
 
 
 @pytest.mark.parametrize(("name", "axis"), [("j1d3pt", "x"), ("j2d5pt", "x"), ("j3d7pt", "q1")])
@@ -271,9 +266,9 @@ def test_no_launch_is_empty(extent):
 
 
 def test_texts_that_differ_have_names_that_differ():
-    """Kernels are kept by their names; only texts of parametric sizes are shared between sizes."""
+    """Kernels are kept by their names."""
     problem, tiling = small("j2d5pt")
-    changes = ({}, {"time": 4}, {"space": (2, 8)}, {"space": (1, 12)}, {"unroll": 2}, {"variant": "param"})
+    changes = ({}, {"time": 4}, {"space": (2, 8)}, {"space": (1, 12)}, {"unroll": 2})
     sources = [source_of(problem, dataclasses.replace(tiling, **change), "opencl") for change in changes]
     assert len({source.fingerprint for source in sources}) == len({source.text for source in sources}) == len(changes)
 
@@ -320,7 +315,7 @@ def test_every_default_configuration_in_double_precision_compiles_without_spills
     assert (code.resources.spill_bytes, code.resources.stack_bytes) == (0, 0), str(tiling)
 
 
-@pytest.mark.parametrize("tile", ["hybrid:t=8,s=8x64,variant=param", "hybrid:t=16,s=8x64,reuse=move", "none"])
+@pytest.mark.parametrize("tile", ["hybrid:t=16,s=8x64", "none"])
 def test_variants_compile(tile):
     _, source, code = compiled("j2d5pt", "sm_80", tiling=parse(tile))
     assert code.resources.registers

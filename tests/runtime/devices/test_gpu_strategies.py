@@ -116,6 +116,3 @@ def test_what_has_no_kernel_is_one_sentence():
     problem, tiling = small("overlapped", "wave2d")
     with pytest.raises(IllegalTilingError, match="two versions of every updated field and no older one"):
         source_of(problem, tiling, "opencl")
-    problem, tiling = small("diamond", "j2d5pt")
-    with pytest.raises(IllegalTilingError, match="diamonds of parametric size"):
-        source_of(problem, dataclasses.replace(tiling, variant="param"), "opencl")
