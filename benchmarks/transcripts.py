@@ -121,6 +121,8 @@ MASKS = [
     (re.compile(r"searched in .*"), "searched in TIME"),
     (re.compile(r"\b0\.\d+\.\d+(\.?(dev|rc)\d+)?\b"), "VERSION"),
 ]
+_VARYING = re.compile(r".*\b(unstable|UNSTABLE|noisy|good|samples|Kendall's|first choice)\b.*")
+"""Lines that say how well something could be measured."""
 _NUMBER = re.compile(r"[+-]?\d[\d_.,]*(e[+-]?\d+)?( ?(ns|us|µs|ms|s|min|h|KiB|MiB|GiB|%)\b)?|\bnan\b|\binf\b")
 _SPACES = re.compile(r"[ -]{2,}")
 
@@ -163,7 +165,8 @@ def transcripts(python: str, commands: dict[str, str]) -> dict[str, dict[str, An
                     call, check=False, cwd=folder, env=there, stdin=subprocess.DEVNULL, capture_output=True, text=True
                 )
                 measured = name in MEASURED
-                out, err = (text.replace(room, "ROOM") for text in (done.stdout, done.stderr))
+                texts = (done.stdout, done.stderr)
+                out, err = (text.replace(room, "ROOM").replace(python, "PYTHON") for text in texts)
                 if way == "json" and done.returncode == 0:  # its tables are those of the other way
                     document = json.loads(out)
                     out, err = json.dumps(kinds(document) if measured else document, indent=1), ""
@@ -177,7 +180,7 @@ def masked(text: str, *, measured: bool) -> str:
     """Return a text without what differs from run to run."""
     for pattern, word in MASKS:
         text = pattern.sub(word, text)
-    return _SPACES.sub("  ", _NUMBER.sub("N", text)) if measured else text
+    return _SPACES.sub("  ", _NUMBER.sub("N", _VARYING.sub("VARYING", text))) if measured else text
 
 
 def kinds(document: object) -> object:
@@ -186,7 +189,7 @@ def kinds(document: object) -> object:
         return {key: kinds(value) for key, value in document.items()}
     if isinstance(document, list):
         return [kinds(value) for value in document[:1]]
-    return "number" if isinstance(document, int | float) and document is not True else type(document).__name__
+    return "number" if isinstance(document, int | float) and not isinstance(document, bool) else type(document).__name__
 
 
 def read(source: str, commands: dict[str, str]) -> dict[str, dict[str, Any]]:
