@@ -18,12 +18,12 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.oracles.forms import Ambiguous, Atom, Class, Form, FormScope, Later, Names, number
 from tests.oracles.search import Condition, solution
 
 from tilewright.programs.stencil.dependences import Dependence, analyse, distances
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole, extent_of
-from tilewright.schedules.tree.forms import Ambiguous, Atom, Class, Form, FormScope, Later, Names, number
 from tilewright.schedules.tree.nodes import (
     Compute,
     Guard,

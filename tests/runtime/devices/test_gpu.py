@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.oracles.counting import exact_counts
 from tests.runtime.interpreted import inputs, loaded, run, source_of, verify
 from tests.sampling import covering, some
 
@@ -17,7 +18,6 @@ from tilewright.programs.stencil.periodic import extend
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.calibration.tiles import calibration_tiling, chip_bytes
 from tilewright.runtime.devices import gpu, nvrtc, opencl
-from tilewright.schedules.catalogue import counts
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -43,7 +43,7 @@ def small(name, dtype="float32", boundary="fixed"):
     )
     extents = [low + high + 2 for low, high in known.reach]
     steps = 4 if known.rank < 3 else 2
-    while not counts((problem := dataclasses.replace(probe, shape=tuple(extents), steps=steps)), tiling).full:
+    while not exact_counts((problem := dataclasses.replace(probe, shape=tuple(extents), steps=steps)), tiling).full:
         shortest = min(range(known.rank), key=lambda axis: extents[axis] / (1 + sizes[axis]))
         extents[shortest] += 1
     # A kernel takes a tile for whole only if its box keeps clear of the cells that keep their first values.
@@ -261,7 +261,7 @@ def test_no_launch_is_empty(extent):
     """A grid that the tiles of one colour cover alone has none of the other; CUDA refuses a launch of no groups."""
     problem = make_problem(program("j1d3pt"), (extent,), 13)
     started = list(launches(problem, gpu_schedule(problem, parse("hexagonal:t=4,s=16")), 13))
-    assert len(started) == counts(problem, parse("hexagonal:t=4,s=16")).wavefronts
+    assert len(started) == exact_counts(problem, parse("hexagonal:t=4,s=16")).wavefronts
     assert all(launch.groups > 0 for launch in started)
 
 

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.oracles.forms import Atom, Class, Form
 from tests.oracles.precedence import Distance, TreeSizes, breaks, broken
 from tests.oracles.search import solution
 from tests.sampling import some
@@ -20,7 +21,6 @@ from tilewright.schedules.geometry import Hexagon, Skew
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.schedules.tree.affine import Name, Whole, extent_of
-from tilewright.schedules.tree.forms import Atom, Class, Form
 from tilewright.schedules.tree.nodes import Compute, Loop, Parallel, Private, Range, Sequence
 
 _SHAPES = {1: (44,), 2: (26, 14), 3: (8, 24, 9)}
