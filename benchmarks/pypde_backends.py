@@ -1,4 +1,4 @@
-"""py-pde's explicit Euler runs: its own backends beside the one of ``tilewright.pypde``, interleaved.
+"""py-pde's explicit Euler runs: its own backends beside the one of ``examples/pypde_backend.py``, interleaved.
 
     python benchmarks/pypde_backends.py [--extent 512] [--steps 400] [--rounds 5]
 
@@ -8,12 +8,15 @@ anew in every solution, which counts: more steps show less of it. Needs ``py-pde
 
 import argparse
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pde
 
-import tilewright.pypde  # noqa: F401  (registers the backend)
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+import pypde_backend  # noqa: F401  (registers the backend)
 
 
 def main() -> None:

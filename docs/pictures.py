@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from gpu_stream_schedule import draw_streaming
 from PIL import Image
 
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.gpu_schedule import draw_schedule
-from tilewright.report.gpu_stream_schedule import draw_streaming
 from tilewright.schedules.tiling import parse
 from tilewright.verbs import explain
 from tilewright.verbs.pipelines import image

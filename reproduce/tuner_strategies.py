@@ -26,7 +26,7 @@ import numpy as np
 import measured
 from active import COUNTS, Space, of_logs, tuned
 from tilewright.runtime.formats.logs import TuningLog, read_stencilbench
-from tilewright.runtime.formats.tuner_files import configuration
+from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.validate import ordered
 
 STRATEGIES = (
@@ -38,6 +38,18 @@ STRATEGIES = (
 SHARES = (0.95, 0.99)
 _NAME = "stencil"
 _SOURCE = "__global__ void stencil() {}"
+
+
+def configuration(tiling: Tiling) -> dict[str, int]:
+    """Return a tiling as the tunable parameters of a configuration.
+
+    >>> configuration(Tiling(family="hybrid", time=16, space=(6, 256), threads=(1, 256)))
+    {'tile_t': 16, 'tile_1': 6, 'tile_2': 256, 'threads_1': 1, 'threads_2': 256}
+    """
+    values = {"tile_t": tiling.time}
+    values |= {f"tile_{axis}": size for axis, size in enumerate(tiling.space, 1)}
+    values |= {f"threads_{axis}": count for axis, count in enumerate(tiling.threads, 1)}
+    return values if tiling.k is None else {**values, "k": tiling.k}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,10 +110,11 @@ def races_reported():
 @pytest.fixture(autouse=True, scope="session")
 def verified():
     """Whatever IR a test prints is verified first."""
+    from tests.oracles.verify import verify, verify_region
+
+    from energy import kernels as gpu_energy
     from tilewright.codegen.gpu import emit as gpu_emit
-    from tilewright.codegen.gpu import energy as gpu_energy
     from tilewright.codegen.gpu import micro as gpu_micro
-    from tilewright.codegen.ir.verify import verify, verify_region
     from tilewright.codegen.loops import kernels as loop_kernels
     from tilewright.codegen.loops import lowering as loop_lowering
     from tilewright.codegen.matrices import gpu as gpu_matrices

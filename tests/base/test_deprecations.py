@@ -1,6 +1,7 @@
 """What goes in the next minor version warns, once, at the caller's line; the page says the same."""
 
-import contextlib
+import dataclasses
+import importlib
 import subprocess
 import sys
 import warnings
@@ -10,15 +11,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, TilewrightDeprecationWarning
+from tilewright.base import deprecations
+from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, GONE, TilewrightDeprecationWarning
 from tilewright.base.errors import UsageError
-from tilewright.base.extras import MissingLibraryError
-from tilewright.runtime.formats.logs import TuningLog
-from tilewright.runtime.formats.tuner_files import write_t4
 from tilewright.runtime.warn import forget_warnings
+from tilewright.schedules.tiling import parse
 from tilewright.tuning.codesign.design import DesignOptions
 from tilewright.verbs.codesign.workload import load_workload
-from tilewright.verbs.energy import micro
 
 U = np.zeros((40, 40), np.float32)
 ON = {"shape": (64, 64), "steps": 8, "machine": "h200"}
@@ -30,21 +29,6 @@ def run(tile):
 
 def predicted(tile):
     return lambda _: tw.predict("heat2d", **ON, tiling=tile)
-
-
-def imported(_):
-    sys.modules.pop("tilewright.pypde", None)
-    with contextlib.suppress(MissingLibraryError):
-        import tilewright.pypde  # noqa: F401
-
-
-def metered(folder):
-    with contextlib.suppress(UsageError):  # one round is too few
-        micro.log_windows(log=folder / "w.csv", how=micro.MeterProtocol(rounds=1))
-
-
-def written(folder):
-    write_t4(folder / "x.json", TuningLog(program="heat2d", shape=(8, 8), steps=1, points=()))
 
 
 def workload(folder):
@@ -65,16 +49,27 @@ CALLS = {
         lambda _: tw.predict("heat3d", shape=(64,) * 3, steps=8, tiling="wavefront-diamond:t=4,s=4x8x64,team=2"),
         lambda _: tw.run("heat3d", np.zeros((9, 9, 9)), steps=2, tiling="wavefront-diamond:t=4,s=4x8x64"),
     ],
-    "variant=param": [run("hybrid:t=4,s=4x16,variant=param"), predicted(tw.Tiling(family="none", variant="param"))],
-    "reuse=move": [predicted("hybrid:t=4,s=4x16,threads=1x16,reuse=move")],
-    "energy --micro": [metered],
-    "tilewright.pypde": [imported],
-    "border=": [
-        lambda _: tw.fuse("blur", shape=(64, 64), border="wrap"),
-        lambda _: tw.image.sobel(np.zeros((9, 9), np.float32), border="wrap"),
-    ],
     "threads=": [lambda _: tw.select("heat2d", **ON, threads=True, top=1)],
-    "write_t4": [written],
+}
+
+
+def tuner_writer():
+    from tilewright.runtime.formats.tuner_files import write_t4  # noqa: F401
+
+
+PICTURE = np.zeros((9, 9), np.float32)
+REFUSED = {
+    "border=": [
+        lambda: tw.fuse("blur", shape=(64, 64), border="wrap"),
+        lambda: tw.pipeline("blur")(PICTURE, border="wrap"),
+        lambda: tw.pipeline("blur").reference(PICTURE, border="wrap", boundary="wrap"),
+        lambda: tw.image.blur(PICTURE, border="wrap"),
+        lambda: tw.image.sobel(PICTURE, border="mirror"),
+        lambda: tw.image.canny(PICTURE, border="nearest"),
+    ],
+    "energy --micro": [lambda: deprecations.refuse("--micro")],
+    "tilewright.pypde": [lambda: importlib.import_module("tilewright.pypde")],
+    "write_t4": [tuner_writer],
 }
 
 
@@ -85,6 +80,30 @@ def _anew():
 
 def test_every_name_has_a_call():
     assert CALLS.keys() == DEPRECATIONS.keys()
+    assert {*REFUSED, "variant=param", "reuse=move"} == GONE.keys()
+
+
+@pytest.mark.parametrize("text", ["variant=param", "reuse=move", "variant=fixed", "reuse=place,variant=param"])
+def test_keys_that_mean_nothing_are_read_and_not_written(text):
+    plain = tw.Tiling(family="hybrid", time=4, space=(4, 16))
+    with warnings.catch_warnings(action="error"):
+        assert parse(f"hybrid:t=4,s=4x16,{text}") == plain
+        assert tw.Tiling(family="hybrid", time=4, space=(4, 16), variant="param", reuse="move") == plain
+        assert str(dataclasses.replace(plain, time=8)) == "hybrid:t=8,s=4x16"
+        found = tw.predict("heat2d", **ON, tiling=f"hybrid:t=4,s=4x16,{text}")
+    assert found.to_dict()["tiling"]["variant"] == "fixed"
+    assert found.to_dict()["tiling"]["reuse"] == "place"
+    assert found.costs == tw.predict("heat2d", **ON, tiling=plain).costs
+    with pytest.raises(UsageError, match="the variant of a tiling is one of fixed, param, got 'other'"):
+        parse("hybrid:variant=other")
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in REFUSED.items() for call in calls])
+def test_what_is_gone_is_refused_with_its_new_home(name, call):
+    with pytest.raises((UsageError, ImportError)) as caught:
+        call()
+    assert str(caught.value) in {str(GONE[name]), str(GONE[name].error())}
+    assert GONE[name].instead in f"{caught.value} {getattr(caught.value, 'hint', '')}"
 
 
 @pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in calls])
@@ -121,8 +140,9 @@ def test_a_command_says_it_in_one_line():
     assert [line for line in said if "warning" in line.lower()] == [f"warning: {DEPRECATIONS['overlapped']}"]
 
 
-def test_the_page_has_the_table():
+@pytest.mark.parametrize(("title", "entries"), [("goes", DEPRECATIONS), ("was removed", GONE)])
+def test_the_page_has_the_tables(title, entries):
     page = Path(__file__).parents[2].joinpath("docs", "stability.md").read_text(encoding="utf-8")
-    rows = [f"| `{each.name}` | {each.sentence} | {each.instead} |" for each in DEPRECATIONS.values()]
-    assert "\n".join(["| today | what becomes of it | write, or look |", "| --- | --- | --- |", *rows, ""]) in page
-    assert f"## What goes in {GOES_IN}" in page
+    rows = [f"| `{each.name}` | {each.sentence} | {each.instead} |" for each in entries.values()]
+    table = "\n".join(["| what | what becomes of it | write, or look |", "| --- | --- | --- |", *rows, ""])
+    assert f"## What {title} in {GOES_IN}\n\n{table}" in page

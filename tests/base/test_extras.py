@@ -11,7 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.base.extras import MissingLibraryError, needed
 
 ROOT = Path(__file__).parents[2]
-ADAPTERS = {"xarray": "xarray", "jax": "jax", "torch": "torch", "pypde": "pde"}
+ADAPTERS = {"xarray": "xarray", "jax": "jax", "torch": "torch"}
 """Adapters, and what each adapts."""
 
 
@@ -37,7 +37,7 @@ def test_an_adapter_without_its_library_names_the_extra(adapter, library):
         f'(hint: pip install "tilewright[{adapter}]")'
     )
     (requirement,) = extras[adapter]
-    assert requirement.startswith(library if adapter != "pypde" else "py-pde")
+    assert requirement.startswith(library)
 
 
 def test_every_extra_that_is_named_exists():

@@ -179,15 +179,14 @@ def test_broken_pictures_are_refused(tmp_path):
         assert "picture" in result.stderr
 
 
-def test_the_old_name_of_boundaries_is_noted(tmp_path):
-    picture(tmp_path / "in.png", bits=8, colour=False)
-    with pytest.warns(DeprecationWarning, match=r"write boundary \(--boundary\)"):
-        old = invoke("image", "blur", tmp_path / "in.png", tmp_path / "old.png", "--border", "wrap")
-    new = invoke("image", "blur", tmp_path / "in.png", tmp_path / "new.png", "--boundary", "wrap")
-    assert old.exit_code == new.exit_code == 0
-    assert (tmp_path / "old.png").read_bytes() == (tmp_path / "new.png").read_bytes()
-    both = invoke("image", "blur", tmp_path / "in.png", tmp_path / "x.png", "--boundary", "wrap", "--border", "wrap")
-    assert both.exit_code == 2
+@pytest.mark.parametrize("command", [("image", "blur", "in.png", "out.png"), ("fuse", "blur", "--shape", "64x64")])
+def test_the_old_name_of_boundaries_is_refused_with_the_new_one(command):
+    result = invoke(*command, "--border", "wrap")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: the option border (--border) was removed in version 0.3.0\n"
+        "hint: write boundary (--boundary), its name in tw.run\n"
+    )
 
 
 def test_a_boundary_that_is_set_for_runs_is_none_of_pipelines(tmp_path, monkeypatch):

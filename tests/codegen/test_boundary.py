@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.oracles.verify import verify
 
 from tilewright.codegen import ir
 from tilewright.codegen.boundary import map_functions, mapped, mirrored
-from tilewright.codegen.ir.verify import verify
 from tilewright.programs.stencil.boundaries import KINDS
 from tilewright.programs.stencil.reference import map_index
 

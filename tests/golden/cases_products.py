@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import tilewright as tw
 from bratu_kernel import emit_bratu
+from energy import cpu as energy_micro
+from energy.kernels import energy_source
 from tilewright.codegen.copying import copy_source
-from tilewright.codegen.gpu.energy import energy_source
 from tilewright.codegen.gpu.looks import look_source
 from tilewright.codegen.gpu.micro import at_rest, micro_source
 from tilewright.codegen.hysteresis import emit_hysteresis
@@ -30,7 +31,6 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.runtime.calibration import micro
 from tilewright.runtime.calibration.tiles import calibration_tiling
-from tilewright.runtime.energy import micro as energy_micro
 from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock, TableShape, Unrolling
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import RowTile

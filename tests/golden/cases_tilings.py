@@ -1,14 +1,11 @@
 """The loops of every family of tilings, by dimensions: entries on CPUs, kernels on GPUs."""
 
-import dataclasses
-
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.codegen.gpu.host import HostRun, host_program
 from tilewright.codegen.header import banner, header
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.calibration.tiles import calibration_tiling
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
@@ -31,13 +28,6 @@ def _two_kernels() -> str:
     """Two kernels of one unit, as calibration compiles them."""
     problem = make_problem(program("jacobi1d"), SHAPES[1], STEPS)
     return emit_tilings([(problem, catalogue.complete(problem, parse(f"hexagonal:{_1D}"))), (problem, NONE)]).text
-
-
-def _parametric() -> str:
-    """A hybrid tiling whose sizes are arguments of the kernel."""
-    problem = make_problem(program("jacobi2d"), SHAPES[2], STEPS)
-    chosen = dataclasses.replace(calibration_tiling(problem), family="hybrid", variant="param")
-    return emit_device(problem, gpu_schedule(problem, catalogue.complete(problem, chosen)), "cuda").text
 
 
 def _host(dialect: str) -> str:
@@ -137,8 +127,6 @@ GPU = (
     stencil("gpu/jacobi2d_none", "jacobi2d", "none", to="cuda"),
     stencil("gpu/jacobi2d_none_float64_strict", "jacobi2d", "none", to="opencl", dtype="float64", strict=True),
     stencil("gpu/jacobi2d_hybrid", "jacobi2d", "hybrid:t=2,s=4x8", to="cuda"),
-    stencil("gpu/jacobi2d_hybrid_moved", "jacobi2d", "hybrid:t=2,s=4x8,reuse=move", to="opencl"),
-    Case(file="gpu/jacobi2d_hybrid_param.cu", about="jacobi2d, float32, hybrid tiles of any size", write=_parametric),
     stencil("gpu/jacobi2d_skewed", "jacobi2d", "skewed:t=2,s=8x8", to="opencl"),
     stencil("gpu/jacobi2d_overlapped", "jacobi2d", "overlapped:t=2,s=8x8", to="cuda"),
     stencil("gpu/jacobi2d_streaming_one_level", "jacobi2d", "streaming:t=1,s=8x16", to="cuda"),

@@ -31,7 +31,7 @@ from tilewright.verbs.gradients.predict import predict_gradient
 from tilewright.verbs.predict import as_machine
 
 from .generator import make_case
-from .test_recorded_texts import compare
+from .test_recorded_texts import Digests, compare
 
 SEED = 4
 SHAPES = {1: (90_000,), 2: (1100, 800), 3: (150, 90, 130)}
@@ -75,21 +75,24 @@ def drawn(count: int) -> Iterator[tuple[random.Random, Problem]]:
         yield chance, dataclasses.replace(problem, shape=tuple(chance.randint(8, 40) for _ in problem.shape))
 
 
-def windows() -> Iterator[str]:
+def windows() -> Digests:
     """How far from a cut values are wrong, what a box depends on, who has it, and what is computed first."""
-    for chance, problem in drawn(60):
+    for index, (chance, problem) in enumerate(drawn(60)):
         box = tuple((low := chance.randrange(extent), chance.randint(low + 1, extent)) for extent in problem.shape)
         layout = Decomposition(shape=problem.shape, topology=tuple(chance.randint(1, 4) for _ in problem.shape))
         rank = chance.randrange(layout.size)
-        yield digest(
-            [depths(problem, steps) for steps in (0, 1, 2, 7, 300)],
-            [window(problem, box, steps) for steps in (1, 3)],
-            [halo(problem, layout, rank, steps) for steps in (0, 1, 2)],
-            [split(problem, layout, rank, steps) for steps in (1, 2)],
+        yield (
+            f"case {index}",
+            digest(
+                [depths(problem, steps) for steps in (0, 1, 2, 7, 300)],
+                [window(problem, box, steps) for steps in (1, 3)],
+                [halo(problem, layout, rank, steps) for steps in (0, 1, 2)],
+                [split(problem, layout, rank, steps) for steps in (1, 2)],
+            ),
         )
 
 
-def passes() -> Iterator[str]:
+def passes() -> Digests:
     """Slabs that NumPy computes, of grids of several times the memory; what they take, and how they lie."""
     machine, own = as_machine("zen3"), computer("numpy")
     for problem, memory in itertools.product(catalogued(), (2**16, 2**20, 2**22, 2**30)):
@@ -101,10 +104,10 @@ def passes() -> Iterator[str]:
             taken = slabs.Buffers.bytes(problem, chosen.rows, 1), session_bytes(own.kernel(problem), problem, 8)
             return chosen, [(each.span, each.box) for each in cut], taken
 
-        yield digest(attempt(planned))
+        yield f"{problem.program.name}, {memory} bytes", digest(attempt(planned))
 
 
-def swept() -> Iterator[str]:
+def swept() -> Digests:
     """Sweeps of compiled code, with their stages, by the tilings that the models choose and by one of each family."""
     machine = as_machine("zen3")
     if not available():
@@ -123,10 +126,10 @@ def swept() -> Iterator[str]:
             taken = sweeps.taken(one, cut, found.parts)
             return found.passes, str(found.tiling), found.parts, taken, [*sweeps.stages(one, cut, found.parts)]
 
-        yield digest(attempt(planned))
+        yield f"{name}, {tiling or 'chosen'}", digest(attempt(planned))
 
 
-def exchanges() -> Iterator[str]:
+def exchanges() -> Digests:
     """How many steps lie between two exchanges of ranks, and whether messages travel while they compute."""
     for number, problem in enumerate(catalogued()):
         known = network(("slingshot", "ethernet10")[number % 2], as_machine("zen3"))
@@ -141,38 +144,45 @@ def exchanges() -> Iterator[str]:
             def decided(fixed: int | None = steps, *, overlapped: bool | None = overlapped) -> object:
                 return runs.choose(problem, layout, machine, own, fixed, overlapped=overlapped)  # noqa: B023
 
-            yield digest(attempt(decided))
+            name = f"{problem.program.name}, {steps or 'chosen'} steps{', one after another' * (overlapped is False)}"
+            yield name, digest(attempt(decided))
     for threads in (0, 1, 3, 1000):
         part = share(as_machine("zen3"), threads)
         scaled = [part.sm_count, part.dram_bandwidth, part.l3_bytes]
-        yield digest([(each.value, each.low, each.high) for each in scaled if each is not None])
+        yield (
+            f"share of {threads} threads",
+            digest([(each.value, each.low, each.high) for each in scaled if each is not None]),
+        )
     for problem, backend in itertools.product(itertools.islice(catalogued(), 3), ("c", "numpy")):
         ways = (expected_seconds, copied_seconds)
-        yield digest([way(problem, as_machine("zen3"), backend) for way in ways])
+        seconds = [way(problem, as_machine("zen3"), backend) for way in ways]
+        yield f"seconds of {problem.program.name}, {backend}", digest(seconds)
 
 
-def tasks() -> Iterator[str]:
+def tasks() -> Digests:
     """Steps of a task on chunks, of all axes and of the first alone."""
     for number, problem in enumerate(catalogued(steps=400)):
         own = computer("numpy" if number else "c", threads=1)
         for parts in (3, 12):
             sizes = tuple((extent // parts,) * (parts - 1) for extent in problem.shape)
             cut = tuple((*each, extent - sum(each)) for each, extent in zip(sizes, problem.shape, strict=True))
-            for each in (cut, (cut[0], *((extent,) for extent in problem.shape[1:]))):
-                yield digest(attempt(lambda p=problem, e=each, c=own: chunks._steps(p, e, as_machine("zen3"), c)))
+            ways = {"all axes": cut, "the first axis": (cut[0], *((extent,) for extent in problem.shape[1:]))}
+            for way, each in ways.items():
+                found = attempt(lambda p=problem, e=each, c=own: chunks._steps(p, e, as_machine("zen3"), c))
+                yield f"{problem.program.name}, {parts} parts of {way}", digest(found)
 
 
-def adjoints() -> Iterator[str]:
+def adjoints() -> Digests:
     """Adjoints of the catalogue and of random programs, with every way in which they are computed."""
     for name, boundary in itertools.product(NAMES, ("fixed", "wrap", "reflect")):
-        yield digest(attempt(lambda n=name, b=boundary: adjoint_of(programs.program(n), b)))
+        yield f"{name}, {boundary}", digest(attempt(lambda n=name, b=boundary: adjoint_of(programs.program(n), b)))
     for index in range(40):
         problem = make_case(SEED, index).problem
         sides = dict(zip(problem.program.fields, problem.boundaries, strict=True))
-        yield digest(attempt(lambda p=problem, s=sides: adjoint_of(p.program, s)))
+        yield f"case {index}", digest(attempt(lambda p=problem, s=sides: adjoint_of(p.program, s)))
 
 
-def gradients() -> Iterator[str]:
+def gradients() -> Digests:
     """What gradients are expected to cost, and which states they keep."""
     for problem, asked in itertools.product(catalogued(), ({}, {"checkpoints": 7}, {"wrt": ()})):
         if problem.program.name not in {"heat2d", "wave2d", "heat2d_var", "gradient2d"}:
@@ -191,12 +201,14 @@ def gradients() -> Iterator[str]:
             )
             return found.states, found.run_seconds, found.forward_seconds, found.again_seconds, found.back_seconds
 
-        yield digest(attempt(predicted))
+        asked_for = ", ".join(f"{name}={value}" for name, value in asked.items()) or "nothing asked"
+        yield f"{problem.program.name}, {asked_for}", digest(attempt(predicted))
     for steps, slots in itertools.product((1, 2, 3, 17, 100, 513, 2000), (1, 2, 3, 9, 40, 600)):
-        yield digest(segments(steps, slots), longest(steps, slots), recomputed(steps, slots))
+        found = segments(steps, slots), longest(steps, slots), recomputed(steps, slots)
+        yield f"{steps} steps, {slots} slots", digest(*found)
 
 
-KINDS: dict[str, Callable[[], Iterator[str]]] = {
+KINDS: dict[str, Callable[[], Digests]] = {
     "parts, windows": windows,
     "parts, slabs": passes,
     "parts, sweeps": swept,
@@ -209,4 +221,4 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_choices_are_those_recorded(kind, request):
-    compare(kind, list(KINDS[kind]()), update=request.config.getoption("--update-golden"))
+    compare(kind, KINDS[kind](), update=request.config.getoption("--update-golden"))

@@ -1,12 +1,12 @@
 """The picture of a GPU's schedule shows what the kernel moves: as many cells as the exact counts say."""
 
 import pytest
+from tests.oracles.counting import exact_counts
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.report.gpu_schedule import draw_schedule, schedule
-from tilewright.schedules.catalogue import counts
 from tilewright.schedules.tiling import parse
 
 
@@ -14,7 +14,7 @@ from tilewright.schedules.tiling import parse
 def test_loads_and_points_are_those_of_the_counts(name, tile):
     problem = make_problem(program(name), (200, 200), 40)
     tiling = parse(tile)
-    cells, exact = schedule(problem, tiling), counts(problem, tiling)
+    cells, exact = schedule(problem, tiling), exact_counts(problem, tiling)
     width = tiling.space[1]
     assert len(cells["loaded"]) * width == exact.live_in
     assert len(cells["computed"]) * width == exact.points

@@ -3,13 +3,14 @@
 import dataclasses
 
 import pytest
+from tests.oracles.precedence import broken
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import Slope
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.schedules import catalogue, legality, prism
+from tilewright.schedules import catalogue, prism
 from tilewright.schedules.geometry import Skew
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import NONE, Tiling, parse
@@ -30,14 +31,24 @@ def test_tiles_with_memory_of_their_own_do_not_keep_every_state(tiling, part):
     assert isinstance(catalogue.check(dataclasses.replace(problem, **part), parse("hybrid:t=4,s=4x32")), Legal)
 
 
-def test_a_narrow_base_names_the_dependence():
-    verdict = catalogue.check(_problem("star2d3r"), parse("hybrid:t=4,s=2x8"))
-    assert isinstance(verdict, Violation)
-    assert verdict.dependence is not None
-    assert verdict.dependence.time == 1
-    assert abs(verdict.dependence.offset[0]) == 3
-    assert "the tiles of hybrid:t=4,s=2x8 break the flow dependence (-1; -3, +0) from u[-3, 0]" in str(verdict)
-    assert verdict.hint == "make the first tile size at least 3"
+@pytest.mark.parametrize(
+    ("name", "tiling", "which", "size", "least"),
+    [
+        ("star2d3r", "hybrid:t=4,s=2x8", "first", 2, 3),
+        ("star2d2r", "diamond:t=4,s=6x8", "first", 6, 8),
+        ("j3d7pt", "wavefront-diamond:t=4,s=2x2x8", "second", 2, 4),
+        ("jacobi1d", "diamond:t=8,s=6", "first", 6, 8),
+    ],
+)
+def test_tiles_narrower_than_the_reach_are_refused_with_the_least_size(name, tiling, which, size, least):
+    problem = _problem(name, (40, 30, 20)[: program(name).rank])
+    verdict = catalogue.check(problem, parse(tiling))
+    assert str(verdict) == (
+        f"the tiles of {catalogue.complete(problem, parse(tiling))} are narrower than what {name!r} reaches: their "
+        f"{which} size is {size}, and below {least} dependences lead beyond the neighbouring tile"
+    )
+    assert verdict.hint == f"make the {which} tile size at least {least}"
+    assert broken(problem, catalogue.tree(problem, parse(tiling))) is not None
 
 
 def test_a_memory_dependence_is_named(monkeypatch):
@@ -47,17 +58,17 @@ def test_a_memory_dependence_is_named(monkeypatch):
     tiling = parse("hybrid:t=4,s=2x4")
     (skew,) = prism.geometry(wide, tiling).skews
     assert skew.slope == 2
-    assert legality.broken(wide, catalogue.tree(wide, tiling)) is None
+    assert broken(wide, catalogue.tree(wide, tiling)) is None
     monkeypatch.setattr(Skew, "row", lambda self, index, i: (index * self.size - i, index * self.size - i + self.size))
-    found = legality.broken(wide, catalogue.tree(wide, tiling))
+    found = broken(wide, catalogue.tree(wide, tiling))
     assert str(found) == "memory dependence (-1; +0, +2) from u[0, -2]"
 
 
 def test_a_slope_too_small_names_the_dependence(monkeypatch):
     problem, tiling = _problem("star2d2r"), parse("hybrid:t=4,s=4x4")
-    assert legality.broken(problem, catalogue.tree(problem, tiling)) is None
+    assert broken(problem, catalogue.tree(problem, tiling)) is None
     monkeypatch.setattr(prism, "slopes", lambda problem: (Slope(left=1, right=1),) * problem.program.rank)
-    assert "flow dependence (-1; -2, +0)" in str(legality.broken(problem, catalogue.tree(problem, tiling)))
+    assert "flow dependence (-1; -2, +0)" in str(broken(problem, catalogue.tree(problem, tiling)))
 
 
 def test_wrap_is_a_long_range_dependence():
@@ -94,7 +105,7 @@ def test_a_recurrence_is_named():
         (
             "j2d5pt",
             "hybrid:t=8,s=4x64,threads=1x64,k=2,variant=param",
-            "hybrid:t=8,s=4x64,threads=1x64,k=2,variant=param",
+            "hybrid:t=8,s=4x64,threads=1x64,k=2",
         ),
         ("j2d5pt", "none", "none"),
     ],
@@ -172,7 +183,7 @@ def test_close_names_are_offered():
     [
         "none",
         "hexagonal:t=16,s=64",
-        "hybrid:t=16,s=8x64,threads=1x64,k=2,rows=4,unroll=8,variant=param",
+        "hybrid:t=16,s=8x64,threads=1x64,k=2,rows=4,unroll=8",
         "skewed:t=8,s=8x8,sub=2x2",
     ],
 )

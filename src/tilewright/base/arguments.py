@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar, Union
 
 import numpy as np
 
+from tilewright.base.deprecations import refuse
 from tilewright.base.errors import UsageError
 
 P = ParamSpec("P")
@@ -76,6 +77,7 @@ def _fitted(function: Callable[..., Any], name: str, value: Any, hint: Any) -> A
     try:
         return _fit(value, hint)
     except _Unfit:
+        refuse(name)
         shown = repr(value)
         shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
         where = function.__qualname__.removesuffix(".__call__")

@@ -1,8 +1,8 @@
-"""What goes in version 0.3.0: one table, from which the warnings, a page and a test are made."""
+"""What goes in version 0.3.0 and what is gone in it: two tables, from which warnings, a page and tests are made."""
 
 from dataclasses import dataclass
 
-from tilewright.base.errors import TilewrightWarning
+from tilewright.base.errors import TilewrightWarning, UsageError
 
 GOES_IN = "0.3.0"
 
@@ -13,10 +13,10 @@ class TilewrightDeprecationWarning(TilewrightWarning, DeprecationWarning):
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """Something that goes.
+    """Something that goes, or is gone.
 
     Attributes:
-        name: What is written today.
+        name: What is written until then.
         sentence: What becomes of it, a sentence that the version ends.
         instead: What to write, or where it is then.
     """
@@ -28,51 +28,74 @@ class Deprecation:
     def __str__(self) -> str:
         return f"{self.sentence} in version {GOES_IN} (hint: {self.instead})"
 
+    def error(self) -> UsageError:
+        """Return the refusal of what is gone."""
+        return UsageError(f"{self.sentence} in version {GOES_IN}", self.instead)
 
-DEPRECATIONS = {
-    each.name: each
-    for each in (
-        Deprecation(
-            "overlapped",
-            "the tiling family overlapped goes",
-            "leave the tiling out, or write hexagonal, hybrid or streaming",
-        ),
-        Deprecation(
-            "wavefront-diamond",
-            "the tiling family wavefront-diamond goes, and with it the key team",
-            "leave the tiling out, or write hybrid or streaming",
-        ),
-        Deprecation(
-            "variant=param",
-            "tile sizes as run-time parameters, variant=param, go",
-            "leave variant out; the key is still read then and means nothing",
-        ),
-        Deprecation(
-            "reuse=move",
-            "tiles that move what they keep on chip, reuse=move, go",
-            "leave reuse out; the key is still read then and means nothing",
-        ),
-        Deprecation(
-            "energy --micro",
-            "the micro-benchmarks of `tilewright energy --micro` leave the package",
-            "they are in reproduce/energy of the source then; --fit and --meter stay",
-        ),
-        Deprecation(
-            "tilewright.pypde",
-            "py-pde's backend tilewright.pypde leaves the package",
-            "it is in examples of the source then",
-        ),
-        Deprecation(
-            "threads=",
-            "the option threads of tw.select (--thread-shapes) goes",
-            "leave it out: a GPU's thread blocks are chosen with the tiles",
-        ),
-        Deprecation("border=", "the option border (--border) goes", "write boundary (--boundary), its name in tw.run"),
-        Deprecation(
-            "write_t4",
-            "tilewright.runtime.formats.tuner_files.write_t4 goes",
-            "T4 results are still read; write them from the JSON of `tilewright tune`",
-        ),
-    )
-}
-"""What goes, by what is written today."""
+
+def _table(*rows: Deprecation) -> dict[str, Deprecation]:
+    return {each.name: each for each in rows}
+
+
+DEPRECATIONS = _table(
+    Deprecation(
+        "overlapped",
+        "the tiling family overlapped goes",
+        "leave the tiling out, or write hexagonal, hybrid or streaming",
+    ),
+    Deprecation(
+        "wavefront-diamond",
+        "the tiling family wavefront-diamond goes, and with it the key team",
+        "leave the tiling out, or write hybrid or streaming",
+    ),
+)
+"""What goes, by what is written today: it works, and warns."""
+GONE = _table(
+    Deprecation(
+        "variant=param",
+        "tile sizes as run-time parameters, variant=param, were removed",
+        "leave variant out; the key is read and means nothing",
+    ),
+    Deprecation(
+        "reuse=move",
+        "tiles that move what they keep on chip, reuse=move, were removed",
+        "leave reuse out; the key is read and means nothing",
+    ),
+    Deprecation(
+        "border=",
+        "the option border (--border) was removed",
+        "write boundary (--boundary), its name in tw.run",
+    ),
+    Deprecation(
+        "energy --micro",
+        "the micro-benchmarks of `tilewright energy --micro` left the package",
+        "run reproduce/energy_micro.py of the source; --fit and --meter stay",
+    ),
+    Deprecation(
+        "tilewright.pypde",
+        "py-pde's backend tilewright.pypde left the package",
+        "it is examples/pypde_backend.py of the source",
+    ),
+    Deprecation(
+        "write_t4",
+        "the writer write_t4 of T4 results was removed",
+        "T4 results are still read; write them from the JSON of `tilewright tune`",
+    ),
+)
+"""What is gone, by what was written until then: it is refused, or means nothing."""
+
+
+def gone(option: str) -> Deprecation | None:
+    """Return what became of an option of a call (``border``) or of a command (``--border``) that is gone, or None."""
+    known = {name.split()[-1].strip("-="): each for name, each in GONE.items()}
+    return known.get(option.strip("-"))
+
+
+def refuse(*options: str) -> None:
+    """Refuse options that are gone.
+
+    Raises:
+        UsageError: If one is; it says what to write.
+    """
+    for found in filter(None, map(gone, options)):
+        raise found.error()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+from tilewright.base.deprecations import gone
 from tilewright.base.errors import TilewrightError, sentence
 from tilewright.cli import (
     annotate,
@@ -89,6 +90,8 @@ def _without_frames(command: Any) -> None:  # noqa: ANN401  (typer's)
 def _report(error: Any) -> int:  # noqa: ANN401  (also typer's)
     """Print an error to standard error and return the exit status."""
     status: int
+    if was := gone(getattr(error, "option_name", None) or ""):  # an option that there is not any more
+        error = was.error()
     if _of_typer(error):
         message = error.format_message().removeprefix("Invalid value: ").rstrip(".")
         hint, status = _help_of(error), int(error.exit_code)

@@ -17,11 +17,8 @@ def energy(
     shape: Annotated[str | None, typer.Option("--shape", metavar="AxB", help="Extents, such as 4096x4096.")] = None,
     steps: Annotated[int, typer.Option("--steps", metavar="T", parser=whole, help="Number of time steps.")] = 1,
     machine: Annotated[
-        str | None,
-        typer.Option(
-            "--machine", metavar="M", help="One of the catalogue, host, or a file; k20c, or host with --micro."
-        ),
-    ] = None,
+        str, typer.Option("--machine", metavar="M", help="One of the catalogue, host, or a file.")
+    ] = "k20c",
     tile: Tile = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="A measured time in place of the predicted one.")
@@ -51,19 +48,6 @@ def energy(
     append: Annotated[
         Path | None, typer.Option("--append", metavar="RUNS.csv", help="Add the metered run to a file for --fit.")
     ] = None,
-    micro: Annotated[
-        bool, typer.Option("--micro", help="Meter single operations on this CPU or GPU for the machine's constants.")
-    ] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            "--log", metavar="WINDOWS.csv", help="With --micro: when each benchmark ran; read with a recorded trace."
-        ),
-    ] = None,
-    window: Annotated[
-        float | None,
-        typer.Option("--window", metavar="S", help="With --micro: seconds of a window, at least 1; 3 on a GPU."),
-    ] = None,
     train: Annotated[float, typer.Option("--train", help="Share of the runs to fit, at random.")] = 0.1,
     seed: Annotated[int, typer.Option("--seed", help="Of that choice.")] = 0,
     save: Annotated[
@@ -79,12 +63,6 @@ def energy(
     """
     from tilewright.report import energy as tables
 
-    if micro:
-        if program is not None:
-            raise typer.BadParameter(f"--micro meters single operations and takes no program, got {program!r}")
-        _micro(machine, (meter, backend, window), log, save, as_json=as_json)
-        return
-    machine = machine or "k20c"
     if fit is not None:
         document = _fitted(fit, machine, (train, seed), save)
         output.show(document, lambda: tables.fit(document), as_json)
@@ -145,41 +123,6 @@ def _metered(
     if as_json:
         output.emit(found.to_dict())
     output.say(str(found), as_json)
-
-
-def _micro(
-    machine: str | None,
-    how: tuple[str | None, str, float | None],
-    log: Path | None,
-    save: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Meter single operations, or run them for an outer meter, and possibly write the machine."""
-    from tilewright.plan import read_target
-    from tilewright.report import energy as tables
-    from tilewright.verbs.energy import micro as api
-
-    meter, backend, window = how
-    protocol = api.MeterProtocol(window=window)
-    if meter is None and log is not None:
-        if save is not None:
-            raise typer.BadParameter("without a meter there are no constants for -o; give --meter, or leave it out")
-        count = api.log_windows(machine, log=log, backend=backend, how=protocol)
-        if as_json:
-            output.emit({"log": str(log), "windows": count})
-        which = f" --backend {backend}" if read_target(backend).on_device else ""
-        output.say(f"{log} holds {count} windows; next: --micro{which} --meter trace.csv --log {log}", as_json)
-        return
-    if meter is None and not read_target(backend).on_device:
-        raise typer.BadParameter("--micro needs --meter rapl, or --log FILE.csv while another meter records")
-    found = api.micro_energy(machine, meter=meter, backend=backend, log=log, how=protocol)
-    document = found.to_dict()
-    output.show(document, lambda: tables.micro(document), as_json)  # first: metering took minutes, a file may fail
-    if save is not None:
-        from tilewright.machines.dump import to_toml
-
-        write_text(save, to_toml(found.machine))
 
 
 def _fitted(path: Path, machine: str, how: tuple[float, int], save: Path | None) -> dict[str, object]:

@@ -6,7 +6,7 @@ import typer
 
 from tilewright.base.tables import Shown
 from tilewright.cli import output
-from tilewright.cli.options import Json, boundary_option
+from tilewright.cli.options import Json
 
 
 def fuse(
@@ -39,7 +39,6 @@ def fuse(
             help="What lies outside the grids: reflect (default), nearest, mirror, wrap or constant:VALUE.",
         ),
     ] = None,
-    border: Annotated[str | None, typer.Option("--border", hidden=True)] = None,
     model: Annotated[str, typer.Option("--model", help="exact, or published (the paper as printed).")] = "exact",
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Look beyond the vendor's guidelines for blocks of threads.")
@@ -68,7 +67,7 @@ def fuse(
         top=top,
         fusion=fusion,
         dtype=dtype,
-        boundary=boundary_option(boundary, border),
+        boundary=boundary,
         model=model,
         exhaustive=exhaustive,
     )

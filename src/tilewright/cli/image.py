@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import output
-from tilewright.cli.options import Json, boundary_option
+from tilewright.cli.options import Json
 
 
 def image(
@@ -27,7 +27,6 @@ def image(
             help="reflect (default), nearest, mirror, wrap or constant:VALUE; canny's default is scikit-image's.",
         ),
     ] = None,
-    border: Annotated[str | None, typer.Option("--border", hidden=True)] = None,
     threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Threads; all by default.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -37,8 +36,7 @@ def image(
     """
     from tilewright.verbs.pipelines.image import process
 
-    chosen = boundary_option(boundary, border)
-    done = process(operation, source, target, sigma=sigma, low=low, high=high, boundary=chosen, threads=threads)
+    done = process(operation, source, target, sigma=sigma, low=low, high=high, boundary=boundary, threads=threads)
     if as_json:
         output.emit(done.to_dict())
     output.say(str(done), as_json)

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from tilewright.runtime.warn import warn_of
-
 
 def whole(text: str | int) -> int:
     """Read a whole number, also one such as 1e3.
@@ -23,20 +21,6 @@ def whole(text: str | int) -> int:
     if not good:
         raise typer.BadParameter(f"a whole number such as 1000 or 1e3 is wanted, got {text!r}")
     return int(text) if text.lstrip("+-").isdecimal() else int(number)
-
-
-def boundary_option(boundary: str | None, border: str | None) -> str | None:
-    """Return what lies outside, by ``--boundary`` or its old name, which is noted.
-
-    Raises:
-        typer.BadParameter: If both are given.
-    """
-    if border is None:
-        return boundary
-    if boundary is not None:
-        raise typer.BadParameter("--border is the old name of --boundary: give one of them")
-    warn_of("border=")
-    return border
 
 
 Json = Annotated[

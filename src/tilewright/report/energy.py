@@ -63,16 +63,6 @@ def fit(one: Document) -> Shown:
     )
 
 
-def micro(one: Document) -> Table:
-    """Show what single operations take, with their intervals."""
-    rows = [
-        (name, f"{each['value']:.3g}", f"{each['low']:.3g} to {each['high']:.3g}", _seen(each))
-        for name, each in one["constants"].items()
-    ]
-    title = f"single operations on {one['machine']} by {one['meter']}"
-    return table(("constant", ">W or J", "95 % interval", ""), rows, title)
-
-
 def explanation(one: Document) -> Shown:
     """Show bottlenecks, what more of each resource would bring, and the effect of k."""
     used = [
@@ -202,7 +192,3 @@ def _point(point: Document) -> tuple[str, ...]:
 
 def _mark(resource: Document) -> str:
     return "saturated" if resource["saturated"] else ""
-
-
-def _seen(estimate: Document) -> str:
-    return "" if estimate["resolved"] else "not told apart from 0"

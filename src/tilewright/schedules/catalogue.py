@@ -136,7 +136,7 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
 
 
 def counts(problem: Problem, tiling: Tiling) -> "Counts":
-    """Count exactly what a tiling runs and moves.
+    """Count what a tiling runs and moves, tile by tile.
 
     Raises:
         UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.

@@ -1,14 +1,11 @@
 """What makes a tiling legal: the rules that families share. All of them start from the dependences of the program."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.programs.stencil.dependences import Dependence, analyse, distances
+from tilewright.programs.stencil.dependences import Dependence, analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.tree.nodes import Node, Wavefronts, nodes
-from tilewright.schedules.tree.precedence import Distance, TreeSizes, breaks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,79 +84,20 @@ def without_own_memory(problem: Problem) -> Violation | None:
     )
 
 
-def broken(problem: Problem, tree: Node) -> Dependence | None:
-    """Return a dependence that a tree breaks whose tiles compute in the grid's memory, or None; recurrences aside.
-
-    The order has to keep it in a grid without end, so that a tiling is legal for any number of steps and any size, and
-    in this grid where the order itself hangs on the size. ``mirror`` and ``reflect`` bend reads to the other side,
-    ``nearest`` makes them shorter, which is taken to happen anywhere; ``wrap`` is not looked at, see
-    :func:`untileable`.
-
-    Args:
-        problem: The problem.
-        tree: The tree of a tiling of it.
-    """
-    analysis = analyse(problem.program)
-    shapes = [(_ENDLESS,) * problem.program.rank]
-    if any(isinstance(node, Wavefronts) for node in nodes(tree)):
-        shapes.append(problem.shape)
-    groups: dict[tuple[int, int], list[Dependence]] = {}
-    for dependence in analysis.dependences:
-        groups.setdefault((dependence.time, dependence.stage), []).append(dependence)
-    for shape in shapes:
-        sizes = TreeSizes(shape=shape, steps=_ENDLESS, stages=len(analysis.stages))
-        for group in groups.values():
-            found = _first(problem, tree, sizes, group)
-            if found is not None:
-                return found
-    return None
-
-
-def _first(problem: Problem, tree: Node, sizes: TreeSizes, several: list[Dependence]) -> Dependence | None:
-    """The first broken one of some dependences, of one time and stage, looked for where any of them may be."""
-    if not breaks(tree, _hull(problem, several), sizes):
-        return None
-    half = len(several) // 2
-    if not half:
-        return several[0]
-    return _first(problem, tree, sizes, several[:half]) or _first(problem, tree, sizes, several[half:])
-
-
-def verdict(problem: Problem, tiling: Tiling, tree: Node, *, axis: int, least: int) -> Verdict:
-    """Say whether tiles whose size along an axis is below one that is always large enough keep every dependence.
+def wide_enough(problem: Problem, tiling: Tiling, *, axis: int, least: int) -> Verdict:
+    """Say whether tiles are as wide along an axis as the reach asks for; narrower ones are refused.
 
     Args:
         problem: The problem.
         tiling: A completed tiling.
-        tree: Its tree.
         axis: The axis.
-        least: The size that is large enough.
+        least: The size from which on no dependence leads beyond the neighbouring tiles.
     """
-    found = broken(problem, tree) if tiling.space[axis] < least else None
-    if found is None:
+    size, which = tiling.space[axis], ("first", "second", "third")[axis]
+    if size >= least:
         return Legal()
     return Violation(
-        reason=f"the tiles of {tiling} break the {found}: what has to run first would run later, or at the same time",
-        dependence=found,
-        hint=f"make the {_NTH[axis]} tile size at least {least}",
+        reason=f"the tiles of {tiling} are narrower than what {problem.program.name!r} reaches: their {which} size is "
+        f"{size}, and below {least} dependences lead beyond the neighbouring tile",
+        hint=f"make the {which} tile size at least {least}",
     )
-
-
-_NTH = ("first", "second", "third")
-_ENDLESS = 2**32
-"""Cells, and steps, of a grid without end."""
-
-
-def _offsets(problem: Problem, dependence: Dependence) -> Iterator[tuple[int, int]]:
-    """Per axis the least and the greatest distance: as it is written, and all that boundaries may make of it."""
-    for axis, offset in enumerate(dependence.offset):
-        kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
-        found = distances(problem, dependence, axis) if kinds & {"nearest", "mirror", "reflect"} else (offset,)
-        yield min(found), max(found)
-
-
-def _hull(problem: Problem, several: Sequence[Dependence]) -> Distance:
-    """A distance that is broken if any of several dependences is, all of one time and stage."""
-    axes = zip(*(_offsets(problem, each) for each in several), strict=True)
-    offsets = tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in map(tuple, axes))
-    return Distance(time=several[0].time, offsets=offsets, stage=several[0].stage)

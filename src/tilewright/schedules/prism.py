@@ -16,7 +16,7 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
-from tilewright.schedules.legality import Verdict, untileable, verdict
+from tilewright.schedules.legality import Verdict, untileable, wide_enough
 from tilewright.schedules.parts import BEGIN, END, Parts, reach
 from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
@@ -106,12 +106,10 @@ def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory.
 
-    Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper; of others the tree
-    decides.
+    Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper.
     """
-    return untileable(problem) or verdict(
-        problem, tiling, tree(problem, tiling), axis=0, least=_least(problem, geometry(problem, tiling))
-    )
+    least = _least(problem, geometry(problem, tiling))
+    return untileable(problem) or wide_enough(problem, tiling, axis=0, least=least)
 
 
 def _least(problem: Problem, cut: Prism[int]) -> int:
@@ -151,35 +149,6 @@ def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
         tiles=1,
         resumed=0,
     )
-
-
-def parametric(cut: Prism[int]) -> Prism[Expr]:
-    """Return prisms of all sizes: those of a prism are what :func:`parameters` gives for their names.
-
-    Raises:
-        IllegalTilingError: If they are of diamonds.
-    """
-    height, base, *sizes = map(Name, parameters(cut))
-    face: Hexagon[Expr] = Hexagon(height=height, base=base, slope=hexagon_of(cut).slope)
-    skews = tuple(Skew(size=size, slope=skew.slope) for size, skew in zip(sizes, cut.skews, strict=True))
-    return Prism(hexagon=face, skews=skews, stages=cut.stages)
-
-
-def hexagon_of(cut: Prism[int]) -> Hexagon[int]:
-    """Return the hexagon of a prism of parametric size.
-
-    Raises:
-        IllegalTilingError: If it is a diamond.
-    """
-    if not isinstance(cut.hexagon, Hexagon):
-        raise IllegalTilingError("diamonds of parametric size have no GPU kernel", "write variant=fixed")
-    return cut.hexagon
-
-
-def parameters(cut: Prism[int]) -> dict[str, int]:
-    """Return the sizes of a prism by the names that stand for them in one of parametric size."""
-    sizes = {f"size{axis}": skew.size for axis, skew in enumerate(cut.skews, 1)}
-    return {"height": cut.hexagon.height, "base": cut.hexagon.base, **sizes}
 
 
 def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:

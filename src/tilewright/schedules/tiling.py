@@ -1,7 +1,7 @@
 """The tiling value and its notation: ``family:name=value,…``."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, fields
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, parse_shape
@@ -10,9 +10,9 @@ from tilewright.schedules.bodies.body import FORMS, NEIGHBOURS
 _WHOLE = re.compile(r"[0-9]{1,12}")
 _SHORT = {"t": "time", "s": "space"}
 _LONG = {"time": "t", "space": "s"}
-VARIANTS = ("fixed", "param")
-REUSES = ("place", "move")
-_WORDS = {"variant": VARIANTS, "reuse": REUSES, "neighbours": NEIGHBOURS, "sums": FORMS}
+_UNUSED = {"variant": "fixed", "reuse": "place"}
+"""Keys that meant something until version 0.3.0: read, written as they always were, and without a meaning."""
+_WORDS = {"variant": ("fixed", "param"), "reuse": ("place", "move"), "neighbours": NEIGHBOURS, "sums": FORMS}
 """Keys whose values are words."""
 
 
@@ -29,9 +29,8 @@ class Tiling:
         k: Tiles resident per SM; None for the largest number that fits.
         rows: Rows blocked in registers; None for the family's default.
         unroll: Unroll factor of the innermost loop; None for the compiler's choice.
-        variant: ``fixed`` for tile sizes compiled in, ``param`` for tile sizes as run-time parameters.
-        reuse: How a GPU's tile keeps what the next one needs: ``place`` leaves it where it is on chip, ``move`` moves
-            it to the front.
+        variant: Means nothing; an argument until version 0.3.0, which is accepted.
+        reuse: The same.
         neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
         sums: On a CPU, how weighted sums are written, one of :data:`tilewright.schedules.bodies.body.FORMS`; None for
             the default.
@@ -51,8 +50,8 @@ class Tiling:
     k: int | None = None
     rows: int | None = None
     unroll: int | None = None
-    variant: str = "fixed"
-    reuse: str = "place"
+    variant: InitVar[str] = _UNUSED["variant"]
+    reuse: InitVar[str] = _UNUSED["reuse"]
     neighbours: str | None = None
     sums: str | None = None
     piece: int | None = None
@@ -76,10 +75,9 @@ class Tiling:
             (None, False)
         """
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("neighbours", "sums", "piece", "team"):
-            if plain[name] is None:
-                del plain[name]
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+        code = {name: plain.pop(name) for name in ("neighbours", "sums", "piece", "team")}
+        return {**plain, **_UNUSED, **{name: value for name, value in code.items() if value is not None}}
 
 
 NONE = Tiling(family="none")
@@ -116,6 +114,6 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, variant, reuse, neighbours, "
-        "sums, piece and team",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, neighbours, sums, piece "
+        "and team",
     )

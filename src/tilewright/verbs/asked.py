@@ -12,14 +12,12 @@ def asked_tiling(tiling: Tiling | str) -> Tiling: ...
 @overload
 def asked_tiling(tiling: Tiling | str | None) -> Tiling | None: ...
 def asked_tiling(tiling: Tiling | str | None) -> Tiling | None:
-    """Read a tiling that a caller gives, as a value or as text; a family or a key that goes warns.
+    """Read a tiling that a caller gives, as a value or as text; a family that goes warns.
 
     Raises:
         UsageError: If a key or a value is not understood.
     """
     asked = parse(tiling) if isinstance(tiling, str) else tiling
-    if asked is not None:
-        for name in (asked.family, f"variant={asked.variant}", f"reuse={asked.reuse}"):
-            if name in DEPRECATIONS:
-                warn_of(name)
+    if asked is not None and asked.family in DEPRECATIONS:
+        warn_of(asked.family)
     return asked

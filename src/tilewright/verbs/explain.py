@@ -1,6 +1,6 @@
 """Tiling families explained: what they are, what a tiling counts, and how its tiles lie in time and space."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tilewright.base.errors import UsageError
@@ -17,6 +17,8 @@ _STEPS = 256
 _PROGRAMS = {1: "jacobi1d", 2: "jacobi2d", 3: "j3d7pt"}
 _TABLE = "smith_waterman"
 """The program of families that cut tables; it is filled once."""
+_TILES = 3
+"""Tiles along an axis, and in time, of an example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,7 @@ class ExplainedFamily:
         name: Its name.
         ranks: Ranks of the programs it can cut.
         summary: One line on what it is.
-        problem: The problem that the example cuts.
+        problem: The problem that the example cuts, of which a few tiles are counted.
         example: A tiling of the family.
     """
 
@@ -38,9 +40,19 @@ class ExplainedFamily:
     example: Tiling
 
     @property
+    def counted(self) -> Problem:
+        """The problem, cut to a few tiles of the example, which are counted one by one."""
+        example, problem = self.example, self.problem
+        sizes = (example.time, *example.space) if catalogue.traits(self.name).tables else example.space
+        if not sizes:
+            return problem
+        shape = tuple(min(extent, _TILES * size) for extent, size in zip(problem.shape, sizes, strict=True))
+        return replace(problem, shape=shape, steps=min(problem.steps, _TILES * example.time))
+
+    @property
     def counts(self) -> Counts:
         """What the example runs and moves."""
-        return catalogue.counts(self.problem, self.example)
+        return catalogue.counts(self.counted, self.example)
 
     @property
     def program(self) -> str:
@@ -53,24 +65,24 @@ class ExplainedFamily:
 
     def facts(self) -> dict[str, str]:
         """Return the family and its example as names and texts."""
-        shape = "x".join(map(str, self.problem.shape))
-        counted = {
+        shape = "x".join(map(str, self.counted.shape))
+        counts = {
             name.replace("_", " "): f"{value:,}" for name, value in asdict(self.counts).items() if value is not None
         }
         return {
             "what it is": self.summary,
             "cuts": ", ".join(f"{rank}D" for rank in self.ranks),
-            "example": f"{self.example} of {self.program}, {shape}, {self.problem.steps} steps",
+            "example": f"{self.example} of {self.program}, {shape}, {self.counted.steps} steps",
             **({} if catalogue.traits(self.name).tables else {"code": str(choose_body(self.problem, self.example))}),
-            **counted,
+            **counts,
         }
 
     def outline(self) -> dict[str, object]:
         """Return the family and its example as plain data, without counts."""
         example = {
             "program": self.program,
-            "shape": list(self.problem.shape),
-            "steps": self.problem.steps,
+            "shape": list(self.counted.shape),
+            "steps": self.counted.steps,
             "tiling": str(self.example),
         }
         return {"name": self.name, "ranks": list(self.ranks), "summary": self.summary, "example": example}

@@ -230,7 +230,7 @@ def _tile(row: Mapping[str, Any], where: str) -> str:
     if isinstance(tiling, dict):
         values = [("t", tiling.get("time")), ("s", tiling.get("space")), ("sub", tiling.get("sub"))]
         values += [("threads", tiling.get("threads")), ("k", tiling.get("k")), ("rows", tiling.get("rows"))]
-        values += [("unroll", tiling.get("unroll")), ("variant", tiling.get("variant"))]
+        values += [("unroll", tiling.get("unroll"))]
         sizes = [f"{key}={'x'.join(map(str, v)) if isinstance(v, list) else v}" for key, v in values if v]
         name = str(tiling.get("family"))
         tiling = name if name == "none" else f"{name}:{','.join(sizes)}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.codegen.gpu.chip import fixed_chip
+from tilewright.codegen.gpu.chip import chip_of
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import make_problem
@@ -51,9 +51,9 @@ def pieces(known, time, more):
     tiling = Tiling(family=family, time=time, space=(max(1, slopes(problem)[0].widest) + more, *classic))
     cut = geometry(problem, tiling)
     needed = missing(problem, cut.hexagon)
-    for field in fixed_chip(problem, cut, 3).fields:
+    for field in chip_of(problem, cut, 3).fields:
         for number, slot in enumerate(field.slots):
-            loaded = [(low.value, high.value) for low, high in slot.pieces]
+            loaded = list(slot.pieces)
             yield loaded, runs(needed.get((field.name, number), set()))
 
 

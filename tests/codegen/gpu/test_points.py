@@ -19,20 +19,13 @@ from tilewright.verbs.running import run as running
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the source of"),
     pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:tile sizes as run-time parameters:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:tiles that move what they keep:DeprecationWarning"),
 ]
 
 OCLGRIND = "opencl:oclgrind"
 TILINGS = {
     "none": ("none", "none", "none"),
     "prism": ("hexagonal:t=4,s=5,threads=16", "hybrid:t=4,s=4x16,threads=1x16", "hybrid:t=4,s=5x4x16,threads=1x2x8"),
-    "move": (
-        "none",
-        "hybrid:t=4,s=4x16,threads=1x16,reuse=move,rows=2",
-        "hybrid:t=4,s=5x4x16,threads=1x2x8,reuse=move",
-    ),
-    "param": ("hexagonal:t=4,s=5,threads=16,variant=param", "hybrid:t=4,s=4x16,threads=1x16,variant=param", "none"),
+    "rows": ("none", "hybrid:t=4,s=4x16,threads=1x16,rows=2", "none"),
     "skewed": ("skewed:t=2,s=24,threads=8", "skewed:t=2,s=8x24,threads=2x8", "skewed:t=2,s=4x6x16,threads=1x2x8"),
     "diamond": ("diamond:t=4,s=16,threads=16", "diamond:t=4,s=12x16,threads=1x16", "none"),
     "overlapped": ("overlapped:t=3,s=32,threads=16", "overlapped:t=3,s=8x16,threads=1x16", "none"),

@@ -1,10 +1,10 @@
 """Functions written down statement by statement."""
 
 import pytest
+from tests.oracles.verify import verify
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir.builder import Builder, least, most, select
-from tilewright.codegen.ir.verify import verify
 from tilewright.codegen.print.c import print_unit
 
 F32, F64, I32 = (ir.element(name) for name in ("float32", "float64", "int32"))

@@ -1,11 +1,11 @@
 """What emitters make is verified before it is printed, whichever test asks for it: golden texts, laws, catalogues."""
 
 import pytest
+from tests.oracles.verify import InvalidIRError
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu import emit as gpu_emit
 from tilewright.codegen.gpu import micro as gpu_micro
-from tilewright.codegen.ir.verify import InvalidIRError
 from tilewright.codegen.print import c
 
 WRONG = ir.Function(name="f", params=(), body=(ir.Let(ir.Var("x"), ir.Var("y")),))

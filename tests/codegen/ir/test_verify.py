@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from tests.oracles.verify import InvalidIRError, verify
 
 from tilewright.codegen import ir
-from tilewright.codegen.ir.verify import InvalidIRError, verify
 
 F32, F64 = ir.element("float32"), ir.element("float64")
 V32 = ir.vector(F32)

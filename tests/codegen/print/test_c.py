@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from tests.oracles.verify import verify
 
 from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
-from tilewright.codegen.ir.verify import verify
 from tilewright.codegen.print.c import LANGUAGE as C
 from tilewright.codegen.print.c import print_unit
 from tilewright.codegen.print.gpu import LANGUAGE as GPU

@@ -3,10 +3,10 @@
 import random
 
 import pytest
+from tests.oracles.verify import InvalidIRError, verify, verify_region
 
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Operator
-from tilewright.codegen.ir.verify import InvalidIRError, verify, verify_region
 from tilewright.codegen.loops.lowering import code, lower_expression, text
 from tilewright.codegen.print.source import CUDA, OPENCL, expression_text, print_kernels, statement_lines
 from tilewright.frontends.annotated.c import parse_expression

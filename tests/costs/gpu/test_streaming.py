@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.oracles.counting import exact_counts
 from tests.runtime.fake_cuda import FakeDriver, installed
 from tests.runtime.interpreted import inputs, loaded
 from tests.sampling import covering
@@ -64,7 +65,7 @@ def evaluated(name, shape, text, machine=H200, steps=96):
 def test_what_is_counted_is_exact(name, shape, text):
     problem, tiling = make_problem(program(name), shape, 96), parse(text)
     found, setting = evaluated(name, shape, text)
-    exact = catalogue.counts(problem, tiling)
+    exact = exact_counts(problem, tiling)
     foot = setting.block
     block = streaming_gpu.blocks_of(model.sizes_of(tiling, setting), setting, foot)
     assert found.shared_bytes[0] == exact.footprint * problem.itemsize

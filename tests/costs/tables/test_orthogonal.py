@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from tests.oracles.counting import counts_table
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.energy import tiles as energy_tiles
@@ -69,7 +70,7 @@ def test_time_is_the_sum_over_the_wavefronts():
 @pytest.mark.parametrize(("shape", "t", "s"), [((1000, 3000), 50, 128), ((7, 500), 16, 32), ((640, 96), 9, 96)])
 def test_tiles_are_those_that_are_counted(shape, t, s):
     case, tiling = make_case(recurrence_named("lcs"), shape, "int32", K20C), _tiling("lcs", f"orthogonal:t={t},s={s}")
-    costs, counts = predict(case, tiling), orthogonal.counts_table(case.program, shape, tiling)
+    costs, counts = predict(case, tiling), counts_table(case.program, shape, tiling)
     assert (costs.wavefronts, costs.tiles_per_wavefront) == (counts.wavefronts, counts.tiles_per_wavefront)
     assert (costs.tile_points, costs.flops) == (counts.points, counts.total_points * case.program.operations)
     assert costs.dram_bytes == pytest.approx(4 * sum(tile_words(case, tiling)) * counts.tiles)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.oracles.counting import exact_counts
 from tests.runtime.interpreted import inputs, loaded, run, source_of, verify
 from tests.sampling import covering, some
 
@@ -147,7 +148,7 @@ def test_a_launch_per_band():
     problem, tiling = small("wave2d", levels=6)
     problem = dataclasses.replace(problem, steps=15)
     started = list(launches(problem, gpu_schedule(problem, tiling), 15))
-    counted = catalogue.counts(problem, tiling)
+    counted = exact_counts(problem, tiling)
     assert [launch.numbers[0] for launch in started] == [6, 6, 2, 1]
     assert [launch.kernel for launch in started] == [0, 0, 1, 1]
     assert len(started) == counted.wavefronts
@@ -164,7 +165,7 @@ def test_tiles_at_edges_that_are_not_fixed_are_launched_apart():
 def test_memory_on_chip_is_the_counted_footprint(name):
     problem, tiling = small(name)
     kernel = source_of(problem, tiling, "cuda").kernels[0]
-    assert kernel.shared_bytes == problem.itemsize * catalogue.counts(problem, tiling).footprint
+    assert kernel.shared_bytes == problem.itemsize * exact_counts(problem, tiling).footprint
 
 
 def test_large_tiles_have_small_ones_at_their_edges():

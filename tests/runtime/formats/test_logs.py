@@ -7,13 +7,9 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
-from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_stencilbench
-from tilewright.runtime.formats.tuner_files import configuration, read_t1, read_tuner_file, t1_path, tiling_of, write_t4
+from tilewright.runtime.formats.logs import read_stencilbench
+from tilewright.runtime.formats.tuner_files import read_t1, read_tuner_file, t1_path, tiling_of
 from tilewright.schedules.tiling import Tiling, parse
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:tilewright.runtime.formats.tuner_files.write_t4 goes:DeprecationWarning"
-)
 
 LINES = "8_6_256_1_256 2814.0697 GFLOPS\n10_1_256_1_256 2676.4233 GFLOPS\n"
 
@@ -83,39 +79,39 @@ def test_an_unknown_stencil_is_refused(tmp_path):
 
 
 TILING = parse("hybrid:t=16,s=6x256,threads=1x256")
-LOG = TuningLog(
-    program="j2d5pt",
-    shape=(4096, 2048),
-    steps=100,
-    points=(
-        LogPoint(tiling=TILING, seconds=0.25),
-        LogPoint(tiling=parse("hybrid:t=4,s=1x32,threads=1x32"), seconds=math.nan, outcome=Outcome.COMPILE),
-    ),
-)
+CONFIGURATION = {"tile_t": 16, "tile_1": 6, "tile_2": 256, "threads_1": 1, "threads_2": 256}
+OTHER = {"tile_t": 4, "tile_1": 1, "tile_2": 32, "threads_1": 1, "threads_2": 32}
+MEASURED = {"objectives": ["time"], "times": {"runtimes": [250.0]}, "invalidity": "correct", "correctness": 1}
+T4 = {
+    "schema_version": "1.0.0",
+    "results": [
+        {"configuration": CONFIGURATION, **MEASURED, "measurements": [{"name": "time", "value": 250.0, "unit": "ms"}]},
+        {"configuration": OTHER, "times": {"runtimes": []}, "invalidity": "compile", "correctness": 1},
+    ],
+}
+T1 = {
+    "KernelSpecification": {
+        "Language": "CUDA",
+        "KernelName": "j2d5pt",
+        "GlobalSize": {"X": "2048", "Y": "4096"},
+        "LocalSize": {"X": "threads_2", "Y": "threads_1"},
+        "Arguments": [{"Name": "steps", "Type": "int32", "MemoryType": "Scalar", "FillValue": 100}],
+    }
+}
+"""As version 0.2.0 wrote them."""
 
 
-def test_t4_with_its_t1_comes_back(tmp_path):
+def test_t4_with_its_t1_is_read(tmp_path):
     path = tmp_path / "results.json"
-    write_t4(path, LOG)
-    again = read_tuner_file(path)
-    assert (again.program, again.shape, again.steps) == (LOG.program, LOG.shape, LOG.steps)
-    assert [point.tiling for point in again.points] == [point.tiling for point in LOG.points]
-    assert [point.outcome for point in again.points] == [Outcome.OK, Outcome.COMPILE]
-    assert again.points[0].seconds == 0.25
-    assert math.isnan(again.points[1].seconds)
+    path.write_text(json.dumps(T4))
+    t1_path(path).write_text(json.dumps(T1))
+    log = read_tuner_file(path)
+    assert (log.program, log.shape, log.steps) == ("j2d5pt", (4096, 2048), 100)
+    assert [point.tiling for point in log.points] == [TILING, parse("hybrid:t=4,s=1x32,threads=1x32")]
+    assert [point.outcome for point in log.points] == [Outcome.OK, Outcome.COMPILE]
+    assert log.points[0].seconds == 0.25
+    assert math.isnan(log.points[1].seconds)
     assert read_t1(t1_path(path)) == ("j2d5pt", (4096, 2048), 100)
-
-
-def test_the_required_keys_of_the_schemas(tmp_path):
-    path = tmp_path / "results.json"
-    write_t4(path, LOG)
-    for result in json.loads(path.read_text())["results"]:
-        assert {"configuration", "times", "invalidity", "correctness"} <= set(result)
-    document = json.loads(t1_path(path).read_text())
-    assert {"Language", "KernelName", "KernelFile", "GlobalSize", "LocalSize"} <= set(document["KernelSpecification"])
-    for parameter in document["ConfigurationSpace"]["TuningParameters"]:
-        assert set(parameter) == {"Name", "Type", "Values"}
-        assert json.loads(parameter["Values"])
 
 
 CACHE = {
@@ -124,8 +120,8 @@ CACHE = {
     "problem_size": [4096, 2048],
     "tune_params_keys": ["tile_t"],
     "cache": {
-        "a": {**configuration(TILING), "time": 12.5, "times": [12.5, 13.0]},
-        "b": {**configuration(TILING), "time": "CompilationFailedConfig"},
+        "a": {**CONFIGURATION, "time": 12.5, "times": [12.5, 13.0]},
+        "b": {**CONFIGURATION, "time": "CompilationFailedConfig"},
     },
 }
 
@@ -157,7 +153,7 @@ def test_a_cache_closed_or_still_open(tmp_path, end):
 )
 def test_bad_values_are_refused(tmp_path, change, part):
     path = tmp_path / "cache.json"
-    entry = {**configuration(TILING), "time": 1.0, **change}
+    entry = {**CONFIGURATION, "time": 1.0, **change}
     path.write_text(json.dumps({**CACHE, "cache": {"a": entry}}))
     with pytest.raises(UsageError, match=part):
         read_tuner_file(path, steps=7)

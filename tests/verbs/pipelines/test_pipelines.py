@@ -294,30 +294,6 @@ def test_pictures_of_bytes_and_colour_are_taken_as_the_command_takes_them(photo,
     np.testing.assert_allclose(deep / 65535, tw.image.blur(photo[..., 0] / np.float32(255), 2.0), atol=1e-5)
 
 
-def test_the_old_name_of_boundaries_warns_and_computes_the_same(photo):
-    grey = photo[..., 0] / np.float32(255)
-    blur = tw.pipeline("blur")
-    for old, new in (
-        (lambda: blur(grey, border="wrap"), blur(grey, boundary="wrap")),
-        (lambda: blur.reference(grey, border="wrap")["G3"], blur.reference(grey, boundary="wrap")["G3"]),
-        (lambda: tw.image.sobel(grey, border="mirror"), tw.image.sobel(grey, boundary="mirror")),
-        (lambda: tw.image.canny(grey, border="nearest"), tw.image.canny(grey, boundary="nearest")),
-    ):
-        forget_warnings()
-        with pytest.warns(DeprecationWarning, match="write boundary") as caught:
-            found = old()
-        assert [str(each.filename) for each in caught] == [__file__]
-        np.testing.assert_array_equal(found, new)
-    forget_warnings()
-    with pytest.warns(DeprecationWarning, match="write boundary"):
-        assert (
-            tw.fuse("blur", shape=(64, 64), border="wrap").problem
-            == tw.fuse("blur", shape=(64, 64), boundary="wrap").problem
-        )
-    with pytest.raises(UsageError, match="got both"):
-        blur(grey, border="wrap", boundary="wrap")
-
-
 def test_this_machine_is_the_default_of_every_model():
     size = {"shape": (256, 256), "steps": 8}
     assert tw.predict("heat2d", **size).machine == "host"

@@ -1,21 +1,19 @@
 """What a hexagonal prism keeps on chip: which cells of which versions, where, and which of them it must load.
 
 Everything is counted in cells relative to a tile: along axis 0 from the left end of the hexagon's first row, along a
-classic axis from the start of the classic tile at row 0. Values are IR expressions, so that a kernel of given sizes
-has numbers there and a kernel of parametric sizes names.
+classic axis from the start of the classic tile at row 0.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.base.errors import UsageError
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import offsets, reached
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Face
-from tilewright.schedules.prism import Prism, hexagon_of
+from tilewright.schedules.prism import Prism
 
 Span = tuple[int, int]
 
@@ -29,8 +27,8 @@ class ChipSlot:
         hull: Cells along axis 0 that any tile may read.
     """
 
-    pieces: tuple[tuple[ir.Expr, ir.Expr], ...]
-    hull: tuple[ir.Expr, ir.Expr]
+    pieces: tuple[Span, ...]
+    hull: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +45,9 @@ class ChipField:
     """
 
     name: str
-    low: ir.Expr
-    high: ir.Expr
-    start: ir.Expr
+    low: int
+    high: int
+    start: int
     slots: tuple[ChipSlot, ...]
 
 
@@ -65,18 +63,18 @@ class SharedLayout:
     """
 
     fields: tuple[ChipField, ...]
-    box: tuple[tuple[ir.Expr, ir.Expr], ...]
+    box: tuple[Span, ...]
     pure: tuple[Span, ...]
-    values: ir.Expr
+    values: int
 
-    def extent(self, axis: int) -> ir.Expr:
+    def extent(self, axis: int) -> ir.Int:
         """Cells along a classic axis, counted from 1."""
         low, high = self.box[axis - 1]
-        return ir.sub(high, low)
+        return ir.Int(high - low)
 
 
-def fixed_chip(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLayout:
-    """Lay out a tile of given sizes.
+def chip_of(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLayout:
+    """Lay out a tile.
 
     Args:
         problem: The problem.
@@ -84,52 +82,14 @@ def fixed_chip(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLay
         most_pieces: A slot whose cells come in more pieces is loaded as one.
     """
     rank, hexagon = problem.program.rank, cut.hexagon
-    box = _fixed_box(problem, cut)
+    box = _box(problem, cut)
     plane = math.prod(high - low for low, high in box)
     fields, start = [], 0
     for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
         low, high = _field_hull(problem, hexagon, field)
-        slots = tuple(_fixed_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
-        fields.append(ChipField(name=field, low=ir.Int(low), high=ir.Int(high), start=ir.Int(start), slots=slots))
-        start += copies * (high - low) * plane
-    return SharedLayout(
-        fields=tuple(fields),
-        box=tuple((ir.Int(low), ir.Int(high)) for low, high in box),
-        pure=tuple(offsets(problem, axis, bent=False) for axis in range(rank)),
-        values=ir.Int(start),
-    )
-
-
-def parametric_chip(problem: Problem, cut: Prism[int], names: tuple[ir.Var, ...]) -> SharedLayout:
-    """Lay out a tile whose height (in logical steps), base and sizes have names.
-
-    Raises:
-        UsageError: If a read reaches further than a tile grows per row.
-    """
-    rank, slope = problem.program.rank, hexagon_of(cut).slope
-    rows, base, *sizes = names
-    reach = offsets(problem, 0, bent=True)
-    if max(-reach[0], reach[1]) > slope:
-        raise UsageError(
-            f"{problem.program.name!r} reads {max(-reach[0], reach[1])} cells far on axis 0 where tiles grow by "
-            f"{slope} per row: tiles of parametric size have no kernel for it",
-            "write variant=fixed",
-        )
-    over = ir.mul(ir.sub(ir.Var("waist"), 1), slope)
-    low, high = ir.sub(ir.Int(reach[0]), over), ir.add(ir.add(base, reach[1]), over)
-    box = []
-    for axis, (skew, size) in enumerate(zip(cut.skews, sizes, strict=True), 1):
-        least, most = offsets(problem, axis, bent=True)
-        box.append((ir.sub(ir.Int(least), ir.mul(ir.sub(rows, 1), skew.slope)), ir.add(size, most)))
-    each: ir.Expr = ir.sub(high, low)
-    for first, last in box:
-        each = ir.mul(each, ir.sub(last, first))
-    fields: list[ChipField] = []
-    start: ir.Expr = ir.Int(0)
-    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
-        slots = (ChipSlot(pieces=((low, high),), hull=(low, high)),) * copies
+        slots = tuple(_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
         fields.append(ChipField(name=field, low=low, high=high, start=start, slots=slots))
-        start = ir.add(start, ir.mul(each, copies))
+        start += copies * (high - low) * plane
     return SharedLayout(
         fields=tuple(fields),
         box=tuple(box),
@@ -138,30 +98,19 @@ def parametric_chip(problem: Problem, cut: Prism[int], names: tuple[ir.Var, ...]
     )
 
 
-def fixed_values(problem: Problem, cut: Prism[int]) -> int:
-    """Return the number of values on chip of a tile of given sizes."""
-    plane = math.prod(high - low for low, high in _fixed_box(problem, cut))
+def values_of(problem: Problem, cut: Prism[int]) -> int:
+    """Return the number of values on chip of a tile."""
+    plane = math.prod(high - low for low, high in _box(problem, cut))
     hulls = [_field_hull(problem, cut.hexagon, field) for field in problem.program.fields]
     copies = analyse(problem.program).copies
     return plane * sum(count * (high - low) for count, (low, high) in zip(copies, hulls, strict=True))
 
 
-def _fixed_box(problem: Problem, cut: Prism[int]) -> list[Span]:
-    """Per classic axis, first cell and end of what a tile of given sizes touches."""
+def _box(problem: Problem, cut: Prism[int]) -> list[Span]:
+    """Per classic axis, first cell and end of what a tile touches."""
     reach = [offsets(problem, axis, bent=True) for axis in range(1, problem.program.rank)]
     rows = cut.hexagon.height - 1
     return [(low - skew.slope * rows, skew.size + high) for skew, (low, high) in zip(cut.skews, reach, strict=True)]
-
-
-def parametric_values(problem: Problem, cut: Prism[int]) -> int:
-    """Return the number of values on chip of a tile of parametric sizes."""
-    hexagon = hexagon_of(cut)
-    reach = offsets(problem, 0, bent=True)
-    total = hexagon.base + 2 * hexagon.slope * (hexagon.half - 1) + reach[1] - reach[0]
-    for axis, skew in enumerate(cut.skews, 1):
-        least, most = offsets(problem, axis, bent=True)
-        total *= skew.size + skew.slope * (hexagon.height - 1) + most - least
-    return total * sum(analyse(problem.program).copies)
 
 
 def _field_hull(problem: Problem, hexagon: Face, field: str) -> Span:
@@ -195,7 +144,7 @@ def _touched(problem: Problem, hexagon: Face, field: str) -> Iterator[tuple[Span
                     yield (low + distance, high + distance), step + read.level, maker if near else hexagon.height
 
 
-def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span, most_pieces: int) -> ChipSlot:
+def _slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span, most_pieces: int) -> ChipSlot:
     copies = analyse(problem.program).copies[problem.program.fields.index(field)]
     missing: list[Span] = []
     hull: list[Span] = []
@@ -214,9 +163,7 @@ def _fixed_slot(problem: Problem, hexagon: Face, field: str, slot: int, every: S
     if len(pieces) > most_pieces:
         pieces = [(pieces[0][0], pieces[-1][1])]
     whole = (min(low for low, _ in hull), max(high for _, high in hull)) if hull else (every[0], every[0])
-    return ChipSlot(
-        pieces=tuple((ir.Int(low), ir.Int(high)) for low, high in pieces), hull=(ir.Int(whole[0]), ir.Int(whole[1]))
-    )
+    return ChipSlot(pieces=tuple(pieces), hull=whole)
 
 
 def _union(spans: list[Span]) -> list[Span]:

@@ -45,8 +45,7 @@ def emit_device(
 
     Args:
         problem: The problem; its shape and steps are parameters of the kernels.
-        schedule: A legal tiling of it, with a value for all that it leaves open. With ``variant=param`` its sizes are
-            parameters as well, so that tilings which differ in sizes alone share a text.
+        schedule: A legal tiling of it, with a value for all that it leaves open.
         dialect: ``opencl`` or ``cuda``.
         strict: Keep the program's own order of operations and every operation's own rounding.
         periodic: Whether the grid has periodic copies around it; the last kernel is then the one that refreshes them.
@@ -108,8 +107,5 @@ def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
 
 
 def _decisive(schedule: GpuSchedule) -> GpuSchedule:
-    """The schedule without what its text does not depend on: sizes that are parameters have decided the threads."""
-    tiling = replace(schedule.tiling, k=None)
-    if tiling.variant == "param" and traits(tiling.family).hexagons:
-        tiling = replace(tiling, time=2, space=(), threads=())
-    return replace(schedule, tiling=tiling)
+    """The schedule without what its text does not depend on."""
+    return replace(schedule, tiling=replace(schedule.tiling, k=None))

@@ -1,12 +1,12 @@
 """GPU kernels of prisms: a group of threads computes one hexagon or diamond, its classic tiles one after the other.
 
 Launches, the loops over classic tiles and the cells of every row are those of the schedule tree
-(:func:`tilewright.schedules.prism.wavefronts`), in numbers or, for ``variant=param``, in names of arguments.
+(:func:`tilewright.schedules.prism.wavefronts`), in numbers.
 
 In a group, for every classic tile: load what no earlier tile of the group has brought on chip, compute the rows of the
 hexagon one after the other with a barrier after each, all on chip; a value goes back to memory from the register it was
-computed in, by the last row of the tile that writes its place. What consecutive classic tiles share stays on chip,
-where it is (``reuse=place``: the innermost axis is a ring) or moved to the front (``reuse=move``).
+computed in, by the last row of the tile that writes its place. What consecutive classic tiles share stays on chip where
+it is: the innermost axis is a ring.
 
 Two bodies: whole tiles know no boundary; tiles that the grid, the first or the last step cuts test every cell.
 
@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator
 
 from tilewright.codegen import ir
-from tilewright.codegen.gpu.chip import fixed_chip, parametric_chip, parametric_values
+from tilewright.codegen.gpu.chip import chip_of
 from tilewright.codegen.gpu.prism_rows import PrismRows
 from tilewright.codegen.gpu.site import GpuSite, Launch, on_chip, unpacked
 from tilewright.codegen.gpu.sweep import conjunction
@@ -29,24 +29,18 @@ from tilewright.codegen.source import EntryPoint
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.gpu_schedule import GpuSchedule
-from tilewright.schedules.prism import Prism, geometry, parameters, parametric, wavefronts
-from tilewright.schedules.tree.affine import Expr
+from tilewright.schedules.prism import geometry, wavefronts
 from tilewright.schedules.tree.nodes import Let, Loop, Node, Parallel, nodes
 
 
 def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
     """Make the kernel of a prism tiling."""
     cut = geometry(site.problem, schedule.tiling)
-    sizes = _sizes(cut, schedule)
+    sizes = cut.symbolic()
     tiles = wavefront(wavefronts(sizes))[1]
     itemsize, numbers = site.problem.itemsize, told(tiles)
-    if schedule.tiling.variant == "param":
-        chip = parametric_chip(site.problem, cut, tuple(map(ir.Var, parameters(cut))))
-        shared, room = 0, parametric_values(site.problem, cut) * itemsize
-    else:
-        chip = fixed_chip(site.problem, cut, schedule.pieces)
-        total = chip.values.value * itemsize if isinstance(chip.values, ir.Int) else 0
-        shared, room = on_chip(total)
+    chip = chip_of(site.problem, cut, schedule.pieces)
+    shared, room = on_chip(chip.values * itemsize)
     rows = next(node for node in nodes(tiles) if isinstance(node, Loop) and not node.subtile)
     maker = _Maker(site=site, schedule=schedule, cut=cut, sizes=sizes, rows=rows, chip=chip)
     kernel = EntryPoint(
@@ -72,12 +66,7 @@ def prism_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Func
 def prism_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield one launch per wavefront with any tile, for some steps that start at version 0."""
     cut = geometry(problem, schedule.tiling)
-    yield from wavefront_launches(wavefronts(_sizes(cut, schedule)), problem, {"steps": steps, **parameters(cut)})
-
-
-def _sizes(cut: Prism[int], schedule: GpuSchedule) -> Prism[Expr]:
-    """The tiles in the numbers or names of the kernel's text."""
-    return parametric(cut) if schedule.tiling.variant == "param" else cut.symbolic()
+    yield from wavefront_launches(wavefronts(cut.symbolic()), problem, {"steps": steps})
 
 
 class _Maker(PrismRows):
@@ -91,11 +80,7 @@ class _Maker(PrismRows):
         site, rank = self.site, self.rank
         threads = tuple(ir.Var(f"i{axis}") for axis in range(rank))
         left, start = ir.Var("left"), ir.Var("start")
-        lets: list[ir.Stmt] = []
-        if self.parametric:
-            lets.append(ir.Let(ir.Var("waist"), ir.div(self.height, 2)))
-        else:
-            lets.append(ir.Comment(f"{self.cut.hexagon.note}, {self.tiling}"))
+        lets: list[ir.Stmt] = [ir.Comment(f"{self.cut.hexagon.note}, {self.tiling}")]
         lets += unpacked(ir.THREAD, threads, tuple(ir.Int(n) for n in self.shape))
         below, names = _named(tiles.child, {tiles.ranges[0].name: ir.GROUP})
         lets += [
@@ -151,16 +136,12 @@ class _Maker(PrismRows):
             tests.append(following)
             fresh = ir.sub(self.chip.extent(last), self.size(last))
             lets.append(ir.Let(ir.Var("fresh"), ir.select(following, fresh, ir.Int(0))))
-            if self.ring:
-                lets.append(ir.Let(ir.Var("ring"), ir.mod(ir.Var(f"z{last}"), self.chip.extent(last))))
+            lets.append(ir.Let(ir.Var("ring"), ir.mod(ir.Var(f"z{last}"), self.chip.extent(last))))
         else:
             lets.append(ir.Let(ir.Var("fresh"), ir.Int(0)))
         full = (*self._load_whole(fresh), ir.Barrier(memory=True), *self._rows_whole())
         cut = (*self._load_cut(), ir.Barrier(memory=True), *self._rows_cut())
-        parts: tuple[ir.Stmt, ...] = (*lets, ir.If(conjunction(tests), full, cut))
-        if self.rank > 1 and not self.ring:
-            parts = (*parts, *self._move())
-        return parts
+        return (*lets, ir.If(conjunction(tests), full, cut))
 
 
 def _named(node: Node, names: Names) -> tuple[Node, tuple[ir.Stmt, ...]]:

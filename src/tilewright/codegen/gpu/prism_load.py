@@ -1,4 +1,4 @@
-"""What a prism's kernel brings on chip for a tile, and what it moves there for the next one."""
+"""What a prism's kernel brings on chip for a tile."""
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.chip import ChipField
@@ -8,25 +8,24 @@ from tilewright.codegen.sites import extent
 
 
 class PrismLoads(PrismPlan):
-    """The loads of whole and of cut tiles, and the moves between tiles."""
+    """The loads of whole and of cut tiles."""
 
     __slots__ = ()
-
-    # Loading.
 
     def _load_whole(self, fresh: ir.Expr) -> tuple[ir.Stmt, ...]:
         body: list[ir.Stmt] = []
         for field in self.chip.fields:
             for number, slot in enumerate(field.slots):
-                body += [self._load(field, number, piece, fresh, clipped=False) for piece in slot.pieces]
+                for low, high in slot.pieces:
+                    body.append(self._load(field, number, (ir.Int(low), ir.Int(high)), fresh, clipped=False))
         return tuple(body)
 
     def _load_cut(self) -> tuple[ir.Stmt, ...]:
         body: list[ir.Stmt] = []
         for field in self.chip.fields:
             for number, slot in enumerate(field.slots):
-                low = ir.largest(slot.hull[0], ir.sub(ir.Int(0), ir.Var("left")))
-                high = ir.smallest(slot.hull[1], ir.sub(extent(0), ir.Var("left")))
+                low = ir.largest(ir.Int(slot.hull[0]), ir.sub(ir.Int(0), ir.Var("left")))
+                high = ir.smallest(ir.Int(slot.hull[1]), ir.sub(extent(0), ir.Var("left")))
                 body.append(self._load(field, number, (low, high), ir.Var("fresh"), clipped=True))
         return tuple(body)
 
@@ -67,27 +66,3 @@ class PrismLoads(PrismPlan):
         if clipped:
             return ir.largest(low, ir.sub(ir.Int(0), start)), ir.smallest(high, ir.sub(extent(axis), start))
         return low, high
-
-    # Moving.
-
-    def _move(self) -> tuple[ir.Stmt, ...]:
-        """Bring what the next tile shares to the front, in chunks that do not overlap their source."""
-        axis = self.rank - 1
-        size, kept = self.size(axis), ir.sub(self.chip.extent(axis), self.size(axis))
-        chunk, place = ir.Var("chunk"), ir.Var(f"q{axis}")
-        at = ir.Var("at", ir.shared_pointer(self.site.dtype))
-        body: list[ir.Stmt] = []
-        for field in self.chip.fields:
-            for number in range(len(field.slots)):
-                middle = (ir.Var("q1"),) if self.rank == 3 else ()
-                target = self._index(field, ir.Var("x"), (*middle, place))
-                source = self._index(field, ir.Var("x"), (*middle, ir.add(place, size)))
-                copy: tuple[ir.Stmt, ...] = (
-                    ir.Store(at, target, ir.Load(at, source, self.site.dtype), self.site.dtype),
-                )
-                copy = (self._strided(place, (chunk, ir.smallest(ir.add(chunk, size), kept)), axis, copy),)
-                if self.rank == 3:
-                    copy = (self._strided(ir.Var("q1"), (ir.Int(0), self.chip.extent(1)), 1, copy),)
-                loop = self._strided(ir.Var("x"), (field.low, field.high), 0, copy)
-                body.append(ir.Scope((ir.Let(at, self._slot_at(field, ir.Int(number))), loop)))
-        return (ir.For(var=chunk, low=ir.Int(0), high=kept, step=size, body=(*body, ir.Barrier()), unroll=1),)

@@ -1,4 +1,4 @@
-"""What the parts of a prism's kernel share: its geometry, as numbers or names, and places on chip."""
+"""What the parts of a prism's kernel share: its geometry and places on chip."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class PrismPlan:
         site: Where code is written.
         schedule: The tiling, and what it leaves open decided.
         cut: The tiles, in numbers.
-        sizes: The tiles, in numbers or in names of arguments.
+        sizes: The tiles, as expressions.
         rows: The loop over the rows of a tile, from the schedule's tree.
         chip: The layout of a tile's values.
     """
@@ -35,7 +35,7 @@ class PrismPlan:
     rows: Loop
     chip: SharedLayout
 
-    # Geometry, as numbers or names.
+    # Geometry.
 
     @property
     def rank(self) -> int:
@@ -51,11 +51,6 @@ class PrismPlan:
     def shape(self) -> tuple[int, ...]:
         """Threads per axis."""
         return self.schedule.threads
-
-    @property
-    def parametric(self) -> bool:
-        """Whether sizes are arguments."""
-        return self.tiling.variant == "param"
 
     @property
     def height(self) -> ir.Expr:
@@ -74,11 +69,6 @@ class PrismPlan:
     def lean(self, axis: int) -> int:
         """Cells by which a classic tile moves per row."""
         return self.cut.skews[axis - 1].slope
-
-    @property
-    def ring(self) -> bool:
-        """Whether the innermost axis on chip is a ring."""
-        return self.rank > 1 and self.tiling.reuse != "move"
 
     def grown(self, row: ir.Expr) -> ir.Expr:
         """Cells by which a row extends the first one on either side."""
@@ -107,16 +97,14 @@ class PrismPlan:
     # Places on chip.
 
     def _column(self, place: ir.Expr) -> ir.Expr:
-        """Where a cell of the innermost axis lies in a row on chip; ``place`` counts from the box's start."""
-        if not self.ring:
-            return place
+        """Where a cell of the innermost axis, a ring, lies on chip; ``place`` counts from the box's start."""
         moved = ir.add(place, ir.Var("ring"))
         length = self.chip.extent(self.rank - 1)
         return ir.select(ir.ge(moved, length), ir.sub(moved, length), moved)
 
     def _index(self, field: ChipField, x: ir.Expr, inner: tuple[ir.Expr, ...]) -> ir.Expr:
         """Index in a slot on chip of a cell: ``x`` relative to the tile, inner places counted from the box's start."""
-        result: ir.Expr = ir.sub(x, field.low) if not isinstance(field.low, ir.Int) else ir.add(x, -field.low.value)
+        result = ir.add(x, -field.low)
         for axis, place in enumerate(inner, 1):
             result = ir.add(ir.mul(result, self.chip.extent(axis)), place)
         return result
@@ -126,7 +114,7 @@ class PrismPlan:
         result = ir.add(self.site.shared, field.start)
         if len(field.slots) == 1:
             return result
-        plane: ir.Expr = ir.sub(field.high, field.low)
+        plane: ir.Expr = ir.Int(field.high - field.low)
         for axis in range(1, self.rank):
             plane = ir.mul(plane, self.chip.extent(axis))
         return ir.add(result, ir.mul(plane, slot))

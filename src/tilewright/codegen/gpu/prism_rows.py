@@ -19,7 +19,7 @@ class PrismRows(PrismLoads):
     # Whole tiles.
 
     def _rows_whole(self) -> tuple[ir.Stmt, ...]:
-        whole = not self.parametric and (self.tiling.unroll or 0) >= self.cut.hexagon.height
+        whole = (self.tiling.unroll or 0) >= self.cut.hexagon.height
         body = self._rows(self._row_whole)
         return (
             ir.For(
@@ -113,12 +113,8 @@ class PrismRows(PrismLoads):
         if self.rank == 1:
             return ()
         axis = self.rank - 1
-        low = self.chip.box[axis - 1][0]
-        place = self._cell(axis)
-        own = ir.sub(place, low) if not isinstance(low, ir.Int) else ir.add(place, -low.value)
-        lets: list[ir.Stmt] = [ir.Let(ir.Var("own"), own)]
         return (
-            *lets,
+            ir.Let(ir.Var("own"), self._from_box(axis, self._cell(axis))),
             *(ir.Let(_near(d), self._column(ir.add(ir.Var("own"), d))) for d in self._inner_reads(statement)),
         )
 
@@ -128,10 +124,7 @@ class PrismRows(PrismLoads):
             return ()
         if self.rank == 2:
             return (_near(offset[-1]),)
-        low = self.chip.box[0][0]
-        place = self._cell(1)
-        middle = ir.sub(place, low) if not isinstance(low, ir.Int) else ir.add(place, -low.value)
-        return (ir.add(middle, offset[1]), _near(offset[-1]))
+        return (ir.add(self._from_box(1, self._cell(1)), offset[1]), _near(offset[-1]))
 
     @property
     def _out(self) -> ir.Var:
@@ -260,8 +253,7 @@ class PrismRows(PrismLoads):
 
     def _from_box(self, axis: int, place: ir.Expr) -> ir.Expr:
         """A place relative to the classic tile, counted from its box's start."""
-        low = self.chip.box[axis - 1][0]
-        return ir.add(place, -low.value) if isinstance(low, ir.Int) else ir.sub(place, low)
+        return ir.add(place, -self.chip.box[axis - 1][0])
 
 
 def _near(distance: int) -> ir.Var:

@@ -40,7 +40,7 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
 
 Nodes are made by the constructors of :mod:`tilewright.codegen.ir.build`, which fold what is known, or by a
 :class:`~tilewright.codegen.ir.builder.Builder`, which collects the statements of a function that is written by hand;
-:mod:`tilewright.codegen.ir.verify` states what a unit must keep to, :mod:`tilewright.codegen.ir.rewrite` walks and
+``verify`` of the tests' ``oracles`` states what a unit must keep to, :mod:`tilewright.codegen.ir.rewrite` walks and
 changes one. ``(CPU)`` and ``(GPU)`` mark what only one kind of target has, ``(C)`` what stands in texts that users read
 (:mod:`tilewright.codegen.print.source`), beside C's own types. There loops may be closed and may fall.
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import TilewrightError
-from tilewright.codegen.gpu.chip import fixed_values
+from tilewright.codegen.gpu.chip import values_of
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
@@ -51,7 +51,7 @@ def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
 
 def chip_bytes(problem: Problem, tiling: Tiling) -> int:
     """Return the memory on chip that a group of a completed prism tiling needs."""
-    return fixed_values(problem, geometry(problem, tiling)) * problem.itemsize
+    return values_of(problem, geometry(problem, tiling)) * problem.itemsize
 
 
 def _candidates(problem: Problem) -> Iterator[Tiling]:

@@ -1,1 +1,1 @@
-"""Meters of energy, and the kernels that a calibration of energy runs."""
+"""Meters of energy."""

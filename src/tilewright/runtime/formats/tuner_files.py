@@ -1,4 +1,4 @@
-"""Kernel Tuner's files: caches (read), T1 inputs and T4 results (read and written).
+"""Kernel Tuner's files: caches, T1 inputs and T4 results, which are read.
 
 T1 and T4 are the formats that autotuners exchange (https://github.com/odgaard/TuningSchema): T1 says what is tuned, T4
 what came out. A tiling is the configuration ``{"tile_t": t_T, "tile_1": t_S1, …, "threads_1": …}``; a value of 0
@@ -10,26 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
-from tilewright.base.paths import write_text
 from tilewright.base.records import Outcome
 from tilewright.base.units import parse_shape
 from tilewright.runtime.formats.logs import LogPoint, TuningLog, read_text
-from tilewright.runtime.warn import warn_of
 from tilewright.schedules.tiling import Tiling
 
-SCHEMA_VERSION = "1.0.0"
 _MILLI = 1e-3
 _LARGEST = 2**31
-_INVALIDITY = {
-    Outcome.OK: "correct",
-    Outcome.ILLEGAL: "constraints",
-    Outcome.COMPILE: "compile",
-    Outcome.LAUNCH: "runtime",
-    Outcome.CRASH: "runtime",
-    Outcome.TIMEOUT: "timeout",
-    Outcome.WRONG: "correctness",
-}
 _OUTCOMES = {
     "correct": Outcome.OK,
     "constraints": Outcome.ILLEGAL,
@@ -45,20 +34,6 @@ _ERRORS = {
     "ErrorConfig": Outcome.CRASH,
 }
 """Kernel Tuner writes one of these names where a time would stand."""
-
-
-def configuration(tiling: Tiling) -> dict[str, int]:
-    """Return a tiling as the tunable parameters of a configuration.
-
-    >>> configuration(Tiling(family="hybrid", time=16, space=(6, 256), threads=(1, 256)))
-    {'tile_t': 16, 'tile_1': 6, 'tile_2': 256, 'threads_1': 1, 'threads_2': 256}
-    """
-    values = {"tile_t": tiling.time}
-    values |= {f"tile_{axis}": size for axis, size in enumerate(tiling.space, 1)}
-    values |= {f"threads_{axis}": count for axis, count in enumerate(tiling.threads, 1)}
-    if tiling.k:
-        values["k"] = tiling.k
-    return values
 
 
 def tiling_of(values: Mapping[str, object], where: str) -> Tiling:
@@ -125,56 +100,6 @@ def t1_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.T1.json")
 
 
-def write_t4(path: Path, log: TuningLog) -> None:
-    """Write T4 results, and the T1 file beside them, so that other tuners can read both.
-
-    Raises:
-        UsageError: If a file cannot be written.
-    """
-    warn_of("write_t4")
-    results = [_t4_result(point) for point in log.points]
-    _write(path, {"schema_version": SCHEMA_VERSION, "results": results})
-    write_t1(t1_path(path), log)
-
-
-def write_t1(path: Path, log: TuningLog) -> None:
-    """Write what was tuned as a T1 file: the program, its grid and steps, and the values of every parameter.
-
-    Raises:
-        UsageError: If the file cannot be written.
-    """
-    rows = [configuration(point.tiling) for point in log.points]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    values = {name: sorted({row.get(name, 0) for row in rows}) for name in names}
-    axes = dict(zip("XYZ", (str(extent) for extent in reversed(log.shape)), strict=False))
-    threads = [name for name in names if name.startswith("threads_")]
-    local = dict(zip("XYZ", reversed(threads or ["1"]), strict=False))
-    document = {
-        "General": {"FormatVersion": 1, "TimeUnit": "Milliseconds", "OutputFormat": "JSON"},
-        "ConfigurationSpace": {
-            "TuningParameters": [{"Name": n, "Type": "int", "Values": json.dumps(v)} for n, v in values.items()],
-            "Conditions": [],
-        },
-        "KernelSpecification": {
-            "Language": "CUDA",
-            "KernelName": log.program,
-            "KernelFile": f"{log.program}.cu",
-            "GlobalSize": axes,
-            "LocalSize": local,
-            "Arguments": [
-                {
-                    "Name": "steps",
-                    "Type": "int32",
-                    "MemoryType": "Scalar",
-                    "FillType": "Constant",
-                    "FillValue": log.steps,
-                }
-            ],
-        },
-    }
-    _write(path, document)
-
-
 def read_t1(path: Path) -> tuple[str, tuple[int, ...], int | None]:
     """Read the program, the grid and the steps, if given, of a T1 file.
 
@@ -194,20 +119,6 @@ def read_t1(path: Path) -> tuple[str, tuple[int, ...], int | None]:
         if isinstance(argument, Mapping) and argument.get("Name") == "steps":
             steps = _whole(argument.get("FillValue"), "steps", where)
     return name, shape, steps
-
-
-def _t4_result(point: LogPoint) -> dict[str, object]:
-    done = point.outcome is Outcome.OK
-    milliseconds = point.seconds / _MILLI
-    result: dict[str, object] = {
-        "configuration": configuration(point.tiling),
-        "objectives": ["time"],
-        "times": {"runtimes": [milliseconds] if done else []},
-        "invalidity": _INVALIDITY[point.outcome],
-        "correctness": 0 if point.outcome is Outcome.WRONG else 1,
-        "measurements": [{"name": "time", "value": milliseconds, "unit": "ms"}] if done else [],
-    }
-    return result
 
 
 def _t4_points(results: Sequence[object]) -> list[LogPoint]:
@@ -259,10 +170,6 @@ def _load(path: Path) -> object:
     raise UsageError(f"{str(path)!r} is not JSON: {problem}")
 
 
-def _write(path: Path, document: object) -> None:
-    write_text(path, json.dumps(document, indent=1) + "\n")
-
-
 def _numbered(values: Mapping[str, object], prefix: str, where: str) -> tuple[int, ...]:
     numbers: list[int] = []
     while f"{prefix}{len(numbers) + 1}" in values:
@@ -312,3 +219,9 @@ def _shape_or_none(value: object) -> tuple[int, ...] | None:
         return parse_shape(text)
     except UsageError:
         return None
+
+
+def __getattr__(name: str) -> object:
+    if name in GONE:
+        raise ImportError(str(GONE[name]))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,71 +1,76 @@
-"""Exact counts of what a schedule tree runs and moves: an interpreter of :mod:`tilewright.schedules.tree.nodes`."""
+"""Counts of what a schedule tree runs and moves, by running its order."""
 
+import itertools
 import math
-from dataclasses import dataclass, replace
 
 from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.counting.block import block_of, endless
 from tilewright.schedules.counting.counts import Counts
-from tilewright.schedules.counting.tiles import Counter, Reach, reach_of
-from tilewright.schedules.tree.affine import STEPS, extent_of
-from tilewright.schedules.tree.forms import number
-from tilewright.schedules.tree.nodes import Loop, Node, Private, nodes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
-    """What a tree runs over.
-
-    Attributes:
-        shape: Cells per axis.
-        steps: Time steps.
-        reach: Per stage and axis, the least and the greatest offset of a read, 0 among them.
-    """
-
-    shape: tuple[int, ...]
-    steps: int
-    reach: tuple[Reach, ...]
+from tilewright.schedules.pieces import Piece, clip, volume
+from tilewright.schedules.tree.nodes import Loop, Node, Parallel, Private, Wavefronts, nodes
+from tilewright.schedules.tree.order import uncut
 
 
 def counts_of(problem: Problem, tree: Node) -> Counts:
-    """Count what a problem's schedule tree runs and moves, exactly; no longer for large problems than for small ones.
+    """Count what a problem's schedule tree runs and moves; the longer the more tiles there are.
 
     Args:
         problem: The problem.
         tree: The schedule tree of a legal tiling of it.
     """
-    program, block = problem.program, block_of(problem, tree)
-    reach = tuple(reach_of(program, stage) for stage in analyse(program).stages)
-    return replace(
-        run_of(tree, Grid(shape=problem.shape, steps=problem.steps, reach=reach)),
+    every = list(nodes(tree))
+    block, split = block_of(problem, tree), endless(tree)
+    parts = any(isinstance(each, Loop) and each.subtile for each in every)
+    private = any(isinstance(each, Private) for each in every)
+    tiled = any(isinstance(each, Parallel | Wavefronts) for each in every)
+    reach = [_reach(problem, stage) for stage in analyse(problem.program).stages]
+    wave, widths, subtiles, longest, full, computed = None, [0], 0, 0, 0, 0
+    for (number, _), pieces in itertools.groupby(uncut(problem, tree), lambda piece: (piece.wavefront, piece.tile)):
+        tile = list(pieces)
+        inside = [box for piece in tile if (box := clip(piece.box, problem.shape))]
+        subs = [list(each) for _, each in itertools.groupby(tile, lambda piece: piece.sub)]
+        busy = sum(any(clip(piece.box, problem.shape) for piece in sub) for sub in subs)
+        for each in subs if split else [tile]:
+            whole = not tiled or private or sum(volume(piece.box) for piece in each) == block.points
+            full += whole and _inside(problem, each, reach)
+        if not inside:
+            continue
+        if number != wave:
+            wave = number
+            widths.append(0)
+        widths[-1] += 1
+        subtiles, longest, computed = subtiles + busy, max(longest, busy), computed + sum(map(volume, inside))
+    return Counts(
+        wavefronts=len(widths) - 1,
+        tiles_per_wavefront=max(widths),
+        tiles=sum(widths),
+        subtiles_per_tile=longest,
+        subtiles=subtiles,
+        full=full,
+        total_points=problem.steps * len(reach) * math.prod(problem.shape),
         points=block.points,
         live_in=block.live_in,
         live_out=block.live_out,
         footprint=block.footprint,
+        blocks=sum(widths) if parts and not split else None,
+        computed=computed if private else None,
     )
 
 
-def run_of(tree: Node, grid: Grid) -> Counts:
-    """Count the wavefronts, tiles and blocks that a schedule tree runs; the words of a block are left open, as 0.
+def _reach(problem: Problem, stage: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Per axis, the least and the greatest offset of the reads of a stage, 0 among them."""
+    offsets = [read.offset for number in stage for read in problem.program.statements[number].reads]
+    return [(min(axis), max(axis)) for axis in zip((0,) * problem.program.rank, *offsets, strict=True)]
 
-    Args:
-        tree: The tree.
-        grid: What it runs over.
-    """
-    names = {STEPS.name: number(grid.steps)}
-    names |= {extent_of(axis).name: number(cells) for axis, cells in enumerate(grid.shape)}
-    counter = Counter(grid.shape, grid.reach)
-    run, split = counter.run(tree, names), endless(tree)
-    parts = any(isinstance(each, Loop) and each.subtile for each in nodes(tree))
-    return Counts(
-        wavefronts=run.wavefronts,
-        tiles_per_wavefront=run.widest,
-        tiles=run.work.tiles,
-        subtiles_per_tile=run.work.longest,
-        subtiles=run.work.subtiles,
-        full=run.work.full_subtiles if split else run.work.full_tiles,
-        total_points=grid.steps * len(grid.reach) * math.prod(grid.shape),
-        blocks=run.work.tiles if parts and not split else None,
-        computed=counter.area(tree, names) if any(isinstance(each, Private) for each in nodes(tree)) else None,
+
+def _inside(problem: Problem, block: list[Piece], reach: list[list[tuple[int, int]]]) -> bool:
+    """Whether a block has cells, none of which the grid cuts, and no read of it leaves the grid."""
+    filled = [piece for piece in block if volume(piece.box)]
+    return bool(filled) and all(
+        low + least >= 0 and high + most <= extent
+        for piece in filled
+        for (low, high), (least, most), extent in zip(
+            piece.box, reach[piece.time % len(reach)], problem.shape, strict=True
+        )
     )

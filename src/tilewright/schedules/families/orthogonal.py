@@ -9,7 +9,6 @@ with all its sub-tiles: what passes between these stays on chip.
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.dependences import Dependence, analyse
@@ -20,9 +19,6 @@ from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.traits import Traits
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
-
-if TYPE_CHECKING:
-    from tilewright.schedules.counting.counts import Counts
 
 NAME = "orthogonal"
 RANKS: tuple[int, ...] = (2,)
@@ -174,33 +170,6 @@ def _check(sweep: Sweep, tiling: Tiling) -> Verdict:
                 hint=f"make {key} at least {reach}",
             )
     return Legal()
-
-
-def counts_table(program: Recurrence, shape: tuple[int, int], tiling: Tiling) -> "Counts":
-    """Count exactly what the tiles of a table run and move.
-
-    Args:
-        program: The recurrence.
-        shape: Rows and columns of the table.
-        tiling: A complete, legal tiling.
-
-    Returns:
-        The counts. Points, words in and out and footprint are those of a whole tile far from every edge; an input's
-        value is one word; matrices, which stay on chip, are not counted.
-    """
-    from tilewright.schedules.counting import Grid, run_of
-
-    sweep, t, s = sweep_of(program), tiling.time, tiling.space[0]
-    up, left = sweep.reach
-    live_in, live_out = live(sweep, t, s)
-    inputs = sweep.rows * t + sweep.columns * s + sweep.cells * t * s
-    return replace(
-        run_of(table_tree(tiling), Grid(shape=shape, steps=1, reach=(((-up, 0), (-left, 0)),))),
-        points=t * s,
-        live_in=live_in,
-        live_out=live_out,
-        footprint=inputs + len(sweep.tables) * (t + up) * (s + left),
-    )
 
 
 def live(sweep: Sweep, t: int, s: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Diamond, Skew
-from tilewright.schedules.legality import Verdict, untileable, verdict
+from tilewright.schedules.legality import Verdict, untileable, wide_enough
 from tilewright.schedules.parts import BEGIN, END, Parts, reach
 from tilewright.schedules.prism import MAX_HEIGHT, Prism
 from tilewright.schedules.tiling import Tiling
@@ -131,11 +131,9 @@ def _geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed tiling keeps every dependence: diamonds no steeper than the reach do.
 
-    Of others the tree decides; parts of a step need none of the same step, so that it need not have any.
+    Parts of a step need none of the same step, so that a team need not be looked at.
     """
-    alone = replace(tiling, team=1)
-    least = least_pitch(problem, tiling.time)
-    return untileable(problem) or verdict(problem, tiling, tree(problem, alone), axis=1, least=least)
+    return untileable(problem) or wide_enough(problem, tiling, axis=1, least=least_pitch(problem, tiling.time))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:

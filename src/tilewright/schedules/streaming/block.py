@@ -317,7 +317,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
         )
     time, space = default_sizes(problem)
     example = f"write it like streaming:t={time},s={format_shape(space)},threads={'1x' * (rank - 1)}64"
-    for key, value in {"sub": tiling.sub, "rows": tiling.rows, "variant": tiling.variant != "fixed"}.items():
+    for key, value in {"sub": tiling.sub, "rows": tiling.rows}.items():
         if value:
             raise UsageError(f"a streaming tiling with threads has no {key}, got {str(tiling)!r}", example)
     if len(tiling.threads) != rank or tiling.threads[0] != 1:

@@ -40,6 +40,7 @@ class _Walk:
     subs: list[int] = field(default_factory=list)
     turns: int = 0
     part: int = 0
+    cut: bool = True
 
     def pieces(self, node: Node, names: dict[str, int], tile: int | None = None) -> Iterator[Piece]:
         match node:
@@ -88,7 +89,8 @@ class _Walk:
             self.turns, self.part = self.turns + 1, 0
 
     def _cells(self, cells: Compute, names: dict[str, int], tile: int) -> Iterator[Piece]:
-        box = clip(tuple((value(low, names), value(high, names)) for low, high in cells.box), self.shape)
+        whole = tuple((value(low, names), value(high, names)) for low, high in cells.box)
+        box = clip(whole, self.shape) if self.cut else whole
         if box is not None:
             time = value(cells.step, names) * self.stages + value(cells.stage, names)
             yield Piece(
@@ -128,3 +130,9 @@ def walk(tree: Node, shape: tuple[int, ...], steps: int = 1, stages: int = 1) ->
 def order(problem: Problem, tree: Node) -> Iterator[Piece]:
     """Yield the pieces of a problem in the order of execution that a schedule tree states."""
     return walk(tree, problem.shape, problem.steps, len(analyse(problem.program).stages))
+
+
+def uncut(problem: Problem, tree: Node) -> Iterator[Piece]:
+    """Yield the pieces as the tree states them: cells beyond the grid included, and pieces without any."""
+    sizes = {"steps": problem.steps, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}}
+    yield from _Walk(shape=problem.shape, stages=len(analyse(problem.program).stages), cut=False).pieces(tree, sizes)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tilewright.base.deprecations import refuse
 from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.tables import Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
@@ -29,7 +30,7 @@ from tilewright.tuning.fusion import (
     configurations,
     search,
 )
-from tilewright.verbs.pipelines.pipelines import as_pipeline, chosen_boundary
+from tilewright.verbs.pipelines.pipelines import as_pipeline
 from tilewright.verbs.predict import MachineLike, as_machine
 
 
@@ -330,7 +331,6 @@ def fuse(
     fusion: str | None = None,
     dtype: str | None = None,
     boundary: BoundarySpec | None = None,
-    border: BoundarySpec | None = None,
     model: str = "exact",
     exhaustive: bool = False,
     **options: float | None,
@@ -345,7 +345,6 @@ def fuse(
         fusion: One fusion to look at instead: ``"(S1, S2) | S3"``, ``full`` or ``none``.
         dtype: Element type of the inputs; float32 by default, uint8 for ``blend``.
         boundary: What lies outside the grids, ``reflect`` by default.
-        border: The old name of ``boundary``, taken with a warning in this version.
         model: ``exact``, or ``published`` for the paper's equations as printed.
         exhaustive: Look at every configuration that fits, not only at those that follow the vendor's guidelines.
         **options: For a pipeline that ships: ``sigma``, ``radius``, ``gradient``.
@@ -364,9 +363,10 @@ def fuse(
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     top = whole_number(top, "top", 1, 10_000)
+    refuse(*options)
     pipeline = as_pipeline(source, options)
     kind = dtype or INPUT_DTYPE.get(pipeline.name, "float32")
-    asked = chosen_boundary(boundary, border) or "reflect"
+    asked = boundary or "reflect"
     spec = parse_boundary(asked) if isinstance(asked, str) else asked
     problem = make_pipeline_problem(pipeline, shape, kind, spec)
     where = as_machine(machine)

@@ -17,7 +17,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.runtime.formats.pictures import FLOATS, check_picture, luminance, read_picture, write_picture
 from tilewright.runtime.pipelines.hysteresis import hysteresis
 from tilewright.verbs.arrays import as_array
-from tilewright.verbs.pipelines.pipelines import StencilPipeline, chosen_boundary, pipeline
+from tilewright.verbs.pipelines.pipelines import StencilPipeline, pipeline
 
 Array = npt.NDArray[Any]
 LOW, HIGH = 0.1, 0.2
@@ -32,7 +32,6 @@ def blur(
     sigma: float = 1.0,
     *,
     boundary: BoundarySpec | None = None,
-    border: BoundarySpec | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Array:
     """Blur with a Gaussian filter, as ``scipy.ndimage.gaussian_filter`` defines it.
@@ -42,7 +41,6 @@ def blur(
             itself; float32, float64, uint8 or uint16.
         sigma: Standard deviation in cells.
         boundary: What lies outside, ``reflect`` by default, with ``scipy.ndimage``'s names.
-        border: The old name of ``boundary``.
         **options: What a pipeline takes: ``threads``, ``fusion``, ``strict``; of a grey picture of floats ``out``.
 
     Returns:
@@ -58,12 +56,11 @@ def blur(
     """
     values, limit = _picture(image)
     how = pipeline("blur", sigma=sigma)
-    outside = chosen_boundary(boundary, border)
     if values.ndim == 2:
-        soft: Array = how(values, boundary=outside, **options)
+        soft: Array = how(values, boundary=boundary, **options)
     else:
-        planes = [how(np.ascontiguousarray(plane), boundary=outside, **options) for plane in np.moveaxis(values, -1, 0)]
-        soft = np.stack(planes, axis=-1)
+        planes = map(np.ascontiguousarray, np.moveaxis(values, -1, 0))
+        soft = np.stack([how(plane, boundary=boundary, **options) for plane in planes], axis=-1)
     if limit is None:
         return soft
     return np.rint(soft * np.float32(limit)).astype(np.uint8 if limit == _BYTE else np.uint16)
@@ -74,7 +71,6 @@ def sobel(
     image: Any,  # noqa: ANN401
     *,
     boundary: BoundarySpec | None = None,
-    border: BoundarySpec | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Array:
     """Return the length of Sobel's gradient, scaled as ``skimage.filters.sobel`` does: 1 is the steepest edge.
@@ -82,14 +78,13 @@ def sobel(
     Args:
         image: As for :func:`blur`; of colour the luminance is taken, whole numbers are scaled to 0 to 1.
         boundary: What lies outside, ``reflect`` by default.
-        border: The old name of ``boundary``.
         **options: What a pipeline takes.
 
     Returns:
         The lengths, ``(rows, columns)``, in floating point.
     """
     values, _ = _grey(image)
-    length: Array = pipeline("sobel")(values, boundary=chosen_boundary(boundary, border), **options)
+    length: Array = pipeline("sobel")(values, boundary=boundary, **options)
     scaled: Array = length / length.dtype.type(4 * math.sqrt(2))
     return scaled
 
@@ -102,7 +97,6 @@ def canny(
     high: float = HIGH,
     *,
     boundary: BoundarySpec | None = None,
-    border: BoundarySpec | None = None,
     **options: Any,  # noqa: ANN401
 ) -> npt.NDArray[np.uint8]:
     """Find edges as ``skimage.feature.canny`` defines them.
@@ -114,7 +108,6 @@ def canny(
         high: Upper threshold.
         boundary: What lies outside; by default nothing does, and the blur's weights are those of the cells inside, as
             scikit-image's ``mode="constant"``.
-        border: The old name of ``boundary``.
         **options: What a pipeline takes.
 
     Returns:
@@ -127,7 +120,7 @@ def canny(
         raise UsageError(f"the thresholds are numbers with 0 <= low <= high, got low {low!r} and high {high!r}")
     values, limit = _grey(image)
     values = values if limit is None else values.astype(np.float64)
-    strength = _suppressed(values, sigma, chosen_boundary(boundary, border), options)
+    strength = _suppressed(values, sigma, boundary, options)
     strength[[0, -1], :] = 0  # who knows what lies beyond the edge of the picture
     strength[:, [0, -1]] = 0
     return hysteresis(strength, low, high)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.arguments import checked
+from tilewright.base.deprecations import refuse
 from tilewright.base.errors import ArrayError, ToolchainError, UsageError
 from tilewright.base.units import whole_number
 from tilewright.frontends.pipeline import trace_pipeline
@@ -18,7 +19,7 @@ from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid, usable
 from tilewright.runtime.store.hosts import host
-from tilewright.runtime.warn import warn_of, warn_once
+from tilewright.runtime.warn import warn_once
 from tilewright.schedules.pipelines import fusion as fusions
 from tilewright.tuning.fusion import FusionCandidate, RowChoice, best_choices, search
 from tilewright.verbs.arrays import as_array, like
@@ -43,7 +44,6 @@ class StencilPipeline:
         self,
         *arrays: Any,  # noqa: ANN401
         boundary: BoundarySpec | None = None,
-        border: BoundarySpec | None = None,
         fusion: str | None = None,
         iterations: int = 1,
         backend: str = "auto",
@@ -58,7 +58,6 @@ class StencilPipeline:
             *arrays: One array per input grid, all of one shape; they are only read.
             boundary: What lies outside every grid, ``reflect`` by default, with ``scipy.ndimage``'s names: ``reflect``,
                 ``nearest``, ``mirror``, ``wrap`` or ``constant:VALUE``; per axis, or by grid, as ``tw.run`` takes it.
-            border: The old name of ``boundary``, taken with a warning in this version.
             fusion: Groups such as ``"(S1, S2) | S3"``, ``full`` or ``none``; the cost model's choice by default.
             iterations: How often to apply the pipeline, each time to the results of the time before.
             backend: ``auto``, ``c`` or ``numpy``.
@@ -75,7 +74,7 @@ class StencilPipeline:
             ArrayError: If an array does not fit.
         """
         given = [as_array(array, title) for array, title in self._named(arrays)]
-        problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
+        problem = self._problem(given, boundary or "reflect")
         values = _values(self.program, scalars)
         iterations = whole_number(iterations, "iterations", 1, 2**62, "of at least 1")
         if iterations > 1:
@@ -99,7 +98,6 @@ class StencilPipeline:
         self,
         *arrays: Any,  # noqa: ANN401
         boundary: BoundarySpec | None = None,
-        border: BoundarySpec | None = None,
         **scalars: float,
     ) -> dict[str, Array]:
         """Compute every grid with NumPy, one stencil after the other.
@@ -107,14 +105,13 @@ class StencilPipeline:
         Args:
             *arrays: One array per input grid.
             boundary: What lies outside every grid, ``reflect`` by default.
-            border: The old name of ``boundary``.
             **scalars: Values of the pipeline's scalars.
 
         Returns:
             Every grid by name, G1, G2, ….
         """
         given = [as_array(array, title) for array, title in self._named(arrays)]
-        problem = self._problem(given, chosen_boundary(boundary, border) or "reflect")
+        problem = self._problem(given, boundary or "reflect")
         values = _values(self.program, scalars)
         return compute(problem, given, dict(zip(self.program.scalars, values, strict=True)))
 
@@ -155,20 +152,6 @@ class _How:
         self.fusion, self.backend, self.threads, self.strict = fusion, backend, threads, strict
 
 
-def chosen_boundary(boundary: BoundarySpec | None, border: BoundarySpec | None) -> BoundarySpec | None:
-    """Return what lies outside, by its name or the old one, which warns; None if neither is given.
-
-    Raises:
-        UsageError: If both are.
-    """
-    if border is None:
-        return boundary
-    if boundary is not None:
-        raise UsageError("boundary= and border= are the same, got both", "border= is the old name: leave it out")
-    warn_of("border=")
-    return border
-
-
 def _spec(boundary: BoundarySpec) -> BoundarySpec:
     return parse_boundary(boundary) if isinstance(boundary, str) else boundary
 
@@ -182,6 +165,7 @@ def _problem_of(
 def _values(program: Pipeline, scalars: Mapping[str, float]) -> list[float]:
     for name in scalars:
         if name not in program.scalars:
+            refuse(name)
             known = f"its scalars are {', '.join(program.scalars)}" if program.scalars else "it has none"
             raise UsageError(f"pipeline {program.name!r} has no scalar {name!r}", known)
     values = []

@@ -13,13 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from energy.cpu import MicroBenchmark
+from energy.estimates import WATTS, benchmarks
+from energy.kernels import CHIP_BYTES, CHUNK, OPERANDS, PER_TURN, THREADS, energy_source
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu.energy import CHIP_BYTES, CHUNK, OPERANDS, PER_TURN, THREADS, energy_source
-from tilewright.costs.energy.micro import WATTS, benchmarks
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.calibration.micro import enough
 from tilewright.runtime.devices.device import Device
-from tilewright.runtime.energy.micro import MicroBenchmark
 
 _CALL_SECONDS = 0.05
 _TRIALS = 3
@@ -53,7 +53,7 @@ class KernelSizes:
         units: Multiprocessors.
         groups: Groups that work.
         shared_groups: Groups that work where each has an array on chip.
-        l2_chunks: Pieces of :data:`~tilewright.codegen.gpu.energy.CHUNK` cells that L2 keeps and no L1 does.
+        l2_chunks: Pieces of :data:`~energy.kernels.CHUNK` cells that L2 keeps and no L1 does.
         memory_chunks: Pieces that no cache keeps.
         call_seconds: Shortest call.
     """

@@ -7,12 +7,14 @@
   they are named or converted, C's own wherever they meet.
 - Targets: nodes that one kind of target has stand in its units only; loops are shared, and threads meet, inside a
   parallel region on CPUs; shared memory is declared at the top of a kernel, and barriers stand where all threads come
-  (:mod:`tilewright.codegen.ir.divergence`).
+  (:mod:`tests.oracles.divergence`).
 """
 
 from collections.abc import Callable, Iterable
 
-from tilewright.codegen.ir.divergence import divergent_barrier
+from tests.oracles.divergence import divergent_barrier
+from tests.oracles.operands import OPERATORS, fits
+
 from tilewright.codegen.ir.nodes import (
     INTRINSICS,
     Array,
@@ -50,7 +52,6 @@ from tilewright.codegen.ir.nodes import (
     While,
     type_of,
 )
-from tilewright.codegen.ir.operands import OPERATORS, fits
 from tilewright.codegen.ir.operators import Operator
 from tilewright.codegen.ir.rewrite import free_names, walk
 from tilewright.codegen.ir.types import (

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
 from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
 from tilewright.base.paths import written
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.gpu_schedule import COMPUTED, LOADED, WRITTEN
@@ -74,12 +76,9 @@ def draw_streaming(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
         The path.
 
     Raises:
-        UsageError: If a step has several stages, or matplotlib is missing.
+        UsageError: If a step has several stages.
     """
     panels = (rows_at(problem, tiling, 20), widths(problem, tiling))
-    with needed("matplotlib", "a drawing", extra="plot"):
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Patch, Rectangle
     spans = []
     for panel in panels:
         every = set().union(*panel.values())

@@ -9,11 +9,11 @@ import types
 import numpy as np
 import pytest
 
+from energy import cpu as energy_micro
+from energy.cpu import MicroBenchmark, Pace
+from energy.estimates import benchmarks, solve
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.micro import benchmarks, solve
 from tilewright.machines.host import host_machine
-from tilewright.runtime.energy import micro as energy_micro
-from tilewright.runtime.energy.micro import MicroBenchmark, Pace
 from tilewright.runtime.host import describe_cpu
 from tilewright.runtime.toolchains.cpu import toolchain
 

@@ -1,4 +1,4 @@
-"""``energy --micro`` of a GPU: a driver and NVML's counter, both fakes on one clock, and what is not there."""
+"""Metered micro-benchmarks of a GPU: a driver and NVML's counter, both fakes on one clock, and what is not there."""
 
 # ruff: noqa: N802  (the driver's own names)
 
@@ -11,22 +11,19 @@ import types
 import numpy as np
 import pytest
 from tests.runtime.fake_cuda import FakeDriver, installed, put
-from typer.testing import CliRunner
 
+from energy import cpu as runtime
+from energy import gpu as energy_gpu
+from energy import metering as api
+from energy.estimates import benchmarks
+from energy.kernels import PER_TURN
+from energy_micro import main
 from tilewright import predict
-from tilewright.base.errors import UsageError
-from tilewright.cli.app import app
-from tilewright.codegen.gpu.energy import PER_TURN
+from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.energy.micro import benchmarks
 from tilewright.machines.files import parse
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.runtime.devices import cuda
-from tilewright.runtime.energy import gpu as energy_gpu
-from tilewright.runtime.energy import micro as runtime
-from tilewright.verbs.energy import micro as api
-
-pytestmark = pytest.mark.filterwarnings("ignore:the micro-benchmarks of:DeprecationWarning")
 
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
 RATE = {"awake": 1e7, "barrier": 2e7, "load": 1e6, "store": 1e6}
@@ -108,12 +105,10 @@ def card(monkeypatch):
         yield fake
 
 
-def test_a_gpu_by_its_counter_gives_a_machine_file(card, tmp_path):
+def test_a_gpu_by_its_counter_gives_a_machine_file(card, tmp_path, capsys):
     target, log = tmp_path / "card.toml", tmp_path / "windows.csv"
-    command = ["energy", "--micro", "--backend", "cuda", "--log", str(log), "--meter", "nvml", "-o", str(target)]
-    result = CliRunner().invoke(app, [*command, "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)["constants"]
+    main(["--backend", "cuda", "--log", str(log), "--meter", "nvml", "-o", str(target), "--json"])
+    found = json.loads(capsys.readouterr().out)["constants"]
     alike = ("add", "multiply", "fma", "int_add", "int_max", "shared_store", "barrier")
     wanted = {f"{name}_joules": GPU_JOULES[name] for name in alike}
     wanted |= {"idle_watts": 30.0, "static_watts": 70.0, "division_joules": GPU_JOULES["divide"]}
@@ -154,7 +149,5 @@ def test_a_gpu_runs_under_an_outer_meter(card, tmp_path):
 def test_a_gpu_that_is_not_there_is_one_sentence(monkeypatch):
     monkeypatch.setattr(cuda, "_LIBRARY", "libnothing.so.1")
     cuda.library.cache_clear()
-    result = CliRunner().invoke(app, ["energy", "--micro", "--backend", "cuda"])
-    assert result.exit_code == 1
-    assert "the backend cuda needs NVIDIA's driver" in result.output
-    assert len(result.output.splitlines()) <= 3
+    with pytest.raises(ToolchainError, match="the backend cuda needs NVIDIA's driver"):
+        main(["--backend", "cuda"])

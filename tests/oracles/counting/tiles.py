@@ -1,7 +1,7 @@
 """Tiles and wavefronts of a schedule tree, counted by classes: no longer where the grid is larger, or the run.
 
 Tiles that behave alike are counted as one: every loop is a variable over a class of numbers
-(:mod:`tilewright.schedules.tree.forms`), and a class is cut only where something decides differently inside it,
+(:mod:`tests.oracles.forms`), and a class is cut only where something decides differently inside it,
 such as whether a tile is cut by the grid.
 """
 
@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from tests.oracles.counting.fronts import Profile, overlapping, profile_of
+from tests.oracles.forms import Ambiguous, Class, Form, FormScope, Later, Names, number
+
 from tilewright.programs.stencil.program import Program
-from tilewright.schedules.counting.fronts import Profile, overlapping, profile_of
 from tilewright.schedules.pieces import Box, volume
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr
-from tilewright.schedules.tree.forms import Ambiguous, Class, Form, FormScope, Later, Names, number
 from tilewright.schedules.tree.nodes import (
     Compute,
     Guard,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from energy.estimates import OPERATIONS, WATTS, MeterWindow, benchmarks, solve
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy.micro import OPERATIONS, WATTS, MeterWindow, benchmarks, solve
 
 TRUTH = {
     "idle_watts": 20.0,

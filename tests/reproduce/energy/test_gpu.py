@@ -7,14 +7,14 @@ import struct
 import numpy as np
 import pytest
 
+from energy import gpu as energy_gpu
+from energy import kernels as gpu_energy
+from energy.estimates import benchmarks
+from energy.gpu import GpuBench, KernelSizes
+from energy.kernels import ACCESSES, CHUNK, PER_TURN, THREADS
 from tilewright.base.errors import UsageError
-from tilewright.codegen.gpu import energy as gpu_energy
-from tilewright.codegen.gpu.energy import ACCESSES, CHUNK, PER_TURN, THREADS
-from tilewright.costs.energy.micro import benchmarks
 from tilewright.machines.device import GpuDescription
 from tilewright.runtime.devices import nvrtc
-from tilewright.runtime.energy import gpu as energy_gpu
-from tilewright.runtime.energy.gpu import GpuBench, KernelSizes
 
 OPCODES = {
     "awake": ((0x021,), 32), "add": ((0x021,), 128), "multiply": ((0x020,), 128), "fma": ((0x023,), 128),

@@ -1,14 +1,13 @@
 """The backend of py-pde computes what py-pde's own NumPy backend computes."""
 
+import importlib
 import logging
-import warnings
 
 import numpy as np
 import pytest
 
 pde = pytest.importorskip("pde")
-with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # it leaves the package
-    pytest.importorskip("tilewright.pypde")
+importlib.import_module("examples.pypde_backend")  # registers the backend
 
 GRID = pde.CartesianGrid([[0, 4], [0, 6]], [24, 32], periodic=[False, True])
 PERIODIC = pde.UnitGrid([24, 24], periodic=True)

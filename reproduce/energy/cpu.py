@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from energy.estimates import WATTS, MeterWindow, benchmarks
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.codegen.source import c_source
-from tilewright.costs.energy.micro import WATTS, MeterWindow, benchmarks
 from tilewright.machines.machine import Machine
 from tilewright.runtime.calibration.micro import enough
 from tilewright.runtime.cpu import CompiledFunction, functions

@@ -1,23 +1,20 @@
-"""``energy --micro``: with a counter, with a recorded trace, and what is refused."""
+"""Metered micro-benchmarks: with a counter, with a recorded trace, and what is refused."""
 
 import functools
 import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from energy import cpu as runtime
+from energy import metering as api
+from energy.estimates import MeterWindow, benchmarks
+from energy_micro import main
 from tilewright.base.errors import UsageError
-from tilewright.cli.app import app
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.energy.micro import MeterWindow, benchmarks
 from tilewright.machines.files import parse
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.runtime.energy import micro as runtime
 from tilewright.runtime.energy import power
-from tilewright.verbs.energy import micro as api
-
-pytestmark = pytest.mark.filterwarnings("ignore:the micro-benchmarks of:DeprecationWarning")
 
 BENCHMARKS = benchmarks("cpu")
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))
@@ -50,15 +47,13 @@ def recorded(tmp_path):
     return log, trace
 
 
-def test_a_recorded_trace_gives_the_constants(recorded, tmp_path, monkeypatch):
+def test_a_recorded_trace_gives_the_constants(recorded, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(api, "as_machine", lambda _: CPU)
     log, trace = recorded
     target = tmp_path / "machine.toml"
-    result = CliRunner().invoke(
-        app, ["energy", "--micro", "--meter", str(trace), "--log", str(log), "-o", str(target), "--json"]
-    )
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)["constants"]
+    command = ["--meter", str(trace), "--log", str(log)]
+    main([*command, "-o", str(target), "--json"])
+    found = json.loads(capsys.readouterr().out)["constants"]
     wanted = {"static_watts": 40.0, "idle_watts": 15.0, "shared_word_joules": truth("l1")}
     wanted |= {f"{name}_joules": truth(name) for name in ("add", "multiply", "int_add", "int_max")}
     wanted["global_word_joules"] = truth("memory") - truth("l1")
@@ -70,8 +65,8 @@ def test_a_recorded_trace_gives_the_constants(recorded, tmp_path, monkeypatch):
     assert {known.add_joules.source, known.static_watts.source, known.global_word_joules.source} == {"measured"}
     assert known.add_joules.value == found["add_joules"]["value"]
     assert known.add_joules.high == found["add_joules"]["high"]
-    shown = CliRunner().invoke(app, ["energy", "--micro", "--meter", str(trace), "--log", str(log)])
-    assert "global_word_joules" in shown.stdout
+    main(command)
+    assert "global_word_joules" in capsys.readouterr().out
 
 
 class Meter:
@@ -184,12 +179,13 @@ def test_other_files_are_no_windows(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "--micro needs --meter rapl, or --log"),
+        ((), "give --meter rapl, or --log FILE.csv"),
         (("--log", "windows.csv", "-o", "mine.toml"), "without a meter there are no constants"),
-        (("heat2d", "--meter", "rapl"), "takes no program"),
+        (("heat2d", "--meter", "rapl"), "unrecognized arguments: heat2d"),
     ],
 )
-def test_the_command_refuses(options, message):
-    result = CliRunner().invoke(app, ["energy", "--micro", *options])
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.replace("│", " ").split())
+def test_the_command_refuses(options, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(options)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err

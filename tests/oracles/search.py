@@ -1,6 +1,6 @@
 """Whether whole numbers exist that satisfy conditions: bounds are propagated, and what stays open is cut in two.
 
-Conditions are forms that are not negative (:mod:`tilewright.schedules.tree.forms`). In a box of classes, one per
+Conditions are forms that are not negative (:mod:`tests.oracles.forms`). In a box of classes, one per
 variable, every condition bounds each of its variables by the bounds of the others; a box is given up where none are
 left. Where that decides no more, a variable with few numbers is cut. Nothing is approximated: a box is a
 solution only where every condition holds for all of its numbers.
@@ -12,7 +12,7 @@ automatic method of solving discrete programming problems" (Econometrica 28(3), 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from tilewright.schedules.tree.forms import Ambiguous, AtomKind, Class, Form, FormScope
+from tests.oracles.forms import Ambiguous, AtomKind, Class, Form, FormScope
 
 Condition = Callable[[], Sequence[Form]]
 """Numbers that must not be negative, computed when they are asked for; they may be :class:`Ambiguous`."""
@@ -29,7 +29,7 @@ def solution(ranges: Sequence[Class], conditions: Callable[[FormScope], Iterator
 
     >>> def multiples(scope):
     ...     yield lambda: [Form(-7, {Atom(0): 3}), Form(8, {Atom(0): -3})]  # 7 <= 3 x <= 8
-    >>> from tilewright.schedules.tree.forms import Atom
+    >>> from tests.oracles.forms import Atom
     >>> solution([Class(0, 2**40)], multiples) is None
     True
     """

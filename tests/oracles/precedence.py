@@ -3,7 +3,7 @@
 A dependence is broken if the tree has two computations, of which one must come first, in an order that does not say
 so: the first one in a later iteration of a loop or a later child of a sequence, or the two in different tiles of one
 wavefront, or in parts of a tile that threads share. For every such place in the tree one asks whether numbers of all
-loops around the two exist (:mod:`tilewright.schedules.tree.search`) for which both run, at logical times as far apart
+loops around the two exist (:mod:`tests.oracles.search`) for which both run, at logical times as far apart
 as the dependence says, with a cell of the one where the other looks. If not, the order keeps the dependence, whatever
 the number of tiles: what takes long is a tile with many different rows, not a large grid.
 
@@ -18,8 +18,12 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.oracles.forms import Ambiguous, Atom, Class, Form, FormScope, Later, Names, number
+from tests.oracles.search import Condition, solution
+
+from tilewright.programs.stencil.dependences import Dependence, analyse, distances
+from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole, extent_of
-from tilewright.schedules.tree.forms import Ambiguous, Atom, Class, Form, FormScope, Later, Names, number
 from tilewright.schedules.tree.nodes import (
     Compute,
     Guard,
@@ -34,7 +38,6 @@ from tilewright.schedules.tree.nodes import (
     children,
     nodes,
 )
-from tilewright.schedules.tree.search import Condition, solution
 
 _FAR = 2**40
 """More than any number of a loop."""
@@ -453,3 +456,60 @@ def limits(scope: FormScope, end: Expr, operator: AffineOperator, names: Names) 
             return [Limit(scope.value(end, names))]
     known = [each for each in sums if each is not None]
     return known if len(known) == len(sums) else [Limit(scope.value(end, names))]
+
+
+def broken(problem: Problem, tree: Node) -> Dependence | None:
+    """Return a dependence that a tree breaks whose tiles compute in the grid's memory, or None; recurrences aside.
+
+    The order has to keep it in a grid without end, so that a tiling is legal for any number of steps and any size, and
+    in this grid where the order itself hangs on the size. ``mirror`` and ``reflect`` bend reads to the other side,
+    ``nearest`` makes them shorter, which is taken to happen anywhere; ``wrap`` is not looked at, see
+    :func:`tilewright.schedules.legality.untileable`.
+
+    Args:
+        problem: The problem.
+        tree: The tree of a tiling of it.
+    """
+    analysis = analyse(problem.program)
+    shapes = [(_ENDLESS,) * problem.program.rank]
+    if any(isinstance(node, Wavefronts) for node in nodes(tree)):
+        shapes.append(problem.shape)
+    groups: dict[tuple[int, int], list[Dependence]] = {}
+    for dependence in analysis.dependences:
+        groups.setdefault((dependence.time, dependence.stage), []).append(dependence)
+    for shape in shapes:
+        sizes = TreeSizes(shape=shape, steps=_ENDLESS, stages=len(analysis.stages))
+        for group in groups.values():
+            found = _first(problem, tree, sizes, group)
+            if found is not None:
+                return found
+    return None
+
+
+def _first(problem: Problem, tree: Node, sizes: TreeSizes, several: list[Dependence]) -> Dependence | None:
+    """The first broken one of some dependences, of one time and stage, looked for where any of them may be."""
+    if not breaks(tree, _hull(problem, several), sizes):
+        return None
+    half = len(several) // 2
+    if not half:
+        return several[0]
+    return _first(problem, tree, sizes, several[:half]) or _first(problem, tree, sizes, several[half:])
+
+
+_ENDLESS = 2**32
+"""Cells, and steps, of a grid without end."""
+
+
+def _offsets(problem: Problem, dependence: Dependence) -> Iterator[tuple[int, int]]:
+    """Per axis the least and the greatest distance: as it is written, and all that boundaries may make of it."""
+    for axis, offset in enumerate(dependence.offset):
+        kinds = {side.kind for sides in problem.boundaries for side in sides[axis]}
+        found = distances(problem, dependence, axis) if kinds & {"nearest", "mirror", "reflect"} else (offset,)
+        yield min(found), max(found)
+
+
+def _hull(problem: Problem, several: Sequence[Dependence]) -> Distance:
+    """A distance that is broken if any of several dependences is, all of one time and stage."""
+    axes = zip(*(_offsets(problem, each) for each in several), strict=True)
+    offsets = tuple((min(low for low, _ in axis), max(high for _, high in axis)) for axis in map(tuple, axes))
+    return Distance(time=several[0].time, offsets=offsets, stage=several[0].stage)

@@ -1,4 +1,4 @@
-"""``tilewright energy --micro``: the energy of single operations by a power meter, into a machine file."""
+"""The energy of single operations by a power meter, into a machine file."""
 
 import csv
 import io
@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from energy import cpu as runtime
+from energy import gpu as energy_gpu
+from energy.estimates import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded, write_rows
-from tilewright.costs.energy.micro import ROUNDS, Estimate, MeterWindow, benchmarks, solve
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.plan import Target, read_target
 from tilewright.runtime.devices.found import open_device
-from tilewright.runtime.energy import gpu as energy_gpu
-from tilewright.runtime.energy import micro as runtime
 from tilewright.runtime.energy import power
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
-from tilewright.runtime.warn import warn_of
 from tilewright.verbs.energy.meter import card
 from tilewright.verbs.predict import MachineLike, as_machine
 
@@ -82,7 +81,7 @@ class MicroEnergy:
     meter: str
 
     def to_dict(self) -> dict[str, object]:
-        """Return it as plain data, the JSON document of ``tilewright energy --micro``."""
+        """Return it as plain data, the JSON document of ``energy_micro.py``."""
         known = {each.name: each.to_dict() for each in self.constants}
         return {"machine": self.machine.name, "meter": self.meter, "constants": known}
 
@@ -113,13 +112,12 @@ def micro_energy(
         UsageError: If the meter is not there, a window is too short, or a trace does not cover the windows.
         ToolchainError: If there is no compiler that works, or no GPU.
     """
-    warn_of("energy --micro")
     target = _target(backend)
     meter = meter or ("nvml" if target.on_device else "rapl")
     kind, _, number = meter.partition(":")
     if kind not in _METERED:
         if log is None:
-            hint = "run `tilewright energy --micro --log windows.csv` while the meter records, then give both files"
+            hint = "run energy_micro.py --log windows.csv while the meter records, then give both files"
             raise UsageError(f"the trace {meter!r} does not say when each benchmark ran", hint)
         where = _machine(machine, target)
         windows = _traced(read_windows(log, where.kind), power.trace(Path(meter)))
@@ -155,7 +153,6 @@ def log_windows(
         UsageError: If a window is too short or the file cannot be written.
         ToolchainError: If there is no compiler that works, or no GPU.
     """
-    warn_of("energy --micro")
     how.check()
     target = _target(backend)
     windows = _run(_machine(machine, target), target, None, how)

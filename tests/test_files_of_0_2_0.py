@@ -1,0 +1,94 @@
+"""Files that version 0.2.0 wrote are read; tilings that are refused since, and keys that mean nothing, harm nothing."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tilewright as tw
+from tilewright.machines.files import load, parse
+from tilewright.planner import remembered
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.host import thread_count
+from tilewright.runtime.store import folder, wisdom
+from tilewright.schedules.tiling import parse as parse_tiling
+from tilewright.verbs.report import FileDefaults, of_file
+from tilewright.verbs.tuning.meter import read_history
+
+WRITTEN = Path(__file__).with_name("written_by_0_2_0")
+"""By ``tilewright tune heat2d --shape 32x48 --steps 8`` (its log, document and wisdom, as stored and as exported),
+``tilewright predict jacobi2d --tile hybrid:t=8,s=4x64,threads=1x64,variant=param,reuse=move`` and ``to_toml``."""
+
+
+def test_wisdom_as_it_is_exported():
+    (entry,) = wisdom.read_document(WRITTEN / "wisdom.json")
+    assert (entry.program, entry.shape, entry.steps, entry.tiling) == ("heat2d", (32, 48), 8, "hybrid:t=10,s=4x64")
+    assert entry.circumstances.version.startswith("0.2.0/")
+
+
+def test_wisdom_as_it_is_stored_is_listed_and_not_used(private_folders, tmp_path):
+    (tmp_path / "store").mkdir()
+    shutil.copy(WRITTEN / "wisdom.jsonl", tmp_path / "store" / "wisdom.jsonl")
+    (entry,) = wisdom.load()
+    assert entry.id == wisdom.read_document(WRITTEN / "wisdom.json")[0].id
+    with pytest.warns(tw.TilewrightWarning, match="another version, so it is not used"):
+        assert remembered(make_problem(program("heat2d"), (32, 48), 8), 2) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        ("hybrid:t=4,s=4x16,variant=param", "hybrid:t=4,s=4x16"),
+        ("hybrid:t=4,s=4x16,threads=1x16,reuse=move", "hybrid:t=4,s=4x16,threads=1x16"),
+        ("hybrid:t=4,s=1x16", None),  # narrower than the reach
+    ],
+)
+def test_an_entry_whose_tiling_is_refused_now_is_not_used(private_folders, text, used):
+    problem = make_problem(program("star2d2r"), (64, 64), 8)
+    (written,) = wisdom.read_document(WRITTEN / "wisdom.json")
+    entry = dataclasses.replace(
+        written,
+        program="star2d2r",
+        problem_key=wisdom.problem_key(problem),
+        shape=problem.shape,
+        tiling=text,
+        threads=thread_count(None),
+        circumstances=wisdom.here(),
+    )
+    wisdom.remember([entry])
+    found = remembered(problem, thread_count(None))
+    assert found == (None if used is None else parse_tiling(used))
+
+
+def test_a_tuning_log():
+    records = folder.read(WRITTEN / "tune.jsonl")
+    assert {record["kind"] for record in records} >= {"begin", "sample", "confirm"}
+    found = read_history(WRITTEN / "tune.jsonl").measurements
+    assert {str(tiling) for tiling in found} == {"overlapped:t=8,s=16x48", "none", "hybrid:t=10,s=4x64"}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("tune.json", "hybrid:t=10,s=4x64"), ("predict.json", "hybrid:t=8,s=4x64,threads=1x64")],
+)
+def test_documents_of_commands(name, shown):
+    study = of_file(WRITTEN / name, FileDefaults())
+    assert shown in {each.tiling for each in study.candidates}
+
+
+def test_a_prediction_of_keys_that_mean_nothing_is_that_of_the_tiling_without_them():
+    written = json.loads((WRITTEN / "predict.json").read_text())
+    tiling = parse_tiling("hybrid:t=8,s=4x64,threads=1x64,variant=param,reuse=move")
+    found = tw.predict("jacobi2d", machine="gtx980", shape=(4096, 4096), steps=512, tiling=tiling).to_dict()
+    assert found["tiling"] == {**written["tiling"], "variant": "fixed", "reuse": "place"}
+    assert found["costs"] == pytest.approx(written["costs"])
+
+
+def test_a_machine_file():
+    written, known = parse((WRITTEN / "machine.toml").read_text(), "written"), load("gtx980")
+    for field in dataclasses.fields(known):
+        values = [getattr(getattr(machine, field.name), "value", None) for machine in (written, known)]
+        assert values[0] == values[1], field.name
