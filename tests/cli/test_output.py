@@ -52,7 +52,7 @@ COMMANDS = {
 def test_a_command_is_whole_at_every_width(cli, golden, whole, name):
     done = cli(*COMMANDS[name])
     assert done.code == 0, done.err
-    golden(f"commands/{name}.txt", re.sub(r"searched in .*", "searched in …", done.out))
+    golden(f"commands/{name}.txt", re.sub(r"searched in .*|(?m:^host .*)", "…", done.out))
 
 
 WIDE, WIDTHS = ("energy", "predict-top", "tilings"), (60, 80, 120)
@@ -78,9 +78,8 @@ def test_a_terminal_is_asked_for_its_width_and_a_pipe_is_not():
     plain = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     command = [sys.executable, "-m", "tilewright", *map(str, COMMANDS["energy"])]
     piped = subprocess.run(command, capture_output=True, text=True, check=True, env={**plain, "COLUMNS": "60"})
-    assert (
-        "least energy          streaming:t=20,s=1024x456,threads=1x124      1    82 ms   10.72  130.7" in piped.stdout
-    )
+    [row] = [line for line in piped.stdout.splitlines() if line.startswith("least energy ")]
+    assert re.fullmatch(r"least energy +streaming:\S+ +1 +[0-9.]+ ms +[0-9.]+ +[0-9.]+", row)
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 60, 0, 0))
     with subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=plain):
@@ -92,7 +91,7 @@ def test_a_terminal_is_asked_for_its_width_and_a_pipe_is_not():
         except OSError:  # as a terminal ends
             os.close(ours)
     shown = written.decode().replace("\r\n", "\n")
-    assert "\nchosen by  least energy\ntiling     streaming:t=20,s=1024x456,threads=1x124\nclock      1\n" in shown
+    assert f"\nchosen by  least energy\ntiling     {row.split()[2]}\nclock      1\n" in shown
     assert max(map(len, shown.splitlines())) <= 60
     assert set(shown.split()) == {word for word in piped.stdout.split() if word.strip("-")}
 

@@ -23,7 +23,7 @@ MNEMONICS = {
     "add": (r"v?addps", 128),
     "multiply": (r"v?mulps", 128),
     "int_add": (r"v?paddd", 128),
-    "int_max": (r"v?pmaxsd", 128),
+    "int_max": (r"(?:v?pmaxsd|pcmpgtd)", 128),  # the second without SSE4.1
     "divide": (r"v?divps", 128),
 }
 
