@@ -185,7 +185,7 @@ def _ranked(many: Sequence["Prediction"], rivals: dict[str, object] | None, with
     from tilewright.report import energy, tables
 
     rows = [(str(each.tiling), each.costs, each.interval) for each in many]
-    band = "" if within is None else f", {len(many)} tilings within {within:.4g} of the best"
+    band = "" if within is None else f", {len(many)} tiling{'s'[: len(many) > 1]} within {within:.4g} of the best"
     shown = tables.candidates(rows, many[0].constants, f"{many[0].title}{band}")
     return [shown, *many[0].notes, *([] if rivals is None else [energy.strategies(rivals)])]
 
