@@ -76,15 +76,15 @@ def selected(words, **options):
 @pytest.mark.parametrize("name", BANDS)
 def test_a_band_is_what_select_returns(cli, name):
     """Of the same ranking, in the same order, to the last digit."""
-    document = cli(*BANDS[name], "--within", 0.02, "--json").json
+    document = cli(*BANDS[name], "--within", 0.1, "--json").json
     found = [(each["tiling"], each["costs"]["seconds"]) for each in document["candidates"]]
-    assert found == [(each.tiling.to_dict(), each.costs.seconds) for each in selected(BANDS[name], within=0.02)]
-    assert all(seconds <= 1.02 * found[0][1] for _, seconds in found)
+    assert found == [(each.tiling.to_dict(), each.costs.seconds) for each in selected(BANDS[name], within=0.1)]
+    assert all(seconds <= 1.1 * found[0][1] for _, seconds in found)
     assert len(selected(BANDS[name], within=None, top=len(found) + 1)) == len(found) + 1
-    few = cli(*BANDS[name], "--within", 0.02, "--top", 2, "--json").json["candidates"]
+    few = cli(*BANDS[name], "--within", 0.1, "--top", 2, "--json").json["candidates"]
     assert few == document["candidates"][:2]
-    said = cli(*BANDS[name], "--within", 0.02).out
-    assert f", {len(found)} tilings within 0.02 of the best" in said
+    said = cli(*BANDS[name], "--within", 0.1).out
+    assert f", {len(found)} tilings within 0.1 of the best" in said
 
 
 def test_a_ranking_says_intervals_and_where_its_constants_come_from(cli):
@@ -100,9 +100,9 @@ def test_a_ranking_says_intervals_and_where_its_constants_come_from(cli):
     ("name", "ending", "word"), [("gpu", "cu", "__global__"), ("cpu", "c", "omp"), ("3d", "cu", "__global__")]
 )
 def test_the_code_of_a_band_is_a_file_per_tile(cli, name, ending, word):
-    done = cli(*BANDS[name], "--within", 0.02, "--top", 4, "--export", "band", "--json").json
+    done = cli(*BANDS[name], "--within", 0.1, "--top", 4, "--export", "band", "--json").json
     names = [entry["tile"] for entry in done["export"]["files"]]
-    assert names == [str(each.tiling) for each in selected(BANDS[name], within=0.02, top=4)]
+    assert names == [str(each.tiling) for each in selected(BANDS[name], within=0.1, top=4)]
     assert done["export"]["left_out"] == []
     program = BANDS[name][1]
     for tile, entry in zip(names, done["export"]["files"], strict=True):
@@ -114,7 +114,7 @@ def test_the_code_of_a_band_is_a_file_per_tile(cli, name, ending, word):
 
 
 def test_files_of_others_are_not_replaced_and_then_nothing_is_written(cli, refuses):
-    words = (*BANDS["gpu"], "--within", 0.02, "--top", 3)
+    words = (*BANDS["gpu"], "--within", 0.1, "--top", 3)
     files = [Path(each["file"]) for each in cli(*words, "--export", "k.cl", "--json").json["export"]["files"]]
     assert [file.parent for file in files] == [Path()] * 3
     assert all(file.name.startswith("k-") and "__kernel" in file.read_text() for file in files)
