@@ -48,6 +48,11 @@ DEPRECATIONS = _table(
         "the tiling family wavefront-diamond goes, and with it the key team",
         "leave the tiling out, or write hybrid or streaming",
     ),
+    Deprecation(
+        "threads=",
+        "the option threads of tw.select (--thread-shapes) goes",
+        "leave it out: a GPU's thread blocks are chosen with the tiles",
+    ),
 )
 """What goes, by what is written today: it works, and warns."""
 GONE = _table(
