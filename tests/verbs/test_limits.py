@@ -53,6 +53,7 @@ def test_it_is_in_the_table_and_in_json():
         document = json.loads(CliRunner().invoke(app, [*command, *more, "--json"]).stdout)
         assert [LARGE in note for note in document["notes"]] == [True]
     assert [LARGE in note for note in document["candidates"][1]["notes"]] == [True]
+    assert str(tw.predict("heat2d", shape=(2**21,) * 2, steps=4, machine="h200")).endswith("it cannot hold them")
 
 
 @pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")

@@ -239,7 +239,7 @@ class Prediction:
             f"{self.title}: {self.tiling} takes {format_seconds(self.costs.seconds)} "
             f"({self.interval.share:.0%} interval {self.interval}), {self.costs.gcells_per_second:.3g} GCells/s, "
             f"{format_bytes(self.costs.dram_bytes)} off chip, bound by {self.costs.bound_by}; "
-            f"{tables.described(self.constants)}"
+            f"{'; '.join([tables.described(self.constants), *self.notes])}"
         )
 
     def _repr_html_(self) -> str:
