@@ -44,26 +44,9 @@ def prepare(
     tiling: Tiling | str | None = None,
     *,
     strict: bool = False,
-    copies: bool = True,
+    copies: bool = True,  # whether a run copies its arrays in and out each time
 ) -> Kernel:
-    """Make a problem ready to run: plan, emit, load.
-
-    Args:
-        problem: The problem; so are the others as :func:`tilewright.planner.plans` takes them.
-        target: Where.
-        tiling: A tiling; the planner's choice by default.
-        strict: Bit-equal to the untiled order of operations.
-        copies: Whether a run copies its arrays in and out each time.
-
-    Returns:
-        What computes it: the first plan's kernel that runs there without spilling its registers, else the last one's.
-
-    Raises:
-        UsageError: If the target cannot compute in the element type, or the tiling does not apply.
-        IllegalTilingError: If the tiling that was asked for breaks a dependence.
-        ArrayError: If a tile that was asked for does not fit the device.
-        ToolchainError: If there is no compiler or device that works, and NumPy is no way out.
-    """
+    """Make a problem ready to run: the first plan's kernel that spills no registers, else the last one's."""
     *others, last = plans(problem, target, tiling, strict=strict, copies=copies)
     for plan in others:
         with suppress(TilewrightError):
@@ -96,17 +79,7 @@ def emit(plan: RunPlan) -> Source:
 
 
 def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:
-    """Write a tiling's kernel for this processor, its code as :func:`tilewright.tuning.spaces.bodies.choose_body` says.
-
-    Args:
-        problem: The problem.
-        tiling: A legal tiling of it.
-        strict: Bit-equal to the untiled order of operations.
-
-    Raises:
-        UsageError: If the element type is not available, or the tiling asks for code that cannot be.
-        IllegalTilingError: If the tiling has no such kernel.
-    """
+    """Write a tiling's kernel for this processor, of the body that ``choose_body`` chooses."""
     return emit_tilings([(problem, tiling)], strict=strict)
 
 
@@ -117,12 +90,7 @@ def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = Fals
 
 
 def compile_source(plan: RunPlan, source: Source) -> Artifact[Any] | None:
-    """Compile a plan's text, or find what an earlier run made of it; None for NumPy.
-
-    Raises:
-        ArrayError: If a tile needs more memory on chip than the device has.
-        ToolchainError: If there is no compiler, or it does not compile.
-    """
+    """Compile a plan's text, or find what an earlier run made of it; None for NumPy."""
     if source is None:
         return None
     if plan.schedule is not None:

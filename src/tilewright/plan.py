@@ -20,21 +20,13 @@ _REFUSAL = f"the backend is one of {', '.join(BACKENDS)}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a problem is computed.
+    """Where a problem is computed."""
 
-    Attributes:
-        backend: ``c``, ``numpy``, ``opencl`` or ``cuda``.
-        device: Of a GPU backend, the device's number or a part of its name; empty for the first one.
-        threads: Threads on the processor; 0 for every CPU that the process may use.
-        fallback: Whether NumPy may compute instead, where no code is generated or nothing compiles it.
-        yields: Whether fewer threads than planned compute where other processes keep CPUs busy.
-    """
-
-    backend: str
-    device: str = ""
-    threads: int = 0
-    fallback: bool = False
-    yields: bool = False
+    backend: str  # ``c``, ``numpy``, ``opencl`` or ``cuda``
+    device: str = ""  # of a GPU backend, the device's number or a part of its name; empty for the first one
+    threads: int = 0  # of the processor; 0 for every CPU that the process may use
+    fallback: bool = False  # whether NumPy may compute instead, where no code is generated or nothing compiles it
+    yields: bool = False  # whether fewer threads than planned compute where other processes keep CPUs busy
 
     @property
     def on_device(self) -> bool:
@@ -52,15 +44,6 @@ def read_target(
 ) -> Target:
     """Read the name of a backend, perhaps with a device: ``opencl:geforce``.
 
-    Args:
-        backend: One of :data:`BACKENDS`.
-        threads: Threads on the processor; every CPU that the process may use by default.
-        among: Those that apply.
-        refusal: What an error says of them.
-
-    Raises:
-        UsageError: If there is no such backend.
-
     >>> read_target("cuda:1").device
     '1'
     """
@@ -73,31 +56,19 @@ def read_target(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """Every decision about one run.
-
-    Attributes:
-        problem: What is computed.
-        target: Where.
-        tiling: The order in which it is computed, and what was asked for of the code.
-        body: How the code on a processor is written; None for NumPy and on other devices.
-        schedule: On a GPU, the tiling with everything decided that it leaves open; else None.
-        strict: Whether every operation keeps its order and its own rounding.
-        block: Of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes.
-        batch: Whether there are many grids, each of which one thread of a processor computes.
-        swept: Whether a call computes some parts of a sweep alone, on a processor.
-        evidence: Why this tiling: ``asked``, ``measured``, ``wisdom`` (what an earlier tuning measured) or ``model``.
-    """
+    """Every decision about one run."""
 
     problem: Problem
     target: Target
-    tiling: Tiling
-    body: Body | None = None
-    schedule: GpuSchedule | None = None
-    strict: bool = False
+    tiling: Tiling  # the order of computation, and what was asked for of the code
+    body: Body | None = None  # how the code on a processor is written; None for NumPy and on other devices
+    schedule: GpuSchedule | None = None  # on a GPU, the tiling with all that it leaves open decided; else None
+    strict: bool = False  # whether every operation keeps its order and its own rounding
+    # of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes
     block: Extended | None = None
-    batch: bool = False
-    swept: bool = False
-    evidence: str = "asked"
+    batch: bool = False  # whether there are many grids, each of which one thread of a processor computes
+    swept: bool = False  # whether a call computes some parts of a sweep alone, on a processor
+    evidence: str = "asked"  # why this tiling: ``asked``, ``measured``, ``wisdom`` (of an earlier tuning) or ``model``
 
     @property
     def computed(self) -> Problem:
@@ -107,26 +78,14 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """Every decision about filling a table once.
-
-    Attributes:
-        program: The recurrence.
-        shape: Rows and columns.
-        dtype: Element type of the tables.
-        floating: Inputs whose values are of the tables' type; the others are whole numbers.
-        target: Where.
-        tiling: Its orthogonal tiles; ``none`` for NumPy.
-        threads: Threads of a processor.
-        kept: Anti-diagonals after which a wanted table's cells are copied into it.
-        block: On a GPU, threads and sub-tiles of a tile; else None.
-    """
+    """Every decision about filling a table once."""
 
     program: Recurrence
-    shape: tuple[int, int]
-    dtype: str
-    floating: tuple[str, ...]
+    shape: tuple[int, int]  # rows and columns
+    dtype: str  # of the tables
+    floating: tuple[str, ...]  # inputs whose values are of the tables' type; the others are whole numbers
     target: Target
-    tiling: Tiling
-    threads: int = 1
-    kept: int
-    block: TableShape | None = None
+    tiling: Tiling  # orthogonal; ``none`` for NumPy
+    threads: int = 1  # of a processor
+    kept: int  # anti-diagonals after which a wanted table's cells are copied into it
+    block: TableShape | None = None  # on a GPU, threads and sub-tiles of a tile; else None

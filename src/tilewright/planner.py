@@ -25,28 +25,12 @@ from tilewright.tuning.spaces.periodic import plain_block
 def plans(
     problem: Problem,
     target: Target,
-    tiling: Tiling | str | None = None,
+    tiling: Tiling | str | None = None,  # by default what tuning found, or else the models' choice
     *,
     strict: bool = False,
-    copies: bool = True,
+    copies: bool = True,  # whether a run copies its arrays in and out; False for one portion of a longer run
 ) -> tuple[RunPlan, ...]:
-    """Decide how a problem is computed.
-
-    Args:
-        problem: The problem.
-        target: Where.
-        tiling: A tiling; by default what tuning found, or else the models' choice.
-        strict: Bit-equal to the untiled order of operations.
-        copies: Whether a run copies its arrays in and out each time; False for one portion of a longer run.
-
-    Returns:
-        Plans, the one to take first; further ones, on a GPU, are for code that spills or does not fit there.
-
-    Raises:
-        UsageError: If the tiling does not apply, or no code is generated for the element type.
-        IllegalTilingError: If the tiling that was asked for breaks a dependence.
-        ToolchainError: If there is no such device.
-    """
+    """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     if target.on_device:
@@ -67,23 +51,7 @@ def plans(
 def batch_plan(
     problem: Problem, count: int, target: Target, tiling: Tiling | str | None = None, *, strict: bool = False
 ) -> RunPlan | None:
-    """Decide whether one thread computes each grid of a batch, where the models expect that to be faster.
-
-    Args:
-        problem: One grid.
-        count: Grids.
-        target: Where.
-        tiling: A tiling; by default the models' choice for one thread.
-        strict: Bit-equal to the untiled order of operations.
-
-    Returns:
-        The plan of a kernel that computes many grids; None if grid by grid is as fast, each by all threads, and where
-        only that can be: on GPUs, by NumPy, and where scalars vary from step to step.
-
-    Raises:
-        UsageError: If the tiling does not apply.
-        IllegalTilingError: If the tiling that was asked for breaks a dependence.
-    """
+    """Plan one thread per grid of a batch; None where all threads on one grid at a time are as fast, or must be."""
     if target.backend != "c" or count < 2 or problem.varying:
         return None
     _check_recurrence(problem)
@@ -202,16 +170,7 @@ def remembered(
 ) -> Tiling | None:
     """Return the tiling that tuning found for a problem or a nearby one, on this very machine.
 
-    Stale wisdom is not used; one warning says so.
-
-    Args:
-        problem: The problem.
-        threads: Threads that it will run on; 1 on a GPU.
-        backend: ``c``, ``opencl`` or ``cuda``.
-        here: The circumstances of a GPU; by default those of this machine's processor.
-
-    Returns:
-        A legal tiling, or None.
+    Stale wisdom is not used; one warning says so. On a GPU, ``threads`` is 1 and ``here`` its circumstances.
     """
     entries = wisdom.load()
     here = (here or wisdom.here()) if entries else None

@@ -23,23 +23,14 @@ Points = Literal["all", "coarse"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked about a program.
-
-    Attributes:
-        shape: Extents.
-        steps: Time steps.
-        dtype: Element type.
-        boundary: Boundaries.
-        model: ``exact`` or ``published``.
-        scope: Who shares the bandwidth, or None.
-    """
+    """What is asked about a program."""
 
     shape: tuple[int, ...]
     steps: int
     dtype: str = "float32"
     boundary: BoundarySpec = "fixed"
-    model: str = "exact"
-    scope: str | None = None
+    model: str = "exact"  # ``exact`` or ``published``
+    scope: str | None = None  # who shares the bandwidth
 
 
 class Workload(Protocol):

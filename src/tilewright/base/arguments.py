@@ -38,9 +38,6 @@ class _Unfit(Exception):  # noqa: N818  (no error that anybody sees)
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function refuse arguments that its annotations do not allow.
 
-    Args:
-        function: The function; an argument that does not fit raises :class:`UsageError`.
-
     Examples:
         >>> @checked
         ... def widen(width: float, times: int = 2) -> float:

@@ -13,17 +13,11 @@ class TilewrightDeprecationWarning(TilewrightWarning, DeprecationWarning):
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """Something that goes, or is gone.
+    """Something that goes, or is gone."""
 
-    Attributes:
-        name: What is written until then.
-        sentence: What becomes of it, a sentence that the version ends.
-        instead: What to write, or where it is then.
-    """
-
-    name: str
-    sentence: str
-    instead: str
+    name: str  # what is written until then
+    sentence: str  # what becomes of it; the version is put behind it
+    instead: str  # what to write, or where it is then
 
     def __str__(self) -> str:
         return f"{self.sentence} in version {GOES_IN} (hint: {self.instead})"
@@ -97,10 +91,6 @@ def gone(option: str) -> Deprecation | None:
 
 
 def refuse(*options: str) -> None:
-    """Refuse options that are gone.
-
-    Raises:
-        UsageError: If one is; it says what to write.
-    """
+    """Refuse options that are gone."""
     for found in filter(None, map(gone, options)):
         raise found.error()

@@ -17,9 +17,6 @@ NARROW = ("float16", "bfloat16")
 def numpy_type(name: str) -> np.dtype[Any]:
     """Return a type by its name.
 
-    Raises:
-        UsageError: If NumPy has none of this name, or it is bfloat16 and ml_dtypes is missing.
-
     >>> numpy_type("complex64").itemsize
     8
     """
@@ -42,15 +39,7 @@ def native(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def real_numbers(value: Any, name: str) -> npt.NDArray[Any]:  # noqa: ANN401
-    """Return an array of real numbers that a caller gave, in this machine's order of bytes, without a copy if possible.
-
-    Args:
-        value: What was given.
-        name: What it is, for the message.
-
-    Raises:
-        ArrayError: If it is none.
-    """
+    """Return an array of real numbers that a caller gave, in this machine's byte order, without a copy if possible."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):
@@ -93,15 +82,6 @@ def limits(name: str) -> Any:  # noqa: ANN401
 def check_fits(values: Any, dtype: str, what: str) -> None:  # noqa: ANN401
     """Check that numbers fit an element type: whole ones exactly, others as NumPy rounds its weak scalars.
 
-    Args:
-        values: A number, or an array of numbers or truth values.
-        dtype: The element type.
-        what: What they are, for the error, with ``{}`` where the number stands.
-
-    Raises:
-        UsageError: If one is no whole number of the type's range, is finite where the type would make it infinite, or
-            is complex where the type is real.
-
     >>> check_fits(0.1, "float32", "the constant {}")
     >>> check_fits(300, "uint8", "the constant {}")
     Traceback (most recent call last):
@@ -126,15 +106,7 @@ def check_fits(values: Any, dtype: str, what: str) -> None:  # noqa: ANN401
 
 
 def real_whole_numbers(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
-    """Return whole numbers of more than 64 bits, which NumPy keeps as objects, as real ones; other arrays as they are.
-
-    Args:
-        array: The array.
-        what: What its values are, for the error, with ``{}`` where the number stands.
-
-    Raises:
-        UsageError: If one does not fit a real number.
-    """
+    """Return whole numbers beyond 64 bits, which NumPy keeps as objects, as real ones; other arrays as they are."""
     if array.dtype != object or not array.size or not all(isinstance(each, int) for each in array.flat):
         return array
     check_fits(array, "float64", what)

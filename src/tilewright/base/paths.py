@@ -26,13 +26,6 @@ _LOCKED_FOLDER = {errno.EACCES, errno.EPERM, errno.EROFS}
 def as_path(value: object, name: str) -> Path:
     """Return a path that a caller gave, whether or not anything is there.
 
-    Args:
-        value: What was given.
-        name: What it is, for the message.
-
-    Raises:
-        UsageError: If it is none that a system may have.
-
     >>> as_path("u.npy", "the result").suffix
     '.npy'
     """
@@ -55,19 +48,10 @@ def replaced(path: Path, mode: int = 0o666, *, synchronize: bool = True, follow:
 
     Of a link the target is replaced; permissions and owner stay where the system lets them. Pipes, devices and what
     standard output or error is redirected to are written to as they are, as is a file in a folder that takes no new
-    ones. If the block fails or is interrupted nothing is left beside the file.
-
-    Args:
-        path: The file, whether or not it is there.
-        mode: Permissions of one that is not there, less the process's mask.
-        follow: Whether links, pipes and devices are written to; else a plain file takes their place, as in folders of
-            ours, where somebody may have put them.
-        synchronize: Whether it is on the disk before it takes the other's place, so that a computer that fails has one
-            or the other.
-
-    Raises:
-        OSError: If it cannot be written.
+    ones. If the block fails or is interrupted nothing is left beside the file. A new file gets ``mode`` less the
+    process's mask; with ``synchronize`` it is on the disk first, so that a failing computer keeps one or the other.
     """
+    # Not to be followed in folders of ours, where somebody may have put a link or a pipe: a plain file takes its place.
     status = _status(path) if follow else None
     if status is not None and (not stat.S_ISREG(status.st_mode) or _is_standard_stream(status)):
         yield path
@@ -147,11 +131,7 @@ _LATE_WRITES: tuple[float, ...] = (0.0, 0.05, 0.2)
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """Give the name of a folder to make, which takes the place of another, or of nothing, when the block ends.
-
-    Raises:
-        OSError: If it cannot be made.
-    """
+    """Give the name of a folder to make, which takes the place of another, or of nothing, when the block ends."""
     target = Path(os.path.realpath(path))
     temporary, former, unfinished = (_beside(target) for _ in range(3))
 
@@ -183,11 +163,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """Replace a file that a user named, see :func:`replaced`.
-
-    Raises:
-        UsageError: If it cannot be written.
-    """
+    """Replace a file that a user named, see :func:`replaced`."""
     try:
         with replaced(path) as target:
             yield target
@@ -212,11 +188,7 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[objec
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that a user named, and those above it.
-
-    Raises:
-        UsageError: If it cannot be made.
-    """
+    """Make a folder that a user named, and those above it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -224,11 +196,7 @@ def make_folder(path: Path) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Check before any computation that there can be a file.
-
-    Raises:
-        UsageError: If its folder does not exist, or it is a folder itself.
-    """
+    """Check before any computation that there can be a file."""
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r} for {path.name!r}", "create it first")
     if path.is_dir():
@@ -236,15 +204,7 @@ def check_place(path: Path) -> None:
 
 
 def check_there(path: Path, kind: str) -> None:
-    """Check that there is a file to read.
-
-    Args:
-        path: The file.
-        kind: What it should be, for the hint.
-
-    Raises:
-        ArrayError: If there is nothing, or a folder.
-    """
+    """Check that there is a file to read."""
     if path.is_dir():
         raise ArrayError(f"{str(path)!r} is a folder, where a file is to be read", f"give the path of {kind}")
     if not path.is_file():
@@ -252,19 +212,10 @@ def check_there(path: Path, kind: str) -> None:
 
 
 def read_bounded(path: Path, most: int, kind: str) -> bytes:
-    """Read a file that a user named, unpacked if its name ends in ``.gz``, ``.bz2`` or ``.xz``.
-
-    Args:
-        path: The file; a device, which has no end, is read up to the bound as well.
-        most: Bytes that it may have, unpacked.
-        kind: What it is, for the messages.
-
-    Raises:
-        UsageError: If it cannot be read, or is larger.
-    """
+    """Read a file that a user named, unpacked if its name ends in ``.gz``, ``.bz2`` or ``.xz``."""
     try:
         with _UNPACKED.get(path.suffix.lower(), open)(path, "rb") as stream:
-            data: bytes = stream.read(most + 1)
+            data: bytes = stream.read(most + 1)  # unpacked bytes; a device has no end
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         said = getattr(error, "strerror", None) or error
         raise UsageError(f"the {kind} {str(path)!r} cannot be read: {said}") from None

@@ -29,17 +29,11 @@ class Resources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """Repeated timings of one kernel.
+    """Repeated timings of one kernel."""
 
-    Attributes:
-        seconds: One sample per repetition, in the order taken.
-        outcome: How the attempt ended; samples are empty unless it is ``ok``.
-        detail: One sentence about a failure, or empty.
-    """
-
-    seconds: tuple[float, ...] = ()
-    outcome: Outcome = Outcome.OK
-    detail: str = ""
+    seconds: tuple[float, ...] = ()  # one sample per repetition, in the order taken
+    outcome: Outcome = Outcome.OK  # how the attempt ended; samples are empty unless it is ``ok``
+    detail: str = ""  # one sentence about a failure, or empty
 
     @property
     def median(self) -> float:

@@ -6,30 +6,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of texts under headings.
+    """Rows of texts under headings."""
 
-    Attributes:
-        columns: The headings; those of columns to be right-aligned begin with ``>``.
-        rows: One text per column.
-        title: A line above it, or nothing.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    title: str = ""
+    columns: tuple[str, ...]  # headings; those of columns to be right-aligned begin with ``>``
+    rows: tuple[tuple[str, ...], ...]  # one text per column
+    title: str = ""  # a line above it, or nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Names and their values.
+    """Names and their values."""
 
-    Attributes:
-        facts: The values by name; a value may have several lines.
-        title: A line above it, or nothing.
-    """
-
-    facts: Mapping[str, str]
-    title: str = ""
+    facts: Mapping[str, str]  # values by name, of one or several lines
+    title: str = ""  # a line above it, or nothing
 
 
 Shown = str | Table | Pairs | Sequence["Shown"]

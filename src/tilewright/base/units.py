@@ -11,16 +11,7 @@ _MAX_EXTENT = 2**48
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """Parse a shape such as ``4096x4096``.
-
-    Args:
-        text: Extents joined by ``x``, outermost first.
-
-    Returns:
-        The extents.
-
-    Raises:
-        UsageError: If an extent is not a whole number of at least one.
+    """Parse a shape such as ``4096x4096``, outermost extent first.
 
     >>> parse_shape("64x32")
     (64, 32)
@@ -46,17 +37,9 @@ def format_shape(shape: tuple[int, ...]) -> str:
 
 
 def whole_number(value: object, name: str, low: int, high: int, text: str = "") -> int:
-    """Return a whole number that a caller gave, of any numeric type.
+    """Return a whole number from ``low`` to ``high`` that a caller gave, of any numeric type.
 
-    Args:
-        value: What was given.
-        name: What it is, for the message.
-        low: The least that is allowed.
-        high: The most that is allowed.
-        text: The range as people write it; made of ``low`` and ``high`` by default.
-
-    Raises:
-        UsageError: If it is no such number.
+    ``text`` is the range as people write it.
 
     >>> whole_number(3.0, "steps", 0, 10)
     3
@@ -75,15 +58,7 @@ def whole_number(value: object, name: str, low: int, high: int, text: str = "") 
 
 
 def real_number(value: object, name: str, *, zero: bool = False) -> float:
-    """Return a finite number above 0 that a caller gave, of any numeric type.
-
-    Args:
-        value: What was given.
-        name: What it is, for the message.
-        zero: Whether it may be 0.
-
-    Raises:
-        UsageError: If it is no such number.
+    """Return a finite number above 0, or 0 with ``zero``, that a caller gave, of any numeric type.
 
     >>> real_number(3, "a time")
     3.0
@@ -102,13 +77,6 @@ def real_number(value: object, name: str, *, zero: bool = False) -> float:
 def parse_number(text: str, *, whole: bool = False) -> float:
     """Parse a real number; a whole one that a floating-point number would round stays as it is written.
 
-    Args:
-        text: The number.
-        whole: Whether what is written without a point or an exponent is a whole number in any case.
-
-    Raises:
-        ValueError: If it is none, or a finite one beyond all floating-point numbers.
-
     >>> parse_number("3"), parse_number("9007199254740993"), parse_number("3", whole=True)
     (3.0, 9007199254740993, 3)
     """
@@ -124,9 +92,6 @@ def parse_number(text: str, *, whole: bool = False) -> float:
 def parse_seconds(text: str) -> float:
     """Parse a duration such as ``10ms`` into seconds; a bare number is seconds.
 
-    Raises:
-        UsageError: If the text is no duration.
-
     >>> parse_seconds("10ms"), parse_seconds("2")
     (0.01, 2.0)
     """
@@ -138,10 +103,6 @@ def parse_seconds(text: str) -> float:
 
 def format_seconds(seconds: float, *, keep: bool = False) -> str:
     """Write a duration with the prefix that keeps its number between 1 and 1000, to three digits.
-
-    Args:
-        seconds: The duration.
-        keep: Whether digits that are zero are written, so that times can be read beside each other.
 
     >>> format_seconds(0.0123), format_seconds(4.5e-7), format_seconds(16.35)
     ('12.3 ms', '450 ns', '16.4 s')
@@ -189,9 +150,6 @@ def format_over(size: int, limit: int) -> tuple[str, str]:
 
 def parse_bytes(text: str | int) -> int:
     """Read a size in bytes: ``8GiB``, ``500 MB``, or a whole number.
-
-    Raises:
-        UsageError: If it is no size of at least one byte.
 
     >>> parse_bytes("64KiB"), parse_bytes("1.5 GB"), parse_bytes(100)
     (65536, 1500000000, 100)

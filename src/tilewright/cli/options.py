@@ -6,11 +6,7 @@ import typer
 
 
 def whole(text: str | int) -> int:
-    """Read a whole number, also one such as 1e3.
-
-    Raises:
-        typer.BadParameter: If it is none.
-    """
+    """Read a whole number, also one such as 1e3."""
     if isinstance(text, int):  # a default, which typer hands over as it is
         return text
     try:

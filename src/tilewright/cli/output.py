@@ -20,13 +20,7 @@ _PART = re.compile(r"(?:[(+-]?\d\S*(?<![,:;]) +(?:x +)?)*\S+")
 
 
 def show(document: object, shown: Callable[[], Shown], as_json: bool) -> None:
-    """Print a result.
-
-    Args:
-        document: The JSON document.
-        shown: Makes what people read. With ``as_json`` it goes to standard error.
-        as_json: Whether the JSON document is wanted.
-    """
+    """Print what people read; with ``as_json`` that goes to standard error, beside the document on standard output."""
     if as_json:
         emit(document)
     _print(shown(), sys.stderr if as_json else sys.stdout)
@@ -51,11 +45,8 @@ def lay_out(shown: Shown, width: int | None) -> list[str]:
     """Write what people read as lines, of which nothing is cut.
 
     A table that is too wide has the prose of its last column folded or, if that is not enough, its rows stacked as
-    names and values. A word, a tiling, or a number with its unit that is wider than everything stays whole.
-
-    Args:
-        shown: What is to be read.
-        width: Columns of the terminal; None for a file or a pipe, where every row is one line.
+    names and values. A word, a tiling, or a number with its unit that is wider than everything stays whole. Without a
+    width, as for a file or a pipe, every row is one line.
     """
     if isinstance(shown, str):
         return _fold(shown, width, hang=2)

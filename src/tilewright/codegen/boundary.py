@@ -12,15 +12,7 @@ _INDEX, _SIZE = ir.Var("i"), ir.Var("n")
 
 
 def mirrored(kind: str, beyond: int) -> int | None:
-    """Return the cell that stands for one close outside.
-
-    Args:
-        kind: How the boundary maps.
-        beyond: How many cells it lies outside; 1 is the first one. At most the extent less 1.
-
-    Returns:
-        How many cells from the same end the other one lies; 0 is the last one inside. None where the kind maps to no
-        cell there (``fixed``, ``constant``, and ``wrap``, which maps to the other end).
+    """Return which cell, the last one inside as 0, stands for the one ``beyond`` cells outside; None where none does.
 
     >>> [mirrored(kind, 2) for kind in ("nearest", "reflect", "mirror", "constant")]
     [0, 1, 2, None]
@@ -29,13 +21,7 @@ def mirrored(kind: str, beyond: int) -> int | None:
 
 
 def mapped(index: ir.Expr, size: ir.Expr, kind: str) -> ir.Expr:
-    """Return the index inside that one at any distance outside stands for.
-
-    Args:
-        index: The index.
-        size: The extent.
-        kind: How the boundary maps.
-    """
+    """Return the index inside that one at any distance outside stands for."""
     last = ir.sub(size, 1)
     if kind == "nearest":
         return ir.largest(0, ir.smallest(index, last))
@@ -52,11 +38,7 @@ def map_name(kind: str) -> str:
 
 
 def map_functions(kinds: Iterable[str]) -> tuple[ir.Function, ...]:
-    """Return functions ``(index, extent) -> index`` for kernels that map in many places.
-
-    Args:
-        kinds: Kinds of boundaries; those that map to no cell get none.
-    """
+    """Return functions ``(index, extent) -> index`` for kernels that map often; none for kinds without a cell."""
     return tuple(
         ir.Function(
             name=map_name(kind),

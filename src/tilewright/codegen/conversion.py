@@ -7,17 +7,7 @@ _ROUND = {"nearest": ir.Operator.RINT, "floor": ir.Operator.FLOOR, "truncate": i
 
 
 def converted(b: Builder, value: BuilderValue, target: ir.Element, rounding: str) -> BuilderValue:
-    """Convert a number.
-
-    Args:
-        b: The function in which it is done.
-        value: A named number.
-        target: The type that it becomes.
-        rounding: ``nearest``, ``floor`` or ``truncate``, for whole numbers of rounded ones.
-
-    Returns:
-        The number in the other type.
-    """
+    """Convert a number; ``rounding`` (``nearest``, ``floor``, ``truncate``) is for whole numbers of rounded ones."""
     source = value.type
     if not isinstance(source, ir.Element):
         raise TypeError(f"numbers are converted, not values of type {source}")

@@ -43,39 +43,28 @@ class StencilLayout:
     elements. ``scalar`` holds the scalars, a row of them for every step where some vary. ``constant`` holds a pointer
     per value of ``constants`` to a row of it. Where the problem has points there is a fifth pointer, and ``constant``
     goes on: see :mod:`tilewright.codegen.points`.
-
-    Attributes:
-        dtype: Element type.
-        copies: Versions kept per field, in field order; 0 of a field with a version per step, whose pointer is to the
-            version of step 0: that of step ``s`` lies ``s`` slots before it, as states lie in a run that kept them,
-            seen from its end. With ``states``, version ``v`` of an updated field lies in slot ``first + v``, ``first``
-            being the others.
-        states: Versions of updated fields that are kept one after the other, behind those that steps read.
-        constants: Values for which a row is passed.
-        placed: What depends on the cell's place alone: ``constant`` goes on with a pointer each to the number of the
-            first cell of its axis, where a truth value is 0 or 1.
-            Where there are truth values, a pointer to whole numbers follows: the first and the end of the cells along
-            every axis along which none of them changes, and each is what it is in the middle.
-        margin: Numbers that can be read before the first one and after the last one of these.
-        scratch: Bytes of memory that every thread needs; ``constant`` points to it after all these.
-        direct: Whether the first steps may read, and the last ones write, arrays of the caller. Then ``size`` goes on
-            with two truth values, whether they do, and the strides of the outer axes of those arrays; ``field`` goes on
-            with a pointer per field and time level, newest first, and one per updated field to its result. Where
-            neither is so the two are 0 and the strides the same as before. The first is 2 where the slots have room for
-            rows of ``width`` cells, which they then hold in the kernel's own order.
-        width: Cells of a tile's rows, where tiles may be as wide as the grid.
-        packed: Whether fields that live in subdomains have cells around these in memory, as far as reads reach.
     """
 
-    dtype: str
+    dtype: str  # element type
+    # versions kept per field, in field order; 0: a version per step, ``field`` points to that of step 0, and that of
+    # step ``s`` lies ``s`` slots before it, as states lie in a run that kept them, seen from its end; with ``states``,
+    # version ``v`` of an updated field lies in slot ``first + v``, ``first`` being the others
     copies: tuple[int, ...]
-    constants: tuple[complex, ...]
-    states: int = 0
+    constants: tuple[complex, ...]  # values for which a row is passed
+    states: int = 0  # versions of updated fields that are kept one after the other, behind those that steps read
+    # what depends on the cell's place alone: ``constant`` goes on with a pointer each to the number of the first cell
+    # of its axis (truth values 0 or 1), then, if there are truth values, with one to whole numbers: per axis the first
+    # and the end of the cells along which none of them changes, and each is what it is in the middle
     placed: tuple[Placed, ...] = ()
-    margin: int = 0
-    scratch: int = 0
+    margin: int = 0  # numbers that can be read before the first and after the last of these
+    scratch: int = 0  # bytes of memory that every thread needs; ``constant`` points to it after all these
+    # whether the first steps may read, and the last ones write, arrays of the caller: then ``size`` goes on with two
+    # truth values, whether they do (the first is 2 where the slots have room for rows of ``width`` cells, and hold them
+    # in the kernel's own order), and the strides of the outer axes of those arrays (without them, the same as before);
+    # ``field`` goes on with a pointer per field and time level, newest first, and one per updated field to its result
     direct: bool = False
-    width: int = 0
+    width: int = 0  # cells of a tile's rows, where tiles may be as wide as the grid
+    # whether fields that live in subdomains have cells around these in memory, as far as reads reach
     packed: bool = False
 
 
@@ -91,27 +80,11 @@ def emit(  # noqa: PLR0913
     *,
     strict: bool = False,
     batch: bool = False,
+    # whether a call computes some parts of a sweep alone (:mod:`tilewright.schedules.parts`); the first one and their
+    # end follow the distance between slots in ``size``
     swept: bool = False,
 ) -> StencilSource:
-    """Write the kernel of a problem under a tiling.
-
-    Args:
-        problem: The problem; its shape and steps are parameters of the kernel.
-        tiling: A legal tiling of it.
-        body: How its code is written.
-        dialect: One of :data:`DIALECTS`.
-        strict: Keep the program's own order of operations and every operation's own rounding.
-        batch: Whether the function that is called computes many grids, see :mod:`tilewright.codegen.batches`.
-        swept: Whether a call computes some parts of a sweep alone, see :mod:`tilewright.schedules.parts`; the
-            first one and their end follow the distance between slots in ``size``.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If the dialect is not available, or a constant does not fit the element type.
-        IllegalTilingError: If the tiling has no such kernel.
-    """
+    """Write the kernel of a problem under a tiling."""
     return emit_all([(problem, tiling, body)], dialect, strict=strict, batch=batch, swept=swept)
 
 

@@ -29,41 +29,23 @@ _BROADCAST = frozenset({"add", "sub", "mul", "div", *_COMPARE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaves:
-    """Where the leaves of a tape come from.
+    """Where the leaves of a tape come from."""
 
-    Attributes:
-        dtype: Element type.
-        read: The value of a read: an element, or a vector of them.
-        vector: Whether reads yield vectors.
-        placed: What depends on the cell's place alone: a number or a vector, of which a truth value is whether it is 0,
-            or a condition; None where there is none.
-        lookup: An entry of a matrix, of its name, row and column; None where there are none.
-        wrapping: Whether sums, differences and products of signed whole numbers are written so that they wrap around
-            also in languages where those must not overflow.
-    """
-
-    dtype: ir.Element
-    read: Callable[[Read], ir.Expr]
-    vector: bool
+    dtype: ir.Element  # element type
+    read: Callable[[Read], ir.Expr]  # the value of a read: an element, or a vector of them
+    vector: bool  # whether reads yield vectors
+    # what depends on the cell's place alone: a number or a vector, of which a truth value is whether it is 0, or a
+    # condition; None where there is none
     placed: Callable[[Placed], ir.Expr] | None = None
+    # an entry of a matrix, of its name, row and column; None where there are none
     lookup: Callable[[str, ir.Expr, ir.Expr], ir.Expr] | None = None
+    # whether sums, differences and products of signed whole numbers are written so that they wrap around also in
+    # languages where those must not overflow
     wrapping: bool = False
 
 
 def lower_tape(tape: Tape, leaves: Leaves, prefix: str = "t") -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
-    """Lower a tape.
-
-    Args:
-        tape: The expression.
-        leaves: Where its leaves come from.
-        prefix: Start of the new names.
-
-    Returns:
-        The statements, and the result as a scalar or vector of the element type.
-
-    Raises:
-        UsageError: If a constant does not fit the element type.
-    """
+    """Lower a tape to statements and its result, a scalar or vector; new names start with ``prefix``."""
     lowering = (_ComplexLowering if leaves.dtype.is_complex else _Lowering)(tape, leaves, prefix)
     for position, node in enumerate(tape):
         lowering.step(position, node)

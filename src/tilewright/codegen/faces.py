@@ -16,21 +16,13 @@ Pair = tuple[ir.Expr, ir.Expr]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Face:
-    """Cells at both ends of an axis and where their sums lie: those of the second end behind those of the first.
-
-    Attributes:
-        axis: The axis.
-        low: End of the cells at the first end.
-        high: Start of those at the other one.
-        start: The sum of the first cell.
-        strides: Distances of the sums of neighbours.
-    """
+    """Cells at both ends of an axis and where their sums lie: those of the second end behind those of the first."""
 
     axis: int
-    low: ir.Expr
-    high: ir.Expr
-    start: ir.Expr
-    strides: tuple[ir.Expr, ...]
+    low: ir.Expr  # end of the cells at the first end
+    high: ir.Expr  # start of those at the other one
+    start: ir.Expr  # the sum of the first cell
+    strides: tuple[ir.Expr, ...]  # distances of the sums of neighbours
 
     def span(self, cells: Pair, *, last: bool) -> Pair:
         """Cut cells along the axis to those of one end."""

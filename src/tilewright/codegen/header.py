@@ -12,11 +12,6 @@ from tilewright.schedules.tiling import Tiling
 def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
     """Write the comment that a kernel's text starts with: program, tiling, and what is expected to limit it.
 
-    Args:
-        problem: The problem it was written for.
-        tiling: Its tiling.
-        bound: What a model expects, as a phrase.
-
     >>> from tilewright.programs.stencil.catalogue import program
     >>> from tilewright.programs.stencil.problem import make_problem
     >>> problem = make_problem(program("j2d5pt"), (64, 96), 10)
@@ -30,16 +25,7 @@ def banner(problem: Problem, tiling: Tiling, bound: str) -> str:
 
 
 def header(source: StencilSource, problem: Problem, tiling: Tiling) -> str:
-    """Write the header of an exported kernel.
-
-    Args:
-        source: The translation unit; its first kernel is described.
-        problem: The problem it was written for.
-        tiling: Its tiling.
-
-    Returns:
-        The text of the header.
-    """
+    """Write the header of an exported kernel."""
     entry, layout, program = source.entry, source.layout[0], problem.program
     kind = C_ELEMENTS[layout.dtype]
     guard = f"{entry.upper()}_H"

@@ -84,14 +84,7 @@ def each_cell(site: Site, span: Pair, target: tuple[ir.Expr, ir.Expr], numbers: 
 
 
 def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Function:
-    """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed.
-
-    Args:
-        site: The kernel's surroundings.
-        field: A field with sources or receivers.
-        step: The time step.
-        own: Whether tiles compute cells of others: then only those are recorded that the sizes end with.
-    """
+    """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed."""
     given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
     body: list[ir.Stmt] = [*unpack(site), ir.Let(ir.Var("target", ir.pointer(site.dtype)), site.slot(field, 1, step))]
     for table, records in tables(site.problem, field):
@@ -99,6 +92,7 @@ def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Fu
         lets, numbers = open_table(site, table, step)
         inner: list[ir.Stmt] = [*lets]
         for axis, (low, high) in enumerate(given):
+            # where tiles compute cells of others, only those are recorded that the sizes end with
             least, end = (ir.Int(0), extent(axis)) if not (own and records) else own_cells(site, axis)
             a, b = ir.Var(f"a{axis}"), ir.Var(f"b{axis}")
             inner += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]

@@ -25,21 +25,13 @@ from tilewright.schedules.bodies.body import Body, BoxCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A kernel's fixed surroundings: its problem (shape and steps apart) and the names of its parts.
+    """A kernel's fixed surroundings: its problem (shape and steps apart) and the names of its parts."""
 
-    Attributes:
-        problem: The problem; nothing here depends on its shape or steps.
-        prefix: Start of every function's name.
-        strict: Whether every operation keeps its own rounding.
-        body: How the kernel's code is written.
-        packed: Whether its functions read and write fields that live in subdomains where a run keeps them.
-    """
-
-    problem: Problem
-    prefix: str
-    strict: bool
-    body: Body
-    packed: bool = False
+    problem: Problem  # nothing here depends on its shape or steps
+    prefix: str  # start of every function's name
+    strict: bool  # whether every operation keeps its own rounding
+    body: Body  # how the kernel's code is written
+    packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
     @property
     def rank(self) -> int:
@@ -311,14 +303,7 @@ def _key(read: Read, axis: int, shift: int) -> RowKey:
 
 
 def row_pointers(site: Site, statement: Statement, places: tuple[ir.Expr, ...], block: int) -> RowPointers:
-    """Name every row that ``block`` neighbouring result rows read.
-
-    Args:
-        site: The kernel's surroundings.
-        statement: The statement.
-        places: Index of the first result row per outer axis; :func:`places_inside` names what is read beside it.
-        block: Result rows that are computed together.
-    """
+    """Name every row that ``block`` neighbouring result rows read, from the first one's index per outer axis on."""
     axis = site.code(statement).of(block).axis(site.rank)
     within = [block if along == axis else 1 for along in range(site.rank)]
     keys = dict.fromkeys(_key(read, axis, shift) for shift in range(block) for read in statement.reads)
@@ -349,15 +334,7 @@ def _or_constant(site: Site, test: ir.Expr, value: complex, row: ir.Expr) -> ir.
 
 
 def places_inside(site: Site, statement: Statement, axis: int, place: ir.Expr, block: int) -> tuple[ir.Stmt, ...]:
-    """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid.
-
-    Args:
-        site: The kernel's surroundings.
-        statement: The statement.
-        axis: An outer axis.
-        place: Index of the first result row along it.
-        block: Result rows that are computed together, all of them inside.
-    """
+    """Name the indices along an outer axis that the rows stand for which a statement may read outside the grid."""
     within = block if axis == site.code(statement).of(block).axis(site.rank) else 1
     lets: dict[ir.Var, ir.Stmt] = {}
     for read in statement.reads:
@@ -424,13 +401,7 @@ def moved_by(field: str) -> ir.Var:
 
 
 def packed_lets(site: Site, statement: Statement, low: ir.Expr) -> tuple[ir.Stmt, ...]:
-    """Name what is found of the fields in subdomains that a statement reads and updates.
-
-    Args:
-        site: The kernel's surroundings.
-        statement: The statement.
-        low: The first cell of the rows' pieces that are computed, each at one end of the axis.
-    """
+    """Name what is found of a statement's fields in subdomains; ``low`` starts the rows' pieces, each at one end."""
     lets: list[ir.Stmt] = []
     for field in dict.fromkeys([statement.field, *(read.field for read in statement.reads)]):
         part = site.packed_field(field)

@@ -20,44 +20,28 @@ class EntryPoint:
     axes and the distance between slots in elements (64 bits), ``numbers`` (32 bits), and the program's scalars. Those
     follow a pointer to tables where the program computes with a cell's place or scalars vary, and the number of the
     first step (32 bits) where they do: see :attr:`tilewright.codegen.gpu.site.GpuSite.tables`.
-
-    Attributes:
-        entry: Name of the function.
-        threads: Threads per group; 0 on a processor.
-        numbers: Names of the numbers that every launch gives, see :class:`tilewright.codegen.gpu.site.Launch`.
-        shared_bytes: Shared memory of a group that the text declares.
-        room_bytes: Shared memory of a group that the launch must give.
-        tables: Whether it takes a fifth pointer, to tables of whole numbers, on a processor.
     """
 
-    entry: str
-    threads: int = 0
+    entry: str  # name of the function
+    threads: int = 0  # threads per group; 0 on a CPU
+    # names of the numbers that every launch gives, see :class:`tilewright.codegen.gpu.site.Launch`
     numbers: tuple[str, ...] = ()
-    shared_bytes: int = 0
-    room_bytes: int = 0
-    tables: bool = False
+    shared_bytes: int = 0  # shared memory of a group that the text declares
+    room_bytes: int = 0  # shared memory of a group that the launch must give
+    tables: bool = False  # whether it takes a fifth pointer, to tables of whole numbers, on a CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSource(Generic[LayoutT]):
-    """A translation unit, and what a compiler and a caller need to know of it.
-
-    Attributes:
-        text: Its text.
-        dialect: ``c``, ``opencl`` or ``cuda``.
-        kernels: Its functions that are called, in the order asked for.
-        layout: What their arguments hold as far as it depends on what was asked for: the workload's own record, or
-            None where the emitter's description says all.
-        strict: Whether the compiler must keep every operation's own rounding.
-        double: Whether it needs a device that computes in double precision.
-    """
+    """A translation unit, and what a compiler and a caller need to know of it."""
 
     text: str
-    dialect: str
-    kernels: tuple[EntryPoint, ...]
+    dialect: str  # ``c``, ``opencl`` or ``cuda``
+    kernels: tuple[EntryPoint, ...]  # its functions that are called, in the order asked for
+    # what their arguments hold, where that depends on what was asked for: a record of the workload's own, or None
     layout: LayoutT
-    strict: bool = False
-    double: bool = False
+    strict: bool = False  # whether the compiler must keep every operation's own rounding
+    double: bool = False  # whether it needs a device that computes in double precision
 
     @property
     def entry(self) -> str:

@@ -16,13 +16,7 @@ _PAST, _CELLS, _FIRST, _LAST = ir.Var("past"), ir.Var("cells"), ir.Var("first"),
 
 
 def state_function(site: Site, number: int, step: ir.Var) -> ir.Function:
-    """A function ``state(…, t, low0, high0, …)`` that copies what a statement has computed of a box.
-
-    Args:
-        site: The kernel's surroundings.
-        number: Index of the statement.
-        step: The time step.
-    """
+    """A function ``state(…, t, low0, high0, …)`` that copies what a statement has computed of a box."""
     statement = site.problem.program.statements[number]
     kind, size = ir.pointer(site.dtype), site.problem.itemsize
     given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]

@@ -22,25 +22,15 @@ def record(problem: Problem) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedField:
-    """Names of what a kernel finds of a field.
+    """Names of what a kernel finds of a field."""
 
-    Attributes:
-        axis: The axis at whose ends it lives.
-        low: End of the cells at the first end of the axis.
-        high: Start of those at the other one.
-        left: Cells that are left out between.
-        slot: Distance of versions.
-        strides: Distances of neighbours along the outer axes.
-        lets: What names them.
-    """
-
-    axis: int
-    low: ir.Var
-    high: ir.Var
-    left: ir.Var
-    slot: ir.Var
-    strides: tuple[ir.Var, ...]
-    lets: Stmts
+    axis: int  # the axis at whose ends it lives
+    low: ir.Var  # end of the cells at the first end of the axis
+    high: ir.Var  # start of those at the other one
+    left: ir.Var  # cells that are left out between
+    slot: ir.Var  # distance of versions
+    strides: tuple[ir.Var, ...]  # distances of neighbours along the outer axes
+    lets: Stmts  # what names them
 
     def outside(self, place: ir.Expr) -> ir.Expr:
         """Whether a place along the axis is none of its cells."""
@@ -70,13 +60,7 @@ class PackedField:
 
 
 def packed_field(problem: Problem, field: str, cells: ir.Expr) -> PackedField | None:
-    """Name what a kernel finds of a field; None of one that lives everywhere.
-
-    Args:
-        problem: The problem.
-        field: The field.
-        cells: Pointer to the whole numbers of the regions.
-    """
+    """Name what a kernel finds of a field, by the regions' numbers at ``cells``; None of one that lives everywhere."""
     names = [name for name, _ in problem.subdomains]
     if field not in names:
         return None

@@ -24,24 +24,15 @@ Number = float | Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
-    """The elementary hardware parameters that the area depends on; numbers or arrays that broadcast.
+    """The elementary hardware parameters that the area depends on; numbers or arrays that broadcast."""
 
-    Attributes:
-        sm_count: n_SM.
-        vector_width: n_V, vector units per SM.
-        register_kb: R_VU, register file per vector unit.
-        shared_kb: M_SM, shared memory per SM.
-        l1_pair_kb: L1 cache per pair of SMs; 0 for none.
-        l2_kb: L2 cache of the chip; 0 for none.
-        bandwidth: GB/s between chip and memory, or None for that of the machine behind the coefficients.
-    """
-
-    sm_count: Number
-    vector_width: Number
-    register_kb: Number
-    shared_kb: Number
-    l1_pair_kb: Number = 0.0
-    l2_kb: Number = 0.0
+    sm_count: Number  # n_SM
+    vector_width: Number  # n_V, vector units per SM
+    register_kb: Number  # R_VU, register file per vector unit
+    shared_kb: Number  # M_SM, shared memory per SM
+    l1_pair_kb: Number = 0.0  # L1 cache per pair of SMs; 0 for none
+    l2_kb: Number = 0.0  # L2 cache of the chip; 0 for none
+    # GB/s between chip and memory, or None for that of the machine behind the coefficients
     bandwidth: Number | None = None
 
     def without_caches(self) -> "Chip":
@@ -81,27 +72,16 @@ class AreaCoefficients:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The area of a chip, mm^2 per part; numbers or arrays of one shape.
+    """The area of a chip, mm^2 per part; numbers or arrays of one shape."""
 
-    Attributes:
-        vector_units: Core logic, n_SM n_V beta_VU.
-        registers: Register files.
-        shared: Shared memories.
-        l1: L1 caches.
-        l2: L2 cache.
-        overhead: I/O, routing, schedulers and whatever else is proportional to n_SM.
-        interface: What the bandwidth costs beyond the stock machine's; below 0 for less bandwidth.
-        width: What the width of the SMs costs beyond the stock machine's, 0 unless asked for.
-    """
-
-    vector_units: Floats
-    registers: Floats
-    shared: Floats
-    l1: Floats
-    l2: Floats
-    overhead: Floats
-    interface: Floats
-    width: Floats
+    vector_units: Floats  # core logic, n_SM n_V beta_VU
+    registers: Floats  # register files
+    shared: Floats  # shared memories
+    l1: Floats  # L1 caches
+    l2: Floats  # L2 cache
+    overhead: Floats  # I/O, routing, schedulers and whatever else is proportional to n_SM
+    interface: Floats  # what the bandwidth costs beyond the stock machine's; below 0 for less bandwidth
+    width: Floats  # what the width of the SMs costs beyond the stock machine's, 0 unless asked for
 
     @property
     def total(self) -> Floats:
@@ -114,11 +94,7 @@ class Parts:
 
 
 def coefficients(machine: Machine) -> AreaCoefficients:
-    """Return the coefficients of a machine file.
-
-    Raises:
-        UsageError: If the machine has none.
-    """
+    """Return the coefficients of a machine file."""
     if not machine.area:
         raise UsageError(
             f"{machine.name} has no area coefficients", "the Maxwell GPUs have: gtx980, titanx, gtx750; or add [area]"
@@ -133,15 +109,7 @@ def coefficients(machine: Machine) -> AreaCoefficients:
 
 
 def chip(machine: Machine, *, whole_die: bool = False) -> Chip:
-    """Return a machine's elementary hardware parameters.
-
-    Args:
-        machine: A GPU.
-        whole_die: Count also the multiprocessors and the cache that are on the die but disabled.
-
-    Raises:
-        UsageError: If it is no GPU, or its file lacks the registers.
-    """
+    """Return a machine's elementary hardware parameters; ``whole_die`` counts what is disabled on the die as well."""
     if machine.kind != "gpu" or machine.registers is None:
         raise UsageError(f"the area model is for GPUs whose registers are known, {machine.name} is not one")
     sm_count, l2 = machine.sm_count, machine.l2_bytes
@@ -160,29 +128,14 @@ def chip(machine: Machine, *, whole_die: bool = False) -> Chip:
 def parts(
     what: Chip, by: AreaCoefficients, *, model: str = "exact", width_cost: bool = False, factor: float = 1.0
 ) -> Parts:
-    """Return the area of chips, per part.
-
-    Args:
-        what: The chips.
-        by: The coefficients.
-        model: ``exact`` is (C.6) at full precision; ``published`` is (C.7) with its truncated coefficients, whose
-            single constant per SM is put under ``overhead``.
-        width_cost: Charge what grows with the width of an SM: schedulers and the operand network. For a width of
-            w times the stock machine's, (w - 1) (issue + network n_V) per SM; our extension.
-        factor: Of every coefficient, for another process; see :func:`process_factor`.
-
-    Returns:
-        The parts, broadcast to one shape.
-
-    Raises:
-        UsageError: If there is no such model.
-    """
+    """Return the area of chips, per part: (C.6) at full precision, or as ``published`` (C.7), truncated."""
     if model not in MODELS:
         raise UsageError(f"the area model is one of {', '.join(MODELS)}, got {model!r}")
     by = by if model == "exact" else dataclasses.replace(by, **PUBLISHED)
     sms, lanes = np.asarray(what.sm_count, dtype=float), np.asarray(what.vector_width, dtype=float)
     l1, l2 = np.asarray(what.l1_pair_kb, dtype=float), np.asarray(what.l2_kb, dtype=float)
     extra = 0.0 if what.bandwidth is None else np.asarray(what.bandwidth, dtype=float) - by.stock_bandwidth
+    # Our extension: schedulers and the operand network grow with the width of an SM.
     wider = (lanes / by.stock_width - 1.0) * (by.issue + by.network * lanes) if width_cost else 0.0
     every = (
         sms * lanes * by.vector_unit,
@@ -190,7 +143,7 @@ def parts(
         sms * (by.shared_kb * np.asarray(what.shared_kb, dtype=float) + by.shared),
         sms / 2 * np.where(l1 > 0, by.l1_kb * l1 + by.l1, 0.0),
         np.where(l2 > 0, by.l2_kb * l2 + by.l2 * sms, 0.0),
-        sms * by.overhead,
+        sms * by.overhead,  # of (C.7) its single constant per SM
         np.asarray(by.bandwidth * extra),
         sms * wider,
     )
@@ -218,9 +171,6 @@ def process_factor(machine: Machine, reference: Machine, assumption: str) -> flo
 
     The thesis warns that going to FinFETs is no optical shrink (section C.2.3), hence names, not a default: see
     :data:`PROCESSES`.
-
-    Raises:
-        UsageError: If there is no such assumption, or a machine file lacks what it needs.
     """
     if assumption not in PROCESSES:
         raise UsageError(f"the process assumption is one of {', '.join(PROCESSES)}, got {assumption!r}")
@@ -242,24 +192,15 @@ def _needed(machine: Machine, name: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A straight line through points: a memory's area against its size.
+    """A straight line through points: a memory's area against its size."""
 
-    Attributes:
-        slope: mm^2 per kB, beta.
-        intercept: mm^2, alpha.
-        residuals: Point minus line, in the points' order.
-    """
-
-    slope: float
-    intercept: float
-    residuals: tuple[float, ...]
+    slope: float  # mm^2 per kB, beta
+    intercept: float  # mm^2, alpha
+    residuals: tuple[float, ...]  # point minus line, in the points' order
 
 
 def fit_line(points: Iterable[tuple[float, float]]) -> Line:
     """Fit a line through points of (kB, mm^2) by least squares (thesis, section C.2.2).
-
-    Raises:
-        UsageError: If there are fewer than two different sizes.
 
     >>> fit_line([(24, 1.0), (48, 2.0)]).residuals
     (0.0, 0.0)

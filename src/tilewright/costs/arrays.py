@@ -13,23 +13,15 @@ Floats = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileSizes:
-    """Tile sizes of many tilings of one family.
+    """Tile sizes of many tilings of one family."""
 
-    Attributes:
-        time: Heights in time steps, t_T; shape (n,).
-        space: Per axis the sizes t_S1, t_S2, t_S3; each of shape (n,).
-        k: Tiles per SM, 0 where the largest number that fits is meant; shape (n,).
-        sub: Sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further.
-        threads: Threads of a GPU's block per axis, each of shape (n,); empty where they are left open.
-        team: Threads of a CPU that share a tile, of shape (n,); None where each has tiles of its own.
-    """
-
-    time: Ints
-    space: tuple[Ints, ...]
-    k: Ints
-    sub: tuple[Ints, ...] = ()
+    time: Ints  # heights in time steps, t_T; shape (n,)
+    space: tuple[Ints, ...]  # per axis the sizes t_S1, t_S2, t_S3; each of shape (n,)
+    k: Ints  # tiles per SM, 0 where the largest number that fits is meant; shape (n,)
+    sub: tuple[Ints, ...] = ()  # sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further
+    # threads of a GPU's block per axis, each of shape (n,); empty where they are left open
     threads: tuple[Ints, ...] = ()
-    team: Ints | None = None
+    team: Ints | None = None  # threads of a CPU that share a tile, of shape (n,); None where each has tiles of its own
 
     @property
     def inner(self) -> Ints:

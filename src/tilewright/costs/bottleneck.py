@@ -31,35 +31,17 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One resource under one tiling.
-
-    Attributes:
-        name: Its name.
-        kind: ``work`` (a share of the time) or ``held`` (a share of what there is).
-        use: The share in use; above 1 for memory where the printed scope promises more bandwidth than there is.
-        slack: What is left, at least 0.
-        saturated: Whether hardly anything is left.
-    """
+    """One resource under one tiling."""
 
     name: str
-    kind: str
-    use: float
-    slack: float
-    saturated: bool
+    kind: str  # ``work`` (a share of the time) or ``held`` (a share of what there is)
+    use: float  # the share in use; above 1 for memory where the printed scope promises more bandwidth than there is
+    slack: float  # what is left, at least 0
+    saturated: bool  # whether hardly anything is left
 
 
 def resources(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[Resource, ...]:
-    """Return the use of every resource by one tiling.
-
-    Args:
-        result: The time model's quantities.
-        index: Which tiling.
-        setting: The problem on its machine.
-        family: The tiling's family.
-
-    Returns:
-        Resources, those that work first, each group by falling use.
-    """
+    """Return the use of every resource by one tiling: those that work first, each group by falling use."""
     seconds = float(result.seconds[index])
     resident = max(1, int(result.tiles_per_sm[index]))
     parallel = setting.sm_count * resident
@@ -83,21 +65,11 @@ def resources(result: Breakdown, index: int, setting: Setting, family: str = "")
 
 
 def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[tuple[str, float], ...]:
-    """Take the predicted time of one tiling apart, in seconds.
-
-    Args:
-        result: The time model's quantities.
-        index: Which tiling.
-        setting: The problem on its machine.
-        family: The tiling's family.
-
-    Returns:
-        Arithmetic with all vector units at work, what overlapping tiles compute again included; synchronisation; and
-        all the rest: transfers that do not hide, vectors and rounds that are not full, barriers, starts of rows.
-    """
+    """Take the predicted time of one tiling apart, in seconds."""
     seconds, again = float(result.seconds[index]), 1.0
     if result.updates is not None and setting.cells * setting.steps:
         again = max(1.0, float(result.updates[index]) / (1.0 * setting.cells * setting.steps))
+    # Arithmetic is with all vector units at work, what overlapping tiles compute again included.
     parts = {
         "arithmetic": again * ideal_seconds(setting, family, _EQUATIONS)
         if result.parts is None

@@ -21,15 +21,10 @@ _ALIKE = 1.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
-    """Copies of one size, by all threads at once.
+    """Copies of one size, by all threads at once."""
 
-    Attributes:
-        size: Bytes of the sources and targets of all threads.
-        seconds: Seconds per byte that one thread moves.
-    """
-
-    size: int
-    seconds: float
+    size: int  # bytes of the sources and targets of all threads
+    seconds: float  # seconds per byte that one thread moves
 
 
 def fitted(described: Quantity, ways: int, memory: float, copies: Sequence[Copies]) -> Quantity:
@@ -37,17 +32,8 @@ def fitted(described: Quantity, ways: int, memory: float, copies: Sequence[Copie
 
     Of X bytes that are copied again and again a cache of M bytes has lost P(X / M), as in
     :func:`tilewright.costs.reuse.lost_at_random`, so that a byte takes ``(1 - P) b + P memory``. For every M no larger
-    than described the b with the least squares of relative deviations is known at once, and the best M counts.
-
-    Args:
-        described: What the CPU says, in bytes.
-        ways: Lines of a set.
-        memory: Seconds per byte of one thread from memory, all threads copying.
-        copies: Copies of several sizes, all beyond the cache before this one.
-
-    Returns:
-        The capacity in bytes, measured; ``described`` where that explains the copies best, or where memory is about as
-        fast as the cache.
+    than described the b with the least squares of relative deviations is known at once, and the best M counts. Where
+    memory is about as fast as the cache, the description stands.
     """
     if not copies:
         return described

@@ -33,25 +33,15 @@ LOW, HIGH = 5.0, 95.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A fitted C_iter.
+    """A fitted C_iter."""
 
-    Attributes:
-        iteration: Seconds per loop-body iteration of one vector unit.
-        low: 5th percentile of what the single instances say.
-        high: 95th percentile.
-        row: Seconds of the start-up of a row.
-        box: Seconds of the start-up of all rows of a tile at one time step; 0 where it was not asked for.
-        deviation: Median absolute deviation of the fitted from the measured times, as a share.
-        instances: Number of instances.
-    """
-
-    iteration: float
-    low: float
-    high: float
-    row: float
-    deviation: float
-    instances: int
-    box: float = 0.0
+    iteration: float  # seconds per loop-body iteration of one vector unit
+    low: float  # 5th percentile of what the single instances say
+    high: float  # 95th percentile
+    row: float  # seconds of the start-up of a row
+    deviation: float  # median absolute deviation of the fitted from the measured times, as a share
+    instances: int  # number of instances
+    box: float = 0.0  # seconds of the start-up of all rows of a tile at one time step; 0 where it was not asked for
 
 
 def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
@@ -70,14 +60,6 @@ def design(family: str, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what one instance takes per second of C_iter, of a row's start-up and of a box's.
 
     Read off the time model itself, with transfers and synchronisation switched off, on one core.
-
-    Args:
-        family: The tiling family.
-        sizes: One tiling; shape (1,).
-        setting: The instance on a machine.
-
-    Returns:
-        The factors A, B and C; shape (3,).
     """
     zero = replace(
         setting,
@@ -111,15 +93,9 @@ def design(family: str, sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what an instance of streaming tiles takes per second of C_iter and of an advance's start-up, and besides.
+    """Return what an instance of streaming tiles takes per second of C_iter and of an advance's start-up; shape (5,).
 
-    Args:
-        sizes: One tiling; shape (1,).
-        setting: The instance on a machine.
-
-    Returns:
-        The factors A and B, the seconds of lines from L2 and those of lines from L3 that arithmetic may hide, and the
-        seconds of everything else; shape (5,).
+    Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the rest.
     """
     still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0, cache_byte_seconds=0.0)
     still = replace(still, blocked=replace(setting.blocked, value=0.0, low=None, high=None))
@@ -134,18 +110,7 @@ def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def iteration(factors: Floats, seconds: Floats) -> Fit:
-    """Fit C_iter and the start-ups of a row and of a box to the times of instances.
-
-    Args:
-        factors: A, A and B, or A, B and C, per instance; shape (n, 1), (n, 2) or (n, 3).
-        seconds: Measured times; shape (n,), above 0.
-
-    Returns:
-        The fit; no value is negative.
-
-    Raises:
-        UsageError: If there are fewer than two instances, or a time is not above 0.
-    """
+    """Fit C_iter and the start-ups to the times of instances; factors as of :func:`design`, or fewer of its columns."""
     if len(seconds) < 2 or factors.ndim != 2 or len(factors) != len(seconds) or not (seconds > 0).all():
         raise UsageError(f"a fit needs two instances or more with times above 0, got {len(seconds)}")
     scaled = factors / seconds[:, None]
@@ -166,17 +131,9 @@ def iteration(factors: Floats, seconds: Floats) -> Fit:
 def stream_iteration(factors: Floats, seconds: Floats, start: float, coefficients: CpuCoefficients) -> Fit:
     """Fit C_iter of streaming tiles, whose arithmetic runs beside lines that travel between caches.
 
-    An instance takes ``both(A C_iter, near, felt) + B start``. Lines that take longer than any arithmetic say nothing
-    about C_iter, so the value with the least mean deviation is looked for among all that could be.
-
-    Args:
-        factors: A, B and the seconds of lines from L2 and L3 per instance; shape (n, 4).
-        seconds: Measured times without what is none of these; shape (n,), above 0.
-        start: The start-up of an advance.
-        coefficients: The machine's, for how arithmetic and lines overlap.
-
-    Returns:
-        The fit.
+    An instance takes ``both(A C_iter, near, felt) + B start``, the factors being A, B, near and felt. Lines that take
+    longer than any arithmetic say nothing about C_iter, so the value with the least mean deviation is looked for among
+    all that could be.
     """
     tried = _candidates(factors, seconds, start, _TRIED)
     found = float(tried[int(np.argmin(_misses(factors, seconds, start, tried, coefficients)))])
@@ -201,15 +158,8 @@ def stream_constants(
     """Find how fast lines travel, and how long an advance starts up, for which instances of all programs are met best.
 
     A copy says how fast lines travel alone, and a neighbour on the same core slows it down; tiles of many widths, whose
-    rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart.
-
-    Args:
-        programs: Factors and seconds per program, as in :func:`stream_iteration`.
-        coefficients: The machine's, for how arithmetic and lines overlap.
-
-    Returns:
-        The ratio of the seconds of lines from L2 to those in the factors and the start-up, with the least sum of mean
-        relative deviations; their ranges hold those that are nearly as good.
+    rows L1 holds or not, say it beside arithmetic. One program alone cannot tell the two and its C_iter apart. The
+    speed is a ratio to the seconds of lines from L2 in the factors.
     """
     ratios, starts = np.geomspace(0.25, 2.0, 37), np.linspace(0.0, 1e-7, 21)
     misses = np.zeros((len(ratios), len(starts)))

@@ -11,60 +11,29 @@ _L2_BYTES_PER_CYCLE = 17.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """A GPU's numbers, all from its machine file.
+    """A GPU's numbers, all from its machine file."""
 
-    Attributes:
-        sm_count: Multiprocessors.
-        clock: Cycles per second.
-        schedulers: Warp instructions issued per cycle and multiprocessor.
-        pipeline: Cycles from an arithmetic instruction to one that needs its result.
-        registers: Registers per multiprocessor.
-        shared_bytes: Shared memory per multiprocessor.
-        shared_limit: Shared memory per block.
-        l1_bytes: L1 where no shared memory is used.
-        block_reserve: Shared memory that a block takes besides its own.
-        max_blocks: Resident blocks.
-        max_threads: Resident threads.
-        block_threads: Threads of a block.
-        dram_bandwidth: Peak off-chip bandwidth, bytes per second.
-        l2_bandwidth: L2 bandwidth, bytes per second.
-        launch_seconds: One kernel call.
-        double_cost: Issue slots of a float64 operation over one of float32.
-        fetch_latency: Cycles from a load of what lies off chip to its value.
-    """
-
-    sm_count: int
-    clock: float
-    schedulers: float
-    pipeline: float
-    registers: int
-    shared_bytes: int
-    shared_limit: int
-    l1_bytes: int
-    block_reserve: int
-    max_blocks: int
-    max_threads: int
+    sm_count: int  # multiprocessors
+    clock: float  # cycles per second
+    schedulers: float  # warp instructions issued per cycle and multiprocessor
+    pipeline: float  # cycles from an arithmetic instruction to one that needs its result
+    registers: int  # registers per multiprocessor
+    shared_bytes: int  # shared memory per multiprocessor
+    shared_limit: int  # shared memory per block
+    l1_bytes: int  # L1 where no shared memory is used
+    block_reserve: int  # shared memory that a block takes besides its own
+    max_blocks: int  # resident blocks
+    max_threads: int  # resident threads
     block_threads: int
-    dram_bandwidth: float
-    l2_bandwidth: float
-    launch_seconds: float
-    double_cost: float
-    fetch_latency: float
+    dram_bandwidth: float  # peak off-chip bandwidth, bytes per second
+    l2_bandwidth: float  # L2 bandwidth, bytes per second
+    launch_seconds: float  # one kernel call
+    double_cost: float  # issue slots of a float64 operation over one of float32
+    fetch_latency: float  # cycles from a load of what lies off chip to its value
 
 
 def hardware(machine: Machine, shared_limit: int = STATIC_SHARED) -> Hardware:
-    """Collect a GPU's numbers.
-
-    Args:
-        machine: The machine.
-        shared_limit: What the code may use per block at most; the device's own limit holds as well.
-
-    Returns:
-        The numbers. Where the file lacks one, a value that holds for most GPUs.
-
-    Raises:
-        UsageError: If the machine is no GPU.
-    """
+    """Collect a GPU's numbers; where the file lacks one, a value that holds for most GPUs."""
     if machine.kind != "gpu":
         raise UsageError(f"the model of thread blocks is for GPUs, {machine.name!r} is a {machine.kind}")
     clock, shared = machine.clock.value, int(machine.shared_bytes.value)

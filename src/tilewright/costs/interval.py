@@ -22,19 +22,12 @@ _NOBODY = "an estimate: no measurements are recorded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A range of times.
+    """A range of times."""
 
-    Attributes:
-        low: Seconds that about one measured time of ten is below.
-        high: Seconds that about one of ten is above.
-        share: Share of the measured times in between.
-        source: What says so.
-    """
-
-    low: float
-    high: float
-    share: float
-    source: str
+    low: float  # seconds that about one measured time of ten is below
+    high: float  # seconds that about one of ten is above
+    share: float  # share of the measured times in between
+    source: str  # what says so
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -63,16 +56,7 @@ _GUESS = (0.5, 2.0)
 
 
 def interval(family: str, seconds: float, *, cpu: bool, threads: bool = False) -> Interval:
-    """Return the range in which a measured time is expected.
-
-    Args:
-        family: The tiling family.
-        seconds: The predicted time.
-        cpu: Whether the machine is a CPU.
-        threads: Whether the prediction knows a GPU's thread blocks.
-
-    Returns:
-        The range; the time itself need not lie in it where a model errs to one side.
+    """Return the range in which a measured time is expected; the predicted one may lie outside where a model errs.
 
     >>> interval("streaming", 2.0, cpu=True).high
     2.66

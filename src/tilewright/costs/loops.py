@@ -23,20 +23,14 @@ _DIVIDED = 64.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementAccess:
-    """Accesses to one array from the iterations of a kernel.
+    """Accesses to one array from the iterations of a kernel."""
 
-    Attributes:
-        count: Per iteration.
-        itemsize: Bytes of an element.
-        stride: Elements between those of neighbouring threads: 1 where a warp's lie side by side, 0 where they are one;
-            None where nothing tells it.
-        nbytes: Bytes of the array.
-    """
-
-    count: float
-    itemsize: int
+    count: float  # per iteration
+    itemsize: int  # bytes of an element
+    # elements between those of neighbouring threads: 1 where a warp's lie side by side, 0 where they are one; None
+    # where nothing tells it
     stride: int | None
-    nbytes: float
+    nbytes: float  # bytes of the array
 
     @property
     def apart(self) -> bool:
@@ -54,39 +48,22 @@ class ElementAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopLaunch:
-    """A kernel, its launch, and what an iteration of its loop does.
+    """A kernel, its launch, and what an iteration of its loop does."""
 
-    Attributes:
-        threads: Threads of a block.
-        blocks: Blocks of the grid.
-        l1: Kilobytes of L1 of 64 that are preferred: 16, 32 or 48; 0 without a preference.
-        registers: Registers of a thread.
-        spill_bytes: Bytes that a thread stores and loads again per iteration for want of registers.
-        shared_bytes: Shared memory of a block.
-        iterations: Iterations of the loop; 1 where one thread runs alone.
-        floats: Operations on float32 per iteration.
-        doubles: Operations on float64.
-        integers: Operations on integers.
-        specials: Divisions, roots and functions.
-        accesses: Accesses to memory.
-        chip_words: Words between shared memory and registers.
-        barriers: Barriers of a block per turn.
-    """
-
-    threads: int
-    blocks: int
-    l1: int
-    registers: int
-    spill_bytes: float
-    shared_bytes: int
-    iterations: float
-    floats: float
-    doubles: float
-    integers: float
-    specials: float
-    accesses: tuple[ElementAccess, ...]
-    chip_words: float = 0.0
-    barriers: int = 0
+    threads: int  # threads of a block
+    blocks: int  # blocks of the grid
+    l1: int  # kilobytes of L1 of 64 that are preferred: 16, 32 or 48; 0 without a preference
+    registers: int  # registers of a thread
+    spill_bytes: float  # bytes that a thread stores and loads again per iteration for want of registers
+    shared_bytes: int  # shared memory of a block
+    iterations: float  # iterations of the loop; 1 where one thread runs alone
+    floats: float  # operations on float32 per iteration
+    doubles: float  # operations on float64
+    integers: float  # operations on integers
+    specials: float  # divisions, roots and functions
+    accesses: tuple[ElementAccess, ...]  # accesses to memory
+    chip_words: float = 0.0  # words between shared memory and registers
+    barriers: int = 0  # barriers of a block per turn
 
 
 def resident(launch: LoopLaunch, machine: Machine) -> int:
@@ -103,12 +80,7 @@ def resident(launch: LoopLaunch, machine: Machine) -> int:
 
 
 def launch_seconds(launch: LoopLaunch, machine: Machine) -> float:
-    """Return the seconds of one launch; infinite where a block does not fit.
-
-    Args:
-        launch: The kernel.
-        machine: The GPU.
-    """
+    """Return the seconds of one launch; infinite where a block does not fit."""
     blocks = resident(launch, machine)
     if not blocks:
         return math.inf
@@ -138,14 +110,8 @@ def launch_seconds(launch: LoopLaunch, machine: Machine) -> float:
 def region_seconds(kernels: float, copied: tuple[float, float], calls: int, streams: int, machine: Machine) -> float:
     """Return the seconds of a region: its arrays come to the device, its kernels run, its results go back.
 
-    Pieces of several streams overlap: while one computes, others are copied. Every piece has calls of its own.
-
-    Args:
-        kernels: Seconds of the kernels.
-        copied: Bytes to the device and back.
-        calls: Calls of the driver per piece, besides the first launch of every kernel.
-        streams: Pieces; 1 without streams.
-        machine: The GPU.
+    Pieces of several streams overlap: while one computes, others are copied. Every piece has calls of its own, besides
+    the first launch of every kernel. ``copied`` is bytes to the device and back.
     """
     parts = (copied[0] / machine.host_bandwidth.value, kernels, copied[1] / machine.host_bandwidth.value)
     rest = (sum(parts) - max(parts)) / streams

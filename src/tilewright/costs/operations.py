@@ -56,10 +56,6 @@ class Operations:
 def count_operations(tape: Tape, dtype: str) -> Operations:
     """Count the operations of an expression as kernels that need not be strict compute it.
 
-    Args:
-        tape: The expression.
-        dtype: NumPy name of the element type.
-
     >>> from tilewright.programs.stencil.catalogue import program
     >>> count_operations(program("gradient2d").statements[0].tape, "float32")
     Operations(plain=13, divisions=2, functions=0, exponentials=0)
@@ -82,11 +78,6 @@ def hard_cycles(
     """Return the cycles that a vector's divisions, roots and functions take.
 
     A GPU has one kind of unit for all of them.
-
-    Args:
-        count: How many there are.
-        machine: The machine.
-        of: Which number of a parameter counts: its value, or an end of its range.
     """
     if machine.kind == "gpu":
         return (count.divisions + count.functions) * of(machine.special_cycles)
@@ -98,11 +89,6 @@ def serial_cycles(program: Program, machine: Machine, dtype: str) -> float:
 
     A cell takes its instructions, or waits for one before it in its row: for the operations from the value that it
     reads to its own, one after the other. The value just before is in a register still; others are stored and loaded.
-
-    Args:
-        program: The program.
-        machine: A CPU.
-        dtype: NumPy name of the element type.
     """
 
     def cycles(op: str) -> float:

@@ -23,11 +23,7 @@ SECTOR = 32
 
 
 def check_order(setting: Setting) -> None:
-    """Refuse a recurrence of which a GPU computes one cell after the other.
-
-    Raises:
-        UsageError: If it does.
-    """
+    """Refuse a recurrence of which a GPU computes one cell after the other."""
     program = setting.problem.program
     if not setting.cpu and program.rank == 1 and analyse(program).sweep:
         raise UsageError(
@@ -38,14 +34,7 @@ def check_order(setting: Setting) -> None:
 
 
 def evaluate(setting: Setting) -> Breakdown:
-    """Evaluate the time of a recurrence's sweeps.
-
-    Args:
-        setting: The problem on its machine.
-
-    Returns:
-        Every quantity, of shape (1,): a wavefront is a sweep, or a launch on a GPU.
-    """
+    """Evaluate the time of a recurrence's sweeps; a wavefront is a sweep, or a launch on a GPU."""
     moved = traffic.untiled_bytes(setting)
     launches, compute, io_seconds = _on_cpu(setting, moved) if setting.cpu else _on_gpu(setting, moved)
     sync = setting.steps * launches * (0.0 if setting.cpu else setting.launch_seconds)

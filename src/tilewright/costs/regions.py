@@ -25,15 +25,10 @@ from tilewright.schedules.bodies.planes import planes_together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Some of a grid's cells.
+    """Some of a grid's cells."""
 
-    Attributes:
-        share: Their share of all cells; shares of a problem sum to 1.
-        program: What is computed there, without what no result depends on.
-    """
-
-    share: float
-    program: Program
+    share: float  # their share of all cells; shares of a problem sum to 1
+    program: Program  # what is computed there, without what no result depends on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +51,7 @@ class Counts:
 def parts(problem: Problem, *, across: bool | None = None) -> tuple[Part, ...]:
     """Return by which programs a kernel on a CPU computes the cells of a grid; one where it has no regions.
 
-    Args:
-        problem: The problem.
-        across: Of streaming tiles alone, whose rows are not cut: whether they meet an end of the middle.
+    ``across`` is of streaming tiles, whose rows are not cut: whether these meet an end of the middle.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> from tilewright.programs.stencil.problem import make_problem

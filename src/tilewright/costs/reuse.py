@@ -23,21 +23,14 @@ _FULL = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uses:
-    """Rows that all stages of a level use in one advance, by when they were used before.
+    """Rows that all stages of a level use in one advance, by when they were used before."""
 
-    Attributes:
-        near: Pairs of rows that lie between two uses by the same advance, and how many rows are used again so.
-        far: Rows that were used last by the advance before: the whole tile lies in between.
-        written: Rows that are written.
-        slabs: Slabs that a tile keeps, whatever its levels.
-        slabs_per_level: Further slabs for each level.
-    """
-
+    # pairs of rows that lie between two uses by the same advance, and how many rows are used again so
     near: tuple[tuple[float, float], ...]
-    far: float
-    written: float
-    slabs: int
-    slabs_per_level: int
+    far: float  # rows that were used last by the advance before: the whole tile lies in between
+    written: float  # rows that are written
+    slabs: int  # slabs that a tile keeps, whatever its levels
+    slabs_per_level: int  # further slabs for each level
 
     @property
     def used(self) -> float:
@@ -47,16 +40,7 @@ class Uses:
 
 @functools.lru_cache(maxsize=256)
 def uses(program: Program, pipeline: LevelPipeline, rows: int) -> Uses:
-    """Walk through a tile in its steady state.
-
-    Args:
-        program: The program.
-        pipeline: Its pipeline.
-        rows: Cells of axis 0 per advance.
-
-    Returns:
-        The rows of one level and advance; a row is a plane's in 3D.
-    """
+    """Walk through a tile in its steady state, ``rows`` cells of axis 0 per advance; a row is a plane's in 3D."""
     stages = range(len(pipeline.stages))
     levels = max(pipeline.versions) + max(pipeline.history) + 3
     units = [
@@ -139,11 +123,6 @@ def lost_in_order(between: float, lines: int, ways: int) -> float:
     of them into every set, and one more into n mod 64 of the sets, and rows start anywhere. A line is lost if there are
     as many others in its set as the set has ways (Hill and Smith, IEEE Transactions on Computers 1989).
 
-    Args:
-        between: Rows in between.
-        lines: Lines of a row.
-        ways: Lines of a set.
-
     >>> lost_in_order(9, 64, 8), lost_in_order(7, 64, 8)
     (1.0, 0.0)
     """
@@ -167,14 +146,10 @@ def _tail(count: int, chance: float, least: int) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def lost_at_random(occupied: float, ways: int) -> float:
-    """Share of lines that a cache has lost once others have been used that would fill so much of it.
+    """Share of lines that a cache has lost once others have been used that would fill such a share of it.
 
     Pages lie anywhere in memory, and so do their lines in the sets of a cache beyond the first one: the lines in a set
     are Poisson distributed.
-
-    Args:
-        occupied: Bytes used in between over those of the cache.
-        ways: Lines of a set.
     """
     mean = occupied * ways
     if mean > 40.0 * ways:

@@ -39,9 +39,6 @@ def roofline(setting: Setting) -> Roofline | None:
 
     The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep and,
     where streaming tiles are possible, of theirs.
-
-    Args:
-        setting: The problem on its machine.
     """
     each = [setting.c_iter.value, setting.swept.value]
     if setting.stream is not None:

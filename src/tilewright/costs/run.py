@@ -18,17 +18,7 @@ Seconds = TypeVar("Seconds", float, Floats)
 
 
 def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
-    """Return the seconds by which families are compared for a run.
-
-    Args:
-        family: The family.
-        seconds: What its model predicts for the time steps.
-        setting: The problem on its machine.
-        copies: Whether arrays are copied in and out where the family needs that.
-
-    Returns:
-        The kernel's seconds, with the margin of models that are less certain, and the copies.
-    """
+    """Return the seconds by which families are compared for a run, with a margin where a model is less certain."""
     margin = setting.coefficients.strategy_margin if family in strategies.FAMILIES else 1.0
     if setting.guessed and not traits(family).untiled:
         margin *= setting.coefficients.uncalibrated_margin
@@ -53,11 +43,7 @@ def copy_seconds(setting: Setting) -> float:
 
 
 def resumed_seconds(setting: Setting, rows: int) -> float:
-    """Seconds in which a sweep gets from memory what its tiles had under way, and caches lost, by all cores.
-
-    Args:
-        setting: The problem on its machine.
-        rows: Rows along axis 0 that tiles have under way, all turns together; every level is read, and written again.
-    """
+    """Seconds in which a sweep gets from memory what its tiles had under way, and caches lost, by all cores."""
+    # Rows of all turns together; every level is read, and written again.
     values = (2 * setting.levels + setting.constants) * setting.cells / setting.shape[0]
     return rows * values * setting.itemsize * grid_seconds(setting) / setting.sm_count

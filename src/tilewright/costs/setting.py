@@ -32,135 +32,77 @@ SCOPES = ("device", "per_sm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a problem and a machine bring into the time model.
-
-    Attributes:
-        problem: The problem itself.
-        shape: Extents S_1, S_2, S_3.
-        steps: Time steps T.
-        slopes: Slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's
-            axis, to the right on the others.
-        sides: Per axis, the dependences' reach to the left and to the right per logical step.
-        ghosts: Per axis, cells by which a ghost zone grows per time step, both sides together.
-        stages: Logical steps per time step.
-        copies: Values kept per cell, over all fields and time levels.
-        levels: Updated values that the next step reads per cell: one per updated field and time level.
-        history: Versions that the next step reads of the field of which it reads most.
-        fields: Fields that are updated.
-        constants: Fields that are read but never updated.
-        reads: Values read per cell and step by the sweeps of all statements, each of which goes over its fields anew.
-        further: Per axis, how often these are read again at further places along it, where nothing holds them between.
-        again: The same along axis 0 for the planes of tiles in 3D, of which two may be computed together.
-        writes: Values written per cell and step, one per statement.
-        fetches: Those of them whose lines are fetched only to be overwritten: what is updated in place has been read.
-        itemsize: Bytes per value.
-        flops: Operations per cell and step.
-        sm_count: n_SM.
-        vector_width: Values that one SM or core computes at once, n_V, for the problem's dtype.
-        word_seconds: L, seconds per 4-byte word, as charged to a tile.
-        byte_seconds: Seconds per byte at the device's whole bandwidth.
-        barrier_seconds: tau_sync.
-        launch_seconds: T_sync.
-        row_seconds: Start-up of one innermost row on a CPU.
-        swept_row_seconds: The same in a sweep without tiles.
-        swept_box_seconds: Start-up of a core's part of a sweep on a CPU.
-        cut_seconds: What the end of a piece of such a row waits for where it updates in place: the cut moves with every
-            step, so that vectors read what two others have just stored, and wait until the stores have left the core.
-            Ends that are the grid's do not wait.
-        short_row_seconds: What vectors of a short piece of a row take longer on a CPU, all statements together: their
-            neighbours are loaded.
-        fetch_seconds: What the first cells of a row wait for on a CPU where they are not in M_SM.
-        cache_byte_seconds: Seconds per byte and core from M_SM on a CPU.
-        outer_byte_seconds: Seconds per byte and core from L3 on a CPU, all cores active.
-        outer_bytes: A core's part of L3; 0 where there is none, or none that is larger than M_SM.
-        l1_bytes: L1 data cache per core of a CPU.
-        shared_bytes: M_SM.
-        block_bytes: What one tile may use of it.
-        max_tiles: MTB_SM.
-        c_iter: C_iter of hexagonal and hybrid tiles; on a CPU, where one generator writes all tiles, of every family's.
-        other: C_iter of a GPU's other tiles, which nobody measured: what a paper measured is of its authors' hexagons.
-        swept: C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU.
-        serial_seconds: Seconds per cell and step of a recurrence on a CPU.
-        core_byte_seconds: Seconds per byte at the bandwidth of a core alone, on a CPU.
-        blocked: C_iter of rows blocked in registers, in streaming tiles on a CPU.
-        blocked_across: The same where rows meet an end of the program's middle.
-        row_ends: At how many places along a row there is one.
-        advance_seconds: Start-up of one advance of one level of a streaming tile.
-        line_ratio: Time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says.
-        cpu: Whether the machine is a CPU with caches.
-        coefficients: The empirical coefficients of the CPU models.
-        energy: The energy model of the problem on the machine; None where no energy is asked for.
-        stream: How streaming tiles of the problem grow, on a CPU.
-        reuse: What lies between two uses of a row in them.
-        block: How streaming tiles of the problem grow in thread blocks, on a GPU.
-        gpu: The GPU's own numbers.
-        guessed: Whether the machine is a CPU whose speeds nobody has measured.
-        points: Cells that sources are added to, or receivers record, in a step.
-        versions: Values per cell that are kept or read besides ``copies``: states of a band of a gradient.
-        state_bytes: Bytes per cell and step in which these travel to or from where they are kept.
-        state_fills: Lines of them among ``reads`` and ``fetches``.
-    """
+    """What a problem and a machine bring into the time model."""
 
     problem: Problem
-    shape: tuple[int, ...]
-    steps: int
+    shape: tuple[int, ...]  # extents S_1, S_2, S_3
+    steps: int  # time steps T
+    # slope of the tiles per axis and logical step: the dependences' reach to the wider side on the hexagon's axis, to
+    # the right on the others
     slopes: tuple[int, ...]
-    sides: tuple[tuple[int, int], ...]
-    ghosts: tuple[int, ...]
-    stages: int
-    copies: int
-    levels: int
-    history: int
-    fields: int
-    constants: int
-    reads: int
+    sides: tuple[tuple[int, int], ...]  # per axis, the dependences' reach to the left and to the right per logical step
+    ghosts: tuple[int, ...]  # per axis, cells by which a ghost zone grows per time step, both sides together
+    stages: int  # logical steps per time step
+    copies: int  # values kept per cell, over all fields and time levels
+    levels: int  # updated values that the next step reads per cell: one per updated field and time level
+    history: int  # versions that the next step reads of the field of which it reads most
+    fields: int  # fields that are updated
+    constants: int  # fields that are read but never updated
+    reads: int  # values read per cell and step by the sweeps of all statements, each of which goes over its fields anew
+    # per axis, how often these are read again at further places along it, where nothing holds them between
     further: tuple[int, ...]
-    again: int
-    writes: int
-    fetches: int
-    itemsize: int
-    flops: int
-    sm_count: int
-    vector_width: int
-    word_seconds: float
-    byte_seconds: float
-    barrier_seconds: float
-    launch_seconds: float
-    row_seconds: float
-    swept_row_seconds: float
-    swept_box_seconds: float
+    again: int  # the same along axis 0 for the planes of tiles in 3D, of which two may be computed together
+    writes: int  # values written per cell and step, one per statement
+    fetches: int  # those of them whose lines are fetched only to be overwritten: what is updated in place has been read
+    itemsize: int  # bytes per value
+    flops: int  # operations per cell and step
+    sm_count: int  # n_SM
+    vector_width: int  # values that one SM or core computes at once, n_V, for the problem's dtype
+    word_seconds: float  # L, seconds per 4-byte word, as charged to a tile
+    byte_seconds: float  # seconds per byte at the device's whole bandwidth
+    barrier_seconds: float  # tau_sync
+    launch_seconds: float  # T_sync
+    row_seconds: float  # start-up of one innermost row on a CPU
+    swept_row_seconds: float  # the same in a sweep without tiles
+    swept_box_seconds: float  # start-up of a core's part of a sweep on a CPU
+    # what the end of a piece of such a row, but for the grid's ends, waits for where it updates in place: the cut moves
+    # with every step, so that vectors read what two others have just stored, and wait for the stores to leave the core
     cut_seconds: float
+    # what vectors of a short piece of a row take longer on a CPU, all statements together: their neighbours are loaded
     short_row_seconds: float
-    fetch_seconds: float
-    cache_byte_seconds: float
-    outer_byte_seconds: float
-    outer_bytes: int
-    l1_bytes: int
-    shared_bytes: int
-    block_bytes: int
-    max_tiles: int
+    fetch_seconds: float  # what the first cells of a row wait for on a CPU where they are not in M_SM
+    cache_byte_seconds: float  # seconds per byte and core from M_SM on a CPU
+    outer_byte_seconds: float  # seconds per byte and core from L3 on a CPU, all cores active
+    outer_bytes: int  # a core's part of L3; 0 where there is none, or none that is larger than M_SM
+    l1_bytes: int  # L1 data cache per core of a CPU
+    shared_bytes: int  # M_SM
+    block_bytes: int  # what one tile may use of it
+    max_tiles: int  # MTB_SM
+    # C_iter of hexagonal and hybrid tiles; on a CPU, where one generator writes all tiles, of every family's
     c_iter: Quantity
+    # C_iter of a GPU's other tiles, which nobody measured: what a paper measured is of its authors' hexagons
     other: Quantity
-    swept: Quantity
-    serial_seconds: float
-    core_byte_seconds: float
-    blocked: Quantity
-    blocked_across: Quantity
-    row_ends: int
-    advance_seconds: float
-    line_ratio: float
-    cpu: bool
+    swept: Quantity  # C_iter of a sweep without tiles, which blocks rows otherwise than tiles do on a CPU
+    serial_seconds: float  # seconds per cell and step of a recurrence on a CPU
+    core_byte_seconds: float  # seconds per byte at the bandwidth of a core alone, on a CPU
+    blocked: Quantity  # C_iter of rows blocked in registers, in streaming tiles on a CPU
+    blocked_across: Quantity  # the same where rows meet an end of the program's middle
+    row_ends: int  # at how many places along a row there is one
+    advance_seconds: float  # start-up of one advance of one level of a streaming tile
+    line_ratio: float  # time of lines between L1 and L2 in streaming tiles over what ``cache_byte_seconds`` says
+    cpu: bool  # whether the machine is a CPU with caches
     coefficients: CpuCoefficients
+    # the energy model of the problem on the machine; None where no energy is asked for
     energy: EnergyRule | None = None
-    stream: TileGrowth | None = None
-    reuse: Uses | None = None
-    block: stream_block.BlockGrowth | None = None
-    gpu: Hardware | None = None
-    guessed: bool = False
-    points: int = 0
-    versions: int = 0
-    state_bytes: int = 0
-    state_fills: int = 0
+    stream: TileGrowth | None = None  # how streaming tiles of the problem grow, on a CPU
+    reuse: Uses | None = None  # what lies between two uses of a row in them
+    block: stream_block.BlockGrowth | None = None  # how streaming tiles of the problem grow in thread blocks, on a GPU
+    gpu: Hardware | None = None  # the GPU's own numbers
+    guessed: bool = False  # whether the machine is a CPU whose speeds nobody has measured
+    points: int = 0  # cells that sources are added to, or receivers record, in a step
+    versions: int = 0  # values per cell that are kept or read besides ``copies``: states of a band of a gradient
+    state_bytes: int = 0  # bytes per cell and step in which these travel to or from where they are kept
+    state_fills: int = 0  # lines of them among ``reads`` and ``fetches``
 
     @property
     def updated(self) -> int:
@@ -177,21 +119,7 @@ class Setting:
 
 
 def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -> Setting:
-    """Collect the scalars of the time model.
-
-    Args:
-        problem: What is computed.
-        machine: Where.
-        scope: Who shares the bandwidth L stands for: ``device`` charges every tile the device-wide rate, as the
-            papers print it, ``per_sm`` n_SM times as much, since n_SM tiles share the bus. None is ``device`` on a GPU
-            and ``per_sm`` on a CPU.
-
-    Returns:
-        The setting.
-
-    Raises:
-        UsageError: If the scope is none of these, or GPUs have no code for the element type or the dimensions.
-    """
+    """Collect the scalars of the time model."""
     cpu = machine.kind == "cpu"
     if not cpu and problem.dtype not in GPU_COMPILED:
         raise UsageError(
@@ -203,6 +131,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
             "ask for a CPU, such as host",
         )
     problem = bulk(problem)
+    # ``device`` charges every tile the device-wide rate, as the papers print it; ``per_sm`` n_SM times as much, since
+    # n_SM tiles share the bus.
     scope = scope or ("per_sm" if cpu else "device")
     if scope not in SCOPES:
         raise UsageError(f"the scope of the bandwidth is one of {', '.join(SCOPES)}, got {scope!r}")
@@ -309,15 +239,7 @@ def _outer_bytes(machine: Machine) -> int:
 
 
 def entry_name(program: Program, machine: Machine) -> str:
-    """Return the name under which a machine's file has what was measured of a program: that of the same expression.
-
-    Args:
-        program: The program, under any name.
-        machine: The machine.
-
-    Returns:
-        The name in the file; the program's own where there is none.
-    """
+    """Return the name under which a machine's file has what was measured of a program: that of the same expression."""
     names = tuple(dict.fromkeys(key.partition(" ")[0] for key, _ in machine.c_iter))
     return next(iter(_entries(program, names)), program.name)
 
@@ -341,30 +263,13 @@ def iteration_seconds(program: Program, machine: Machine, dtype: str = "float32"
 
     Where the machine file gives it for this very expression in float32, that value. Else an estimate, see
     :func:`estimated_seconds`.
-
-    Args:
-        program: The program.
-        machine: The machine.
-        dtype: NumPy name of the element type.
-
-    Returns:
-        C_iter with its provenance; an estimate has a range.
     """
     known = _measured(program, machine, dtype)
     return estimated_seconds(program, machine, dtype) if known is None else known
 
 
 def estimated_seconds(program: Program, machine: Machine, dtype: str = "float32") -> Quantity:
-    """Return an estimate of C_iter: loop overhead, cycles per operation, root, load and store, over the clock.
-
-    Args:
-        program: The program.
-        machine: The machine.
-        dtype: NumPy name of the element type.
-
-    Returns:
-        C_iter with its range.
-    """
+    """Return an estimate of C_iter: loop overhead, cycles per operation, root, load and store, over the clock."""
     count = _operations(program, dtype)
     accesses = program.loads + len(program.statements)
     if machine.kind == "cpu":
@@ -391,14 +296,6 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
     """Return C_iter of a sweep without tiles: what the machine file gives for this very expression, else from C_iter.
 
     On a GPU that is the estimate: C_iter of a machine's file is of hexagons there.
-
-    Args:
-        program: The program.
-        machine: The machine.
-        dtype: NumPy name of the element type.
-
-    Returns:
-        Seconds per vector, with provenance.
     """
     known = _measured(program, machine, dtype, "none")
     if known is not None:
@@ -411,17 +308,8 @@ def swept_seconds(program: Program, machine: Machine, dtype: str = "float32") ->
 
 
 def start_seconds(program: Program, machine: Machine, what: str, dtype: str = "float32") -> float:
-    """Return the start-up of a row or of a box: what the machine file gives for this expression, else the machine's.
-
-    Args:
-        program: The program.
-        machine: The machine.
-        what: ``row`` or ``box`` of tiles, ``none row`` or ``none box`` of sweeps without tiles.
-        dtype: NumPy name of the element type.
-
-    Returns:
-        Seconds; of a box on a GPU its barrier.
-    """
+    """Return the start-up of a row or of a box: what the machine file gives for this expression, else the machine's."""
+    # ``row`` or ``box`` of tiles, ``none row`` or ``none box`` of sweeps without tiles
     known = _measured(program, machine, dtype, what)
     if known is None:
         known = machine.row_seconds if what.endswith("row") else machine.barrier_seconds
@@ -434,14 +322,6 @@ def blocked_seconds(program: Program, machine: Machine, dtype: str = "float32") 
     Where the machine file gives it for this very expression in float32, that value. Else an estimate:
     divisions and roots take as long as ever; of everything else the vectors that several rows share are in registers,
     so that it goes with the operations. Machine files that do not say how long these take have a ratio to C_iter.
-
-    Args:
-        program: The program.
-        machine: The machine.
-        dtype: NumPy name of the element type.
-
-    Returns:
-        Seconds per vector, with provenance.
     """
     known = _measured(program, machine, dtype, "streaming")
     if known is not None:

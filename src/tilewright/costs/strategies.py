@@ -35,19 +35,7 @@ FAMILIES = (*ON_GPUS, *COUNTED)
 
 
 def evaluate(family: str, sizes: TileSizes, setting: Setting) -> Breakdown:
-    """Evaluate the time model of one of :data:`FAMILIES`.
-
-    Args:
-        family: The family.
-        sizes: Tile sizes; of diamonds the first is the pitch; shape (n,).
-        setting: The problem on its machine.
-
-    Returns:
-        Every quantity, of shape (n,).
-
-    Raises:
-        UsageError: If the machine is a GPU and there is code of the family for CPUs alone.
-    """
+    """Evaluate the time model of one of :data:`FAMILIES`; of diamonds the first size is the pitch."""
     if family in COUNTED and not setting.cpu:
         staying = ", ".join(each for each in ON_GPUS if each not in DEPRECATIONS)
         raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {staying}")
@@ -194,11 +182,7 @@ def shared_rounds(work: StrategyWork, cores: Ints | int) -> Floats:
 
 
 def check(family: str, sizes: tuple[int, ...], time: int, setting: Setting) -> None:
-    """Refuse sizes that no tile of a family can have.
-
-    Raises:
-        UsageError: If there is not one size per axis, or diamonds are too steep.
-    """
+    """Refuse sizes that no tile of a family can have."""
     if len(sizes) != len(setting.shape):
         raise UsageError(f"{family} tiles have one size per axis: {len(setting.shape)}, got {len(sizes)}")
     least = setting.slopes[0] * time * setting.stages

@@ -27,45 +27,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyWork:
-    """What the tiles of a family are; every array has shape (n,).
+    """What the tiles of a family are; every array has shape (n,)."""
 
-    Attributes:
-        wavefronts: N_w.
-        width: Tiles of a wavefront, w, once the pipeline is full; a fraction is what a wavefront has on average.
-        ramp: Wavefronts until it is full, and as many until it has drained.
-        tiles: Tiles in all.
-        count: Blocks in sequence per tile: what is on chip at a time is a block.
-        rows: Logical steps of a block.
-        points: Cells of a block over its logical steps.
-        vectors: Vector iterations of a block, every row rounded up to whole vectors.
-        input_values: Values that a block reads, m_i.
-        output_values: Values that it writes, m_o.
-        shared_values: Values that it keeps on chip, M_tile.
-        redundancy: Cells computed over cells needed.
-        pieces: Parts into which a line of the innermost axis is cut, on average.
-        breaks: Parts of a line whose cells do not follow in memory on what the tile touched before, on average.
-        between: Values of the grid that other tiles touch before the next band reads what a tile wrote.
-        around: Values per cell and time step that a block reads around its own cells, where blocks before it wrote.
-        steps_in_sequence: Barriers of a block: one per row of every sub-tile.
-    """
-
-    wavefronts: Ints
-    width: Floats
-    ramp: Ints
-    tiles: Floats
-    count: Ints
-    rows: Ints
-    points: Floats
-    vectors: Floats
-    input_values: Floats
-    output_values: Floats
-    shared_values: Floats
-    redundancy: Floats
-    pieces: Floats
-    breaks: Floats
-    between: Floats
+    wavefronts: Ints  # N_w
+    width: Floats  # tiles of a wavefront, w, once the pipeline is full; a fraction is what a wavefront has on average
+    ramp: Ints  # wavefronts until it is full, and as many until it has drained
+    tiles: Floats  # tiles in all
+    count: Ints  # blocks in sequence per tile: what is on chip at a time is a block
+    rows: Ints  # logical steps of a block
+    points: Floats  # cells of a block over its logical steps
+    vectors: Floats  # vector iterations of a block, every row rounded up to whole vectors
+    input_values: Floats  # values that a block reads, m_i
+    output_values: Floats  # values that it writes, m_o
+    shared_values: Floats  # values that it keeps on chip, M_tile
+    redundancy: Floats  # cells computed over cells needed
+    pieces: Floats  # parts into which a line of the innermost axis is cut, on average
+    breaks: Floats  # parts of a line whose cells do not follow in memory on what the tile touched before, on average
+    between: Floats  # values of the grid that other tiles touch before the next band reads what a tile wrote
+    # values per cell and time step that a block reads around its own cells, where blocks before it wrote
     around: Floats
-    steps_in_sequence: Ints
+    steps_in_sequence: Ints  # barriers of a block: one per row of every sub-tile
 
 
 def work_of(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:

@@ -11,18 +11,11 @@ from tilewright.schedules.bodies.sums import SumWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """Vector instructions that start per cycle.
+    """Vector instructions that start per cycle."""
 
-    Attributes:
-        registers: Vector registers.
-        products: Multiplications, and additions fused with them.
-        arithmetic: These and additions.
-        loads: Loads.
-    """
-
-    registers: int
-    products: int
-    arithmetic: int
+    registers: int  # vector registers
+    products: int  # multiplications, and additions fused with them
+    arithmetic: int  # these and additions
     loads: int
 
 
@@ -40,12 +33,6 @@ def cycles(work: SumWork, ports: Ports, results: int, weights: int) -> float:
     Products, all arithmetic and loads each bound it: ``max(P / p, A / a, L / l)`` (Treibig and Hager, "Introducing a
     performance model for bandwidth-limited loop kernels", PPAM 2009, T_OL and T_nOL in L1). Weights that fit into
     registers beside the results are loaded once, before the loop.
-
-    Args:
-        work: What the sum takes.
-        ports: The processor.
-        results: Results that are computed together.
-        weights: Different weights of the sum.
     """
     held = weights + results + _SPARE <= ports.registers
     loads = work.loads + (0 if held else work.weights)

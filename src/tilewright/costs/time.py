@@ -158,23 +158,12 @@ def models_threads(family: str, setting: Setting) -> bool:
 
 
 def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None" = None) -> "selector.Terms":
-    """Return the terms of the exact model with thread blocks, of hybrid tilings on a GPU.
-
-    Args:
-        sizes: Their sizes and threads; shape (n,). Where threads are left open, those that the code takes by itself.
-        setting: The problem on the machine.
-        compiled: What a compiler says of the code, in place of estimates.
-
-    Returns:
-        The terms; shape (n,).
-
-    Raises:
-        UsageError: If the machine is no GPU, or there is not one number of threads per axis.
-    """
+    """Return the terms of the exact model with thread blocks, of hybrid tilings on a GPU."""
     from tilewright.costs.gpu import threads as selector
 
     if setting.gpu is None:
         raise UsageError("the model of thread blocks is for GPUs")
+    # Where threads are left open, those that the code takes by itself.
     threads = sizes.threads or selector.default_threads(sizes.space)
     return selector.evaluate(
         selector.make_case(setting.problem.program, sizes, threads, setting), setting.gpu, compiled=compiled
@@ -200,21 +189,7 @@ def evaluate(
     model: str = "exact",
     compiled: "CompiledCounts | None" = None,
 ) -> Breakdown:
-    """Evaluate the model for arrays of tile sizes: the one cost by which everything here ranks and predicts.
-
-    Args:
-        family: One of :data:`FAMILIES`; for ``none`` there is one result, whatever the sizes.
-        sizes: The sizes; shape (n,). Hybrid tiles on a GPU that leave threads open have those that the code takes.
-        setting: The problem on its machine.
-        model: ``exact`` or ``published``; only hexagonal and hybrid tiles have a printed model that differs.
-        compiled: What a compiler says of the code of hybrid and streaming tiles on a GPU, in place of estimates.
-
-    Returns:
-        Every quantity of the model.
-
-    Raises:
-        UsageError: If there is no such model, or none of this family.
-    """
+    """Evaluate the model for arrays of tile sizes: the one cost by which everything here ranks and predicts."""
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
     if family not in FAMILIES:
@@ -227,7 +202,7 @@ def evaluate(
 
 def _timed(family: str, sizes: TileSizes, setting: Setting, model: str, compiled: "CompiledCounts | None") -> Breakdown:
     if traits(family).untiled:
-        return untiled.evaluate(setting)
+        return untiled.evaluate(setting)  # one result, whatever the sizes
     if traits(family).streams:
         if setting.cpu:
             return streaming.evaluate(sizes, setting)
@@ -295,12 +270,7 @@ def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Sett
 
 
 def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
-    """Return one tiling's sizes as arrays of shape (1,), checked against the problem.
-
-    Raises:
-        IllegalTilingError: If the family does not apply to the number of dimensions, a size is missing, the height is
-            odd, or the base is narrower than the reach.
-    """
+    """Return one tiling's sizes as arrays of shape (1,), checked against the problem."""
     rank = len(setting.shape)
     if traits(tiling.family).hexagons:
         if rank not in family_of(tiling.family).RANKS:
@@ -362,14 +332,8 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
 
 
 def ideal_seconds(setting: Setting, family: str = "", model: str = "exact") -> float:
-    """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound.
-
-    Args:
-        setting: The problem on its machine.
-        family: The tiling's family, for its own C_iter; by default that of hexagons.
-        model: ``exact`` or ``published``.
-    """
-    iteration = setting.c_iter.value
+    """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound."""
+    iteration = setting.c_iter.value  # of hexagons, and where no family is given
     if family and traits(family).streams:
         known = setting.blocked if setting.gpu is None else streaming_seconds(setting, setting.gpu)
         iteration = known.value

@@ -121,16 +121,7 @@ def swept_bytes(setting: Setting) -> int:
 
 
 def around(sizes: TileSizes, setting: Setting, axes: Sequence[int]) -> Floats:
-    """Return the values per cell and time step around a block, along axes where it is cut and as wide at every step.
-
-    Args:
-        sizes: Tile sizes; shape (n,).
-        setting: The problem on its machine.
-        axes: Which axes.
-
-    Returns:
-        The values; shape (n,).
-    """
+    """Return the values per cell and time step around a block, along axes where it is cut and as wide at every step."""
     found = np.zeros(len(sizes.time))
     for axis in axes:
         size = sizes.space[axis]

@@ -14,15 +14,10 @@ from tilewright.programs.stencil.problem import Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPart:
-    """A box of one block that another block's window holds.
+    """A box of one block that another block's window holds."""
 
-    Attributes:
-        box: The box, in cells of the grid.
-        at: Where it begins in the window.
-    """
-
-    box: Box
-    at: tuple[int, ...]
+    box: Box  # in cells of the grid
+    at: tuple[int, ...]  # where it begins in the window
 
     @property
     def cells(self) -> int:
@@ -41,15 +36,10 @@ class WindowPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decomposition:
-    """How a grid is dealt to ranks: in equal blocks, the first ones a cell larger where it does not divide, as PETSc's.
+    """How a grid is dealt to ranks: in equal blocks, the first a cell larger where it does not divide, as PETSc's."""
 
-    Attributes:
-        shape: Extents of the grid.
-        topology: Ranks per axis; the last axis varies fastest in the number of a rank.
-    """
-
-    shape: tuple[int, ...]
-    topology: tuple[int, ...]
+    shape: tuple[int, ...]  # of the grid
+    topology: tuple[int, ...]  # ranks per axis; the last axis varies fastest in a rank's number
 
     def __post_init__(self) -> None:
         for axis, (extent, ranks) in enumerate(zip(self.shape, self.topology, strict=True)):
@@ -86,26 +76,15 @@ class Decomposition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halo:
-    """What a rank's window holds of every rank, its own block included.
+    """What a rank's window holds of every rank, its own block included."""
 
-    Attributes:
-        window: The window of its block.
-        parts: By rank, the boxes of that rank's block; of its own also the copies of a grid that wraps.
-    """
-
-    window: Window
+    window: Window  # of its block
+    # by rank, the boxes of that rank's block; of its own also the copies of a grid that wraps
     parts: dict[int, tuple[WindowPart, ...]]
 
 
 def halo(problem: Problem, layout: Decomposition, rank: int, steps: int) -> Halo:
-    """Find what a rank needs for a number of steps.
-
-    Args:
-        problem: What is computed on the whole grid.
-        layout: Who has which cells.
-        rank: The rank.
-        steps: The steps.
-    """
+    """Find what a rank's window holds for a number of steps."""
     found = window(problem, layout.block(rank), steps)
     axes = [_along(layout, axis, span) for axis, span in enumerate(found.span)]
     parts: dict[int, list[WindowPart]] = {}
@@ -133,29 +112,14 @@ def _along(layout: Decomposition, axis: int, span: Range) -> list[tuple[int, Ran
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A block cut into what depends on it alone, and the rest.
+    """A block cut into what depends on it alone, and the rest."""
 
-    Attributes:
-        interior: Computed while messages travel; its window is the block.
-        strips: Computed afterwards; their windows lie in that of the block.
-    """
-
-    interior: Window
-    strips: tuple[Window, ...]
+    interior: Window  # computed while messages travel; its window is the block
+    strips: tuple[Window, ...]  # computed afterwards; their windows lie in that of the block
 
 
 def split(problem: Problem, layout: Decomposition, rank: int, steps: int) -> Split | None:
-    """Cut a rank's block into an interior and strips along the sides at which the grid is cut.
-
-    Args:
-        problem: What is computed on the whole grid.
-        layout: Who has which cells.
-        rank: The rank.
-        steps: The steps.
-
-    Returns:
-        The parts; None where the block is too small, or nothing is cut.
-    """
+    """Cut a rank's block into interior and strips along the cut sides; None where it is too small or nothing is cut."""
     block, wrapped = layout.block(rank), set(wrapped_axes(problem))
     inner, ends = [], []
     for axis, ((low, high), (below, above)) in enumerate(zip(block, depths(problem, steps), strict=True)):

@@ -30,17 +30,11 @@ _EXCHANGES = 16
 
 @dataclass(slots=True, kw_only=True)
 class Checkpoints:
-    """The checkpoints of one run.
+    """The checkpoints of one run."""
 
-    Attributes:
-        folder: Where they are kept, seen by all ranks; it is made if it is not there.
-        every: Steps between two of them, at least; about 16 exchanges by default.
-        resume: Whether the run goes on from the last one.
-    """
-
-    folder: Path
-    every: int | None = None
-    resume: bool = False
+    folder: Path  # seen by all ranks; made if it is not there
+    every: int | None = None  # steps between two of them, at least; about 16 exchanges by default
+    resume: bool = False  # whether the run goes on from the last one
     _run: str = ""
     _last: int = 0
 
@@ -50,21 +44,7 @@ class Checkpoints:
         return fingerprint(str(self.folder), self.every, self.resume)
 
     def begin(self, run: str, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> int:
-        """Begin a run, or go on with one; every rank calls this.
-
-        Args:
-            run: Fingerprint of what is computed.
-            like: An array of the run's layout.
-            blocks: This rank's block of every level, which that of the last checkpoint is read into.
-            traces: What receivers recorded, likewise.
-
-        Returns:
-            Steps done.
-
-        Raises:
-            ArrayError: On every rank, if there is no zarr, or the folder cannot be written or read.
-            UsageError: On every rank, if the folder has another run's checkpoints.
-        """
+        """Return the steps done, the last checkpoint read into ``blocks`` and ``traces``; every rank calls this."""
         self._run, found = run, list[journal.RunProgress | None]()
 
         def look() -> None:
@@ -91,17 +71,7 @@ class Checkpoints:
         return done < total and done - self._last >= (self.every or _EXCHANGES * steps)
 
     def keep(self, done: int, like: Array, blocks: Sequence[Grid], traces: Mapping[str, Grid]) -> None:
-        """Make a checkpoint; every rank calls this and writes one chunk.
-
-        Args:
-            done: Steps done.
-            like: An array of the run's layout.
-            blocks: This rank's block of every level.
-            traces: What receivers recorded.
-
-        Raises:
-            ArrayError: On every rank, if it cannot be written.
-        """
+        """Make a checkpoint; every rank calls this and writes one chunk."""
         comm, layout = like.comm, like.layout
         path, rank = self._path(done), comm.Get_rank()
         largest = tuple(max(high - low for low, high in layout.ranges(axis)) for axis in range(like.ndim))

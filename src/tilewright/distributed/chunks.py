@@ -35,33 +35,20 @@ _TASK_SECONDS = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a chunk needs to be computed, besides its values.
+    """What a chunk needs to be computed, besides its values."""
 
-    Attributes:
-        problem: What is computed on the whole grid.
-        steps: Steps of the task.
-        around: Cells around a chunk that it is extended by, below and above, by axis; those not cut are left out.
-        wrapped: Axes on which the grid wraps.
-        target: Where it is computed.
-        tiling: The tiling, or None for the planner's choice.
-        strict: Bit-equal to the untiled order of operations.
-        scalars: Values of the program's scalars.
-        done: Steps of earlier tasks.
-        starts: Per axis, where chunks start in the grid.
-        points: Sources, if any.
-    """
-
-    problem: Problem
-    steps: int
+    problem: Problem  # what is computed on the whole grid
+    steps: int  # of this task
+    # by axis that is cut, the cells below and above that a chunk is extended by
     around: Mapping[int, tuple[int, int]]
-    wrapped: tuple[int, ...]
+    wrapped: tuple[int, ...]  # axes on which the grid wraps
     target: Target
-    tiling: Tiling | str | None
-    strict: bool
-    scalars: Mapping[str, Any]
-    done: int
-    starts: tuple[tuple[int, ...], ...]
-    points: PointData | None = None
+    tiling: Tiling | str | None  # None for the planner's choice
+    strict: bool  # bit-equal to the untiled order of operations
+    scalars: Mapping[str, Any]  # values by name
+    done: int  # steps of earlier tasks
+    starts: tuple[tuple[int, ...], ...]  # per axis, where chunks start in the grid
+    points: PointData | None = None  # sources
 
 
 def run(

@@ -34,48 +34,28 @@ class Prepare(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Calls between the parts of a window that use its arrays.
+    """Calls between the parts of a window that use its arrays."""
 
-    Attributes:
-        read: Called once the arrays have been read.
-        wait: Called before the results are written.
-        rows: Rows of the window that are written.
-    """
-
-    read: Callable[[], None]
-    wait: Callable[[], None]
-    rows: slice
+    read: Callable[[], None]  # called once the arrays have been read
+    wait: Callable[[], None]  # called before the results are written
+    rows: slice  # of the window, that are written
 
 
 @dataclass(slots=True, kw_only=True)
 class Computer:
-    """Computes windows of one run, one at a time.
-
-    Attributes:
-        target: Where.
-        threads: Threads to use.
-        tiling: The tiling that was asked for; the planner's choice by default.
-        strict: Bit-equal to the untiled order of operations.
-        scalars: Values of the program's scalars.
-        make: What makes kernels.
-    """
+    """Computes windows of one run, one at a time."""
 
     target: Target
     threads: int
-    tiling: Tiling | str | None
-    strict: bool
-    scalars: Mapping[str, Any]
-    make: Prepare = prepare
+    tiling: Tiling | str | None  # as asked for; None for the planner's choice
+    strict: bool  # bit-equal to the untiled order of operations
+    scalars: Mapping[str, Any]  # values by name
+    make: Prepare = prepare  # what makes kernels
     _kernels: dict[tuple[tuple[Sides, ...], bool], Kernel] = field(default_factory=dict)
     _current: tuple[Kernel, Workspace] | None = None
 
     def kernel(self, problem: Problem, *, copies: bool = True) -> Kernel:
-        """Return the kernel of a window; windows that differ in extents and steps alone share one.
-
-        Args:
-            problem: The window's problem.
-            copies: Whether its values are copied in and out for every run.
-        """
+        """Return the kernel of a window; windows that differ in extents and steps alone share one."""
         key = problem.boundaries, copies
         if key not in self._kernels:
             self._kernels[key] = self.make(
@@ -84,36 +64,20 @@ class Computer:
         return self._kernels[key]
 
     def copies(self, problem: Problem) -> bool:
-        """Whether windows are copied to where their kernel keeps them, and back, whichever kernel that is.
-
-        Args:
-            problem: What is computed on the whole grid.
-        """
+        """Whether windows are copied to where their kernel keeps them, and back, whichever kernel that is."""
         return self.target.backend != "c" or max(map(problem.program.history, problem.program.updated)) > 1
 
     def run(
         self,
         problem: Problem,
-        arrays: Mapping[str, Sequence[Array]],
-        results: Mapping[str, Sequence[Array]],
-        done: int = 0,
+        arrays: Mapping[str, Sequence[Array]],  # by field its levels, newest first; they are only read
+        results: Mapping[str, Sequence[Array]],  # by updated field as many levels as are wanted, newest first
+        done: int = 0,  # steps of the run before these
         points: PointData | None = None,
         *,
-        turns: Turns | None = None,
+        turns: Turns | None = None,  # with them, the window is copied, so that others may use the arrays meanwhile
     ) -> dict[str, Array]:
-        """Compute a window.
-
-        Args:
-            problem: The window's problem.
-            arrays: Per field its levels, newest first; they are only read.
-            results: Per updated field, arrays for as many levels as are wanted, newest first.
-            done: Steps of the run that lie behind the arrays.
-            points: The window's sources and receivers, if the problem has any.
-            turns: Who else uses the arrays and results: the window is copied then, so that they are free meanwhile.
-
-        Returns:
-            What its receivers recorded in these steps, by field; shapes (rows, points).
-        """
+        """Compute a window; return by field what its receivers recorded, of shape (rows, points)."""
         # Only one level of results can be written by a kernel itself; else both are copied, whatever the family.
         copied = turns is not None or max(map(len, results.values())) > 1
         kernel = self.kernel(problem, copies=not copied)
@@ -133,20 +97,12 @@ class Computer:
         return recorded
 
     def resident(self, problem: Problem, steps: int) -> Session | NumpySession | None:
-        """Open a window that stays where its kernel keeps it, to be filled, advanced and changed from outside in turn.
-
-        Args:
-            problem: The window's problem, of as many steps as it is advanced by at a time.
-            steps: Steps of the run.
-
-        Returns:
-            What is advanced once it is filled and settled, or None where what a kernel keeps cannot be changed: on
-            devices, in subdomains, and where a periodic grid has copies of itself around it.
-        """
+        """Open a window that its kernel keeps, to be filled, advanced and changed; None where that cannot be."""
         kernel, whole = self.kernel(problem, copies=False), replace(problem, steps=steps)
         inputs = Inputs(arrays={}, scalars=self.scalars)
         if isinstance(kernel, NumpyKernel):
             return kernel.start(whole, inputs, self.threads)
+        # What devices, subdomains and periodic copies keep cannot be changed from outside.
         if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None or problem.subdomains:
             return None
         return kernel.start(whole, inputs, self.threads)
@@ -198,14 +154,7 @@ def session_bytes(kernel: Kernel, problem: Problem, threads: int) -> int:
 
 
 def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies: bool = True) -> float:
-    """Return what the models expect of a run in memory; NumPy, which has none, loads every value from memory.
-
-    Args:
-        problem: What is computed.
-        machine: Where.
-        backend: By what.
-        copies: Whether arrays are copied in and out, where the family needs that.
-    """
+    """Return what the models expect of a run in memory; NumPy, which has none, loads every value from memory."""
     if backend != "numpy":
         workload = on_machine(problem, machine)
         tiling, costs = workload.costs(None if copies else choose_tiling(problem, machine, copies=False))
@@ -215,13 +164,7 @@ def expected_seconds(problem: Problem, machine: Machine, backend: str, *, copies
 
 
 def copied_seconds(problem: Problem, machine: Machine, backend: str) -> float:
-    """Return what the models expect of a window whose arrays are copied in and out, whatever its family.
-
-    Args:
-        problem: What is computed.
-        machine: Where.
-        backend: By what.
-    """
+    """Return what the models expect of a window whose arrays are copied in and out, whatever its family."""
     if backend != "c":
         return expected_seconds(problem, machine, backend)
     inside = expected_seconds(problem, machine, backend, copies=False)

@@ -101,11 +101,7 @@ class MemoryRows:
         np.copyto(target, self._values[low:high], casting="unsafe")
 
     def write(self, low: int, source: Array) -> None:  # noqa: ARG002  (as the others have it)
-        """Refuse: results of a run out of core are on disk.
-
-        Raises:
-            UsageError: Always.
-        """
+        """Refuse: results of a run out of core are on disk."""
         raise UsageError("a run out of core writes to disk, not to an array in memory", "give out= a path or a memmap")
 
     def sync(self) -> None:
@@ -119,18 +115,7 @@ class FileRows:
     """A C-contiguous array in a file."""
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, writes: bool) -> None:
-        """Open a file.
-
-        Args:
-            path: The file.
-            offset: Where the first element is, in bytes.
-            shape: Extents.
-            dtype: Element type, of any byte order.
-            writes: Whether it is to be written.
-
-        Raises:
-            ArrayError: If it cannot be opened.
-        """
+        """Open a file whose first element, of either byte order, is ``offset`` bytes in."""
         self.shape, self.dtype = shape, dtype
         self._path, self._offset = path, offset
         self._row = math.prod(shape[1:]) * dtype.itemsize
@@ -333,16 +318,7 @@ def is_zarr(value: object) -> bool:
 
 
 def open_rows(value: Any, name: str, *, writes: bool = False) -> RowArray:  # noqa: ANN401
-    """Open an array by its rows.
-
-    Args:
-        value: A ``numpy.memmap``, a zarr array, the path of a ``.npy`` file or of a zarr array, or an array in memory.
-        name: What to call it in errors.
-        writes: Whether it is to be written.
-
-    Raises:
-        ArrayError: If it is no such array, or cannot be opened.
-    """
+    """Open by its rows a memmap, a zarr array, the path of a zarr array or ``.npy`` file, or an array in memory."""
     if is_zarr(value):
         if writes and getattr(value, "read_only", False):
             raise ArrayError(f"the zarr array of {name} is read-only", "open it with mode='r+'")
@@ -373,11 +349,7 @@ def _open_path(path: Path, name: str, *, writes: bool) -> RowArray:
 
 
 def import_zarr() -> Any:  # noqa: ANN401
-    """Import zarr.
-
-    Raises:
-        UsageError: If it is not installed.
-    """
+    """Import zarr."""
     with needed("zarr", "an array of zarr"):
         import zarr
     return zarr
@@ -409,11 +381,7 @@ def _open_memmap(value: "np.memmap[Any, Any]", name: str, *, writes: bool) -> Ro
 
 
 def create_npy(path: Path, shape: tuple[int, ...], dtype: str) -> None:
-    """Make a ``.npy`` file whose space is taken at once, so that no run ends for want of it.
-
-    Raises:
-        ArrayError: If there is no space or the file cannot be made.
-    """
+    """Make a ``.npy`` file whose space is taken at once, so that no run ends for want of it."""
     try:
         with path.open("wb") as file:
             header = np.lib.format.header_data_from_array_1_0(np.empty((0,), dtype)) | {"shape": shape}
@@ -454,11 +422,7 @@ def open_array(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401
 
 
 def path_of(value: Any, name: str) -> Path:  # noqa: ANN401
-    """Return where an array is on the disk.
-
-    Raises:
-        ArrayError: If it is nowhere there, or the path's ending says not what it is.
-    """
+    """Return where an array is on the disk."""
     if isinstance(value, np.memmap) and value.filename is not None:
         return Path(value.filename).absolute()
     if is_zarr(value):

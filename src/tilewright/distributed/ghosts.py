@@ -30,12 +30,7 @@ class Message:
     """A box of a grid on its way: from where it lies, or to there, if it lies in large pieces; else packed."""
 
     def __init__(self, box: npt.NDArray[Any], memory: Memory) -> None:
-        """Find out how.
-
-        Args:
-            box: What is sent, or received into.
-            memory: Returns bytes to pack it into.
-        """
+        """Find out how; ``memory`` returns bytes to pack the box into."""
         self.box, self.bytes = box, box.nbytes
         self.run, self._axes = runs(box.shape, box.strides, box.itemsize)
         self.buffer = memory(box.nbytes) if self.packed else None
@@ -70,17 +65,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """Messages under way.
-
-    Attributes:
-        coming: Those that are received.
-        going: Those that are sent.
-        requests: MPI's, of both.
-    """
+    """Messages under way."""
 
     coming: Sequence[Message]
     going: Sequence[Message]
-    requests: Sequence[Any]
+    requests: Sequence[Any]  # MPI's, of both
 
 
 def runs(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, list[tuple[int, int]]]:
@@ -97,13 +86,7 @@ def runs(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[i
 
 
 def packed_cells(found: Halo, rank: int, itemsize: int) -> int:
-    """Return how many cells of each level of a rank's halo are packed on their way.
-
-    Args:
-        found: What the rank's window holds.
-        rank: The rank.
-        itemsize: Bytes of a value.
-    """
+    """Return how many cells of each level of a rank's halo are packed on their way."""
     strides = [itemsize * each for each in layout(found.window.problem.shape, itemsize).strides]
     boxes = [part for owner, parts in found.parts.items() if owner != rank for part in parts]
     shapes = [(part.cells, tuple(high - low for low, high in part.box)) for part in boxes]
@@ -120,27 +103,14 @@ def _kind(byte: Any, size: int, axes: Sequence[tuple[int, int]]) -> Any:  # noqa
 
 
 class Ghosts:
-    """Exchanges the halos of one rank's windows.
-
-    Attributes:
-        own: The rank's window, and what of it others have.
-        count: Exchanges so far.
-        messages: Messages that this rank received.
-        bytes: Bytes of them.
-    """
+    """Exchanges the halos of one rank's windows."""
 
     def __init__(self, problem: Problem, like: Array, steps: int) -> None:
-        """Find out who sends what: known without any message.
-
-        Args:
-            problem: What is computed on the whole grid.
-            like: An array of its layout.
-            steps: Steps between two exchanges.
-        """
+        """Find out who sends what: known without any message."""
         self._comm, self._rank = like.comm, like.comm.Get_rank()
         every = [halo(problem, like.layout, rank, steps) for rank in range(like.layout.size)]
         self.own = every[self._rank]
-        self.count = self.messages = self.bytes = 0
+        self.count = self.messages = self.bytes = 0  # exchanges so far, and what this rank received in them
         self._memory: dict[tuple[str, int, int], npt.NDArray[np.uint8]] = {}
         # This rank's block lies at its place in the window: what others need is cut from there.
         start = tuple(slice_.start for slice_ in self.own.window.inner)

@@ -15,25 +15,15 @@ NAME = "journal.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """Where a run is.
+    """Where a run is."""
 
-    Attributes:
-        run: Fingerprint of what is computed, from what and into what.
-        steps: Steps per pass.
-        done: Passes whose results are on the disk.
-    """
-
-    run: str
-    steps: int
-    done: int
+    run: str  # fingerprint of what is computed, from what and into what
+    steps: int  # per pass
+    done: int  # passes whose results are on the disk
 
 
 def read(folder: Path) -> RunProgress | None:
-    """Return what a folder's journal says, or None if there is none.
-
-    Raises:
-        UsageError: If it is none of ours.
-    """
+    """Return what a folder's journal says, or None if there is none."""
     path = folder / NAME
     try:
         text = path.read_text(encoding="utf-8")

@@ -23,19 +23,7 @@ _ROUNDS = 200
 
 
 def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
-    """Measure how fast a large file is written and read in a folder, past the page cache.
-
-    Args:
-        folder: The folder.
-        size: Bytes of the file.
-
-    Returns:
-        ``disk_read_bandwidth`` and ``disk_write_bandwidth``, medians over parts of the file with their spread.
-
-    Raises:
-        ArrayError: If there is no space.
-        UsageError: If there is no such folder.
-    """
+    """Measure how fast a file of ``size`` bytes is written and read in a folder, past the page cache."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {str(folder)!r} to measure the disk of")
     rows = max(_SAMPLES, size // _ROW_BYTES // _SAMPLES * _SAMPLES)
@@ -71,17 +59,7 @@ def disk_bandwidths(folder: Path, size: int = 2**28) -> dict[str, Quantity]:
 
 
 def network(comm: Any) -> dict[str, Quantity]:  # noqa: ANN401  (a communicator of mpi4py)
-    """Measure messages between the first and the last rank: half of what they take there and back.
-
-    Args:
-        comm: The communicator; every rank of it calls this.
-
-    Returns:
-        ``network_latency`` and ``network_bandwidth``, on every rank.
-
-    Raises:
-        UsageError: If there is one rank only.
-    """
+    """Measure messages between the first and the last rank, half of there and back; every rank calls this."""
     size = comm.Get_size()
     if size < 2:
         raise UsageError(

@@ -40,26 +40,16 @@ _CHUNK_BYTES = 2**22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfCoreRun:
-    """A run out of core.
+    """A run out of core."""
 
-    Attributes:
-        problem: What is computed on the whole grid.
-        given: Per field its levels, newest first; missing older ones are those of the oldest given.
-        targets: Per updated field what is written into, memmaps, zarr arrays or paths: the newest level, or every level
-            that a next run needs.
-        memory: Bytes of memory that may be used.
-        resume: Whether it goes on from the last complete pass.
-        points: Sources and receivers, if any.
-        swept: Whether passes may be sweeps.
-    """
-
-    problem: Problem
-    given: Levels
+    problem: Problem  # what is computed on the whole grid
+    given: Levels  # per field its levels, newest first; missing older ones are those of the oldest given
+    # per updated field memmaps, zarr arrays or paths to write into: for the newest level, or all that a next run needs
     targets: Mapping[str, Sequence[Any]]
-    memory: int
-    resume: bool = False
+    memory: int  # bytes that may be used
+    resume: bool = False  # whether it goes on from the last complete pass
     points: PointData | None = None
-    swept: bool = True
+    swept: bool = True  # whether passes may be sweeps
 
 
 def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np.ndarray[Any, Any]]:
@@ -129,28 +119,12 @@ def choose(  # noqa: PLR0913
     memory: int,
     machine: Machine,
     computer: Computer,
-    steps: int | None = None,
+    steps: int | None = None,  # per pass, if an earlier part of the run has decided
     points: GridPoints | None = None,
     *,
     sweep: bool = True,
 ) -> tuple[Passes, sweeps.Swept | None]:
-    """Choose how passes go over a grid on disk: slab by slab, or as a sweep.
-
-    Args:
-        problem: What is computed on the whole grid.
-        memory: Bytes that the run may use.
-        machine: The processor, and the disk's bandwidths.
-        computer: What computes it.
-        steps: Steps per pass that an earlier part of the run has decided.
-        points: Sources and receivers, if any.
-        sweep: Whether they may be sweeps.
-
-    Returns:
-        The passes, and how they are swept, if they are.
-
-    Raises:
-        ArrayError: If memory holds no slab of a single step.
-    """
+    """Choose how passes go over a grid on disk: slab by slab, or as a sweep."""
     swept = sweeps.plan(problem, memory, machine, computer, steps) if sweep else None
     within = math.inf if swept is None else swept.passes.seconds
     cut = slabs.plan(problem, memory, machine, computer, steps, points, within=within)
@@ -178,12 +152,7 @@ def _tell(job: OutOfCoreRun, chosen: Passes, past: journal.RunProgress | None, s
 
 
 def values_at(rows: RowArray, cells: Index) -> np.ndarray[Any, Any]:
-    """Read some cells of an array, a row at a time.
-
-    Args:
-        rows: The array.
-        cells: The cells, in row-major order.
-    """
+    """Read some cells of an array, given in row-major order, a row at a time."""
     first, inner = np.divmod(cells, math.prod(rows.shape[1:]))
     found = np.empty(len(cells), rows.dtype)
     row = np.empty((1, *rows.shape[1:]), rows.dtype)
@@ -242,15 +211,10 @@ def _streamer(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a run keeps what it needs meanwhile.
+    """Where a run keeps what it needs meanwhile."""
 
-    Attributes:
-        folder: Beside its first result.
-        chunks: Chunks of zarr arrays there; None for ``.npy`` files.
-    """
-
-    folder: Path
-    chunks: tuple[int, ...] | None
+    folder: Path  # beside its first result
+    chunks: tuple[int, ...] | None  # of zarr arrays there; None for ``.npy`` files
 
     @classmethod
     def of(cls, job: OutOfCoreRun) -> "_Place":
@@ -276,12 +240,7 @@ def _chunks(job: OutOfCoreRun) -> tuple[int, ...]:
 
 
 def _existing(job: OutOfCoreRun, stack: ExitStack) -> dict[tuple[str, int], RowArray]:
-    """Open the targets that are there already, by field and age.
-
-    Raises:
-        ArrayError: If one does not fit.
-        UsageError: If one is an input, or two are the same.
-    """
+    """Open the targets that are there already, by field and age."""
     problem = job.problem
     found: dict[tuple[str, int], RowArray] = {}
     for field, values in job.targets.items():
@@ -358,11 +317,7 @@ def _key(job: OutOfCoreRun, out: Mapping[str, Sequence[RowArray]], computer: Com
 def _check_space(
     job: OutOfCoreRun, place: _Place, chosen: Passes, old: Mapping[tuple[str, int], RowArray], traces: int
 ) -> None:
-    """Refuse a run whose files do not fit on the disk, all copies counted, before any is made.
-
-    Raises:
-        ArrayError: If there is too little space.
-    """
+    """Refuse a run whose files do not fit on the disk, all copies counted, before any is made."""
     size = job.problem.cells * job.problem.itemsize
     made = sum(len(values) for values in job.targets.values()) - len(old)
     scratch = sum(size - _allocated(place.scratch(name)) for name in _scratch(job, chosen))

@@ -22,15 +22,10 @@ from tilewright.runtime.points import MOST_BYTES, Look, PointData, Receivers, Re
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WindowPoints:
-    """The sources and receivers of one window.
+    """The sources and receivers of one window."""
 
-    Attributes:
-        data: They, on the window's cells; each receiver is one cell.
-        columns: By field, where the cells that the window records are among those of the whole grid.
-    """
-
-    data: PointData
-    columns: Mapping[str, Index]
+    data: PointData  # on the window's cells; each receiver is one cell
+    columns: Mapping[str, Index]  # by field, places of the window's recorded cells among all of the grid's
 
     def put(self, recorded: Mapping[str, Array], table: Mapping[str, Array]) -> None:
         """Put what the window recorded into the table of all windows, see :meth:`GridPoints.table`."""
@@ -39,11 +34,7 @@ class WindowPoints:
 
 
 def check_target(target: Target) -> None:
-    """Check that kernels of a target know of points.
-
-    Raises:
-        ToolchainError: If they do not: on GPUs.
-    """
+    """Check that kernels of a target know of points."""
     if target.on_device:
         raise ToolchainError(
             "sources and receivers of a grid that is cut need backend='c' or 'numpy'", f"it was {target.name!r}"
@@ -65,13 +56,7 @@ def fingerprint_of(data: PointData | None) -> str:
 
 
 def added(data: PointData, problem: Problem, span: Box) -> tuple[Sources, ...]:
-    """Return the sources whose cells a window holds.
-
-    Args:
-        data: Those of the whole grid.
-        problem: What is computed on it.
-        span: The window.
-    """
+    """Return the sources whose cells a window holds."""
     halo = [(-low, high - extent) for (low, high), extent in zip(span, problem.shape, strict=True)]
     found = []
     for each in data.sources:
@@ -94,25 +79,14 @@ class GridPoints:
     """The sources and receivers of a grid that is cut."""
 
     def __init__(self, problem: Problem, data: PointData, look: Look) -> None:
-        """Lay them out.
-
-        Args:
-            problem: What is computed on the whole grid.
-            data: Its sources and receivers.
-            look: What its fields are at some cells when the run begins.
-        """
+        """Lay them out; ``look`` returns what a field is at some cells when the run begins."""
         self._problem, self._data = problem, data
         self._recording = {each.field: Recording(each, problem, look, data.summing) for each in data.receivers}
         self.traces = data.traces(problem)
         """By field, what the receivers recorded; shapes (rows, points)."""
 
     def window(self, span: Box, box: Box) -> WindowPoints:
-        """Return what a window adds and records.
-
-        Args:
-            span: The window.
-            box: The box whose cells it records.
-        """
+        """Return what the window ``span`` adds, and records of the cells of ``box``."""
         receivers, columns = [], {}
         shape = tuple(high - low for low, high in span)
         for field, recording in self._recording.items():
@@ -137,12 +111,7 @@ class GridPoints:
         return WindowPoints(data=data, columns=columns)
 
     def table(self, first: int, steps: int) -> dict[str, Array]:
-        """Return arrays for what all windows record in some steps, by field; shapes (rows, cells).
-
-        Args:
-            first: Steps before these.
-            steps: The steps.
-        """
+        """Return arrays for what all windows record in the steps after ``first``, by field; shapes (rows, cells)."""
         found = {}
         for field, each in self._recording.items():
             rows = self.rows(field, first, steps)
@@ -155,12 +124,7 @@ class GridPoints:
         return slice(first // every, (first + steps) // every)
 
     def finish(self, table: Mapping[str, Array], first: int) -> None:
-        """Take the sums of what all windows recorded in some steps.
-
-        Args:
-            table: What they recorded.
-            first: Steps before these.
-        """
+        """Take the sums of what all windows recorded after ``first`` steps."""
         for field, each in self._recording.items():
             rows = table[field]
             begin = first // each.every

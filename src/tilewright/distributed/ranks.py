@@ -24,21 +24,13 @@ TAG = 2717
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What a rank received during a run.
+    """What a rank received during a run."""
 
-    Attributes:
-        steps: Steps between two exchanges.
-        exchanges: Exchanges.
-        messages: Messages.
-        bytes: Bytes.
-        overlapped: Whether they travelled while this rank computed its interior.
-    """
-
-    steps: int
+    steps: int  # between two exchanges
     exchanges: int
     messages: int
     bytes: int
-    overlapped: bool = False
+    overlapped: bool = False  # whether they travelled while this rank computed its interior
 
 
 class Array:
@@ -255,11 +247,7 @@ def _topology(asked: tuple[int, ...] | None, rank: int, size: int) -> tuple[int,
 
 
 def together(comm: Any, work: Callable[[], None]) -> None:  # noqa: ANN401
-    """Do something on every rank; what fails on one of them is an error on all of them.
-
-    Raises:
-        TilewrightError: If it fails anywhere.
-    """
+    """Do something on every rank; what fails on one of them is an error on all of them."""
     error: Exception | None = None
     try:
         work()

@@ -49,22 +49,13 @@ _TABLE_BYTES = 2**26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRun:
-    """A run on the ranks of its arrays.
+    """A run on the ranks of its arrays."""
 
-    Attributes:
-        problem: What is computed on the whole grid.
-        arrays: Per field its levels, newest first; missing older ones are those of the oldest given.
-        points: Sources and receivers, if any.
-        steps: Steps between two exchanges; the model's choice by default.
-        overlapped: Whether messages travel while the interior is computed; the model's choice by default.
-        checkpoints: Where and how often the state is kept, if it is.
-    """
-
-    problem: Problem
-    arrays: Levels
+    problem: Problem  # what is computed on the whole grid
+    arrays: Levels  # per field its levels, newest first; missing older ones are those of the oldest given
     points: PointData | None = None
-    steps: int | None = None
-    overlapped: bool | None = None
+    steps: int | None = None  # between two exchanges; the model's choice by default
+    overlapped: bool | None = None  # messages travel while the interior is computed; the model's choice by default
     checkpoints: Checkpoints | None = None
 
     @property
@@ -91,11 +82,7 @@ class Looks:
         return np.zeros(len(cells), self._arrays[field][0].dtype)
 
     def fetch(self, comm: Any) -> None:  # noqa: ANN401
-        """Find the answers; every rank calls this.
-
-        Raises:
-            UsageError: On every rank, if they asked for different things.
-        """
+        """Find the answers; every rank calls this."""
         mine = [self._own(field, cells) for field, cells in self._asked]
         key = fingerprint([(field, cells.tolist()) for field, cells in self._asked])
         every = comm.allgather((key, mine))
@@ -125,20 +112,11 @@ def choose(
     layout: Decomposition,
     machine: Machine,
     computer: Computer,
-    steps: int | None = None,
+    steps: int | None = None,  # by default the model's choice
     *,
-    overlapped: bool | None = None,
+    overlapped: bool | None = None,  # False where messages may not travel while the interior is computed
 ) -> Exchanges:
-    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`.
-
-    Args:
-        problem: What is computed on the whole grid.
-        layout: Who has which cells.
-        machine: A node, with what is known of the network.
-        computer: What computes.
-        steps: Steps that are given.
-        overlapped: False where messages may not travel while the interior is computed.
-    """
+    """Choose the steps between two exchanges by the model of :mod:`tilewright.costs.transfers.network`."""
     levels = sum(map(problem.program.history, problem.program.updated))
     own = share(machine, computer.threads)
     wraps = [axis in wrapped_axes(problem) for axis in range(len(problem.shape))]

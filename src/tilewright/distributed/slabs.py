@@ -38,28 +38,12 @@ def plan(  # noqa: PLR0913
     memory: int,
     machine: Machine,
     computer: Computer,
-    steps: int | None = None,
+    steps: int | None = None,  # per pass, if an earlier part of the run has decided
     points: GridPoints | None = None,
     *,
-    within: float = math.inf,
+    within: float = math.inf,  # seconds; for a run that takes no less, no kernel is made and None is returned
 ) -> Passes | None:
-    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`.
-
-    Args:
-        problem: What is computed on the whole grid.
-        memory: Bytes that the run may use.
-        machine: The processor, and the disk's bandwidths.
-        computer: What computes it.
-        steps: Steps per pass that an earlier part of the run has decided.
-        points: Sources and receivers, if any.
-        within: Seconds that the run must take less than, to be of use.
-
-    Returns:
-        The choice, or None if the run is expected to take as long as that; no kernel is made then.
-
-    Raises:
-        ArrayError: If memory holds no slab of a single step.
-    """
+    """Choose slabs and the steps of a pass by the model of :mod:`tilewright.costs.transfers.disk`."""
     wraps = 0 in wrapped_axes(problem)
     row = problem.cells // problem.shape[0] * problem.itemsize
     read, kept = (
@@ -133,13 +117,7 @@ def _taken(size: int) -> int:
 
 
 def slabs(problem: Problem, chosen: Passes, steps: int) -> list[Window]:
-    """Cut a grid into slabs whose windows have equally many rows, but perhaps the last one.
-
-    Args:
-        problem: What is computed on the whole grid.
-        chosen: Rows of a window, and the steps that it is large enough for.
-        steps: Steps that it is to run, at most as many.
-    """
+    """Cut a grid into slabs with windows of equally many rows, but perhaps the last, for at most ``chosen.steps``."""
     extent, found = problem.shape[0], []
     others = tuple((0, size) for size in problem.shape[1:])
     if chosen.rows >= extent:
@@ -160,13 +138,7 @@ class Buffers:
     """Memory for windows that are read and windows that are written, each level where it suits its file."""
 
     def __init__(self, problem: Problem, rows: int, places: int) -> None:
-        """Take it.
-
-        Args:
-            problem: What is computed on the whole grid.
-            rows: Rows of a window.
-            places: For how many windows of each kind: one where windows are copied to be computed, else two.
-        """
+        """Take it for ``places`` windows of each kind: one where windows are copied to be computed, else two."""
         self._shape, self._dtype = (rows, *problem.shape[1:]), problem.dtype
         self.places = places
         count, size = self._levels(problem, rows, places)
@@ -213,27 +185,16 @@ class Buffers:
 
 def stream(  # noqa: PLR0913
     windows: Sequence[Window],
-    extent: int,
-    source: Levels,
-    target: Levels,
+    extent: int,  # rows of the grid
+    source: Levels,  # newest first; missing older ones are those of the oldest given
+    target: Levels,  # of every updated field as many as are wanted
     buffers: Buffers,
     computer: Computer,
     *,
-    done: int = 0,
+    done: int = 0,  # steps of earlier passes
     points: GridPoints | None = None,
 ) -> None:
-    """Make one pass: read, compute and write all slabs, three at a time.
-
-    Args:
-        windows: The slabs.
-        extent: Rows of the grid.
-        source: Per field its levels, newest first; missing older ones are those of the oldest given.
-        target: Per updated field what its levels are written into, as many as are wanted.
-        buffers: Memory.
-        computer: What computes them.
-        done: Steps of earlier passes.
-        points: Sources and receivers, if any.
-    """
+    """Make one pass: read, compute and write all slabs, three at a time."""
     table = {} if points is None else points.table(done, windows[0].problem.steps)
     with disk.thread() as reader, disk.thread() as writer:
         files = _Transfers(windows, extent, source, target, buffers, reader, writer)

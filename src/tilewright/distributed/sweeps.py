@@ -50,41 +50,24 @@ Windows = Mapping[str, Sequence[Array]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What a sweep does before the next tiles.
+    """What a sweep does before the next tiles."""
 
-    Attributes:
-        put: Ranges of rows that are put in, each no more than a turn's.
-        parts: The parts that are computed.
-        finish: Ranges of rows that are taken out.
-    """
-
-    put: tuple[Range, ...]
-    parts: Range
-    finish: tuple[Range, ...]
+    put: tuple[Range, ...]  # ranges of rows that are put in, each no more than a turn's
+    parts: Range  # that are computed
+    finish: tuple[Range, ...]  # ranges of rows that are taken out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """How a grid on disk is swept.
+    """How a grid on disk is swept."""
 
-    Attributes:
-        passes: How often, and what is expected of it; a window's rows are those that are in memory at most.
-        tiling: The tiling, complete.
-        parts: Parts that are computed at a time, as many as give each thread a tile at least.
-    """
-
-    passes: Passes
-    tiling: Tiling
-    parts: int
+    passes: Passes  # their ``rows`` are those that are in memory at most
+    tiling: Tiling  # complete
+    parts: int  # computed at a time, as many as give each thread a tile at least
 
 
 def applies(problem: Problem, computer: Computer) -> bool:
-    """Whether a problem can be swept: compiled code of two versions at most, and nothing that ties far cells together.
-
-    Args:
-        problem: What is computed on the whole grid.
-        computer: What computes it.
-    """
+    """Whether a problem can be swept: compiled, of two versions at most, without anything that ties far cells."""
     plain = problem.plain and not problem.points and not problem.subdomains
     return (
         plain
@@ -106,18 +89,7 @@ def _families(problem: Problem, computer: Computer) -> tuple[str, ...]:
 
 
 def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Swept | None:
-    """Choose the tiles and the steps of a pass: those of the least expected time.
-
-    Args:
-        problem: What is computed on the whole grid.
-        memory: Bytes that the run may use.
-        machine: The processor, and the disk's bandwidths.
-        computer: What computes it.
-        steps: Steps per pass that an earlier part of the run has decided.
-
-    Returns:
-        The choice, or None where the problem cannot be swept, or not within the memory.
-    """
+    """Choose the tiles and steps of a pass of the least expected time; None where no sweep is possible or fits."""
     if not applies(problem, computer):
         return None
     program, extent = problem.program, problem.shape[0]
@@ -214,13 +186,7 @@ def _turns(problem: Problem, cut: Parts, memory: int, threads: int) -> Iterator[
 
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
-    """Return the bytes of memory that a sweep takes.
-
-    Args:
-        problem: What a pass computes on the whole grid.
-        cut: The sweep.
-        parts: Parts that are computed at a time.
-    """
+    """Return the bytes of memory that a sweep takes, ``parts`` of it at a time."""
     held = runtime.sweep_bytes(problem, analyse(problem.program).copies, _rows(problem, cut, parts))
     return held + Rooms.bytes(problem, _turn(problem, cut, parts))
 
@@ -236,13 +202,7 @@ def _rows(problem: Problem, cut: Parts, parts: int) -> int:
 
 
 def stages(problem: Problem, cut: Parts, parts: int) -> Iterator[Stage]:
-    """Cut a sweep into stages.
-
-    Args:
-        problem: What a pass computes on the whole grid.
-        cut: The sweep.
-        parts: Parts that are computed at a time.
-    """
+    """Cut a sweep into stages of ``parts`` parts each."""
     extent, turn = problem.shape[0], _turn(problem, cut, parts)
     there = gone = 0
     for begin in range(0, cut.count, parts):
@@ -312,13 +272,7 @@ class Sweeper:
     """Makes the passes of a run."""
 
     def __init__(self, problem: Problem, swept: Swept, computer: Computer) -> None:
-        """Compile the kernel and take memory for rows under way.
-
-        Args:
-            problem: What is computed on the whole grid.
-            swept: How.
-            computer: What computes it.
-        """
+        """Compile the kernel and take memory for rows under way."""
         self._problem, self._swept, self._computer = problem, swept, computer
         plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
         self._kernel = driver.make(replace(plan, swept=True))
@@ -326,14 +280,7 @@ class Sweeper:
         self._rooms = Rooms(problem, _turn(problem, cut, swept.parts))
 
     def stream(self, steps: int, source: Levels, target: Levels, done: int) -> None:
-        """Make one pass.
-
-        Args:
-            steps: Its steps.
-            source: Per field its levels, newest first; missing older ones are those of the oldest given.
-            target: Per updated field what its levels are written into, as many as are wanted.
-            done: Steps of earlier passes.
-        """
+        """Make one pass, after ``done`` steps; levels are those of :func:`tilewright.distributed.slabs.stream`."""
         assert isinstance(self._kernel, CpuKernel)  # noqa: S101  (a sweep is made for a processor)
         problem, computer = replace(self._problem, steps=steps), self._computer
         inputs = Inputs(arrays={}, scalars=computer.scalars, first=done)

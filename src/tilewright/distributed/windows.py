@@ -27,17 +27,11 @@ _FOLLOWED = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A box with what it depends on for a number of steps.
+    """A box with what it depends on for a number of steps."""
 
-    Attributes:
-        problem: What is computed on the window.
-        span: The window, in cells of the grid; where the grid wraps it may begin below 0 and end above the extent.
-        box: The box, whose cells are right after the steps.
-    """
-
-    problem: Problem
-    span: Box
-    box: Box
+    problem: Problem  # on the window
+    span: Box  # in cells of the grid; where that wraps it may begin below 0 and end above the extent
+    box: Box  # cells that are right after the steps
 
     @property
     def inner(self) -> tuple[slice, ...]:
@@ -47,11 +41,7 @@ class Window:
 
 
 def check_cut(problem: Problem, axes: tuple[int, ...]) -> None:
-    """Check that a grid may be cut along some axes.
-
-    Raises:
-        UsageError: If the program is a recurrence, or some fields wrap along such an axis and others do not.
-    """
+    """Check that a grid may be cut along some axes."""
     name = problem.program.name
     if axes and analyse(problem.program).sweep:
         raise UsageError(
@@ -146,11 +136,6 @@ def window(problem: Problem, box: Box, steps: int) -> Window:
     """Return the window of a box.
 
     An axis on which the box is the whole grid is not cut: it keeps its boundary, ``wrap`` too.
-
-    Args:
-        problem: The problem on the whole grid.
-        box: The box, not empty.
-        steps: Steps that it is to run on its own.
     """
     spans, kept = [], []
     wrapped = set(wrapped_axes(problem))
@@ -179,14 +164,7 @@ def placed(window: Problem, problem: Problem, start: Sequence[int]) -> Problem:
 
 
 def part(problem: Problem, shape: tuple[int, ...], steps: int, ends: Sequence[tuple[bool, bool]]) -> Problem:
-    """Return the problem on a window.
-
-    Args:
-        problem: The problem on the whole grid.
-        shape: Extents of the window.
-        steps: Steps that it runs on its own.
-        ends: Per axis whether the grid ends where the window does, below and above; it is cut elsewhere.
-    """
+    """Return the problem on a window; ``ends`` says, below and above per axis, where the grid ends and is not cut."""
     boundaries = tuple(tuple(map(_cut, sides, ends)) for sides in problem.boundaries)
     return replace(problem, shape=shape, steps=steps, boundaries=boundaries)
 
@@ -198,10 +176,7 @@ def _cut(pair: tuple[Boundary, Boundary], ends: tuple[bool, bool]) -> tuple[Boun
 
 
 def pieces(span: Range, extent: int) -> Iterator[tuple[Range, int]]:
-    """Cut a range of a periodic axis into ranges of the grid.
-
-    Yields:
-        A range of the grid, and where it begins in the span.
+    """Cut a range of a periodic axis into ranges of the grid, each with where it begins in the span.
 
     >>> list(pieces((-3, 5), 4))
     [((1, 4), 0), ((0, 4), 3), ((0, 1), 7)]

@@ -22,18 +22,7 @@ class GridArgument(GridBuilder, Argument):
 
 
 def trace_pipeline(function: Callable[..., Any], name: str = "") -> Pipeline:
-    """Trace a function of grids and numbers into a pipeline.
-
-    Args:
-        function: A function that calls stencils on its arguments and returns a grid or a tuple of grids.
-        name: The pipeline's name; the function's own by default.
-
-    Returns:
-        The pipeline.
-
-    Raises:
-        TraceError: If the function does something else.
-    """
+    """Trace a function that calls stencils on grids and numbers, and returns grids, into a pipeline."""
     title = name or getattr(function, "__name__", "pipeline").replace("<lambda>", "pipeline")
     builder = PipelineBuilder(title)
     arguments = []
@@ -66,19 +55,7 @@ def trace_pipeline(function: Callable[..., Any], name: str = "") -> Pipeline:
 def apply_stencil(
     program: Program, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> GridBuilder | tuple[GridBuilder, ...]:
-    """Apply a stencil to grids: one new grid per field that it updates.
-
-    Args:
-        program: The traced stencil.
-        function: Its body.
-        arguments: Grids and numbers.
-
-    Returns:
-        The new grid, or a tuple of grids; a stencil with several outputs is decomposed.
-
-    Raises:
-        TraceError: If the stencil reads other time levels, or grids of several pipelines meet.
-    """
+    """Apply a stencil, which has this body, to grids: one new grid per field that it updates."""
     builders = {id(a.builder): a.builder for a in arguments if isinstance(a, GridBuilder)}
     if len(builders) != 1:
         raise TraceError(f"stencil {program.name!r} was called on grids of different pipelines")

@@ -41,21 +41,8 @@ def trace_recurrence(
 
     Arguments that are returned are tables: a value stands for the first, a tuple for the leading ones, a dict names
     them. Arguments indexed by two whole numbers are inputs per cell, by values matrices; ``rows`` and ``columns`` name
-    the inputs per row and per column. All others are scalars.
-
-    Args:
-        function: The function.
-        name: The recurrence's name; the function's own by default.
-        rows: Inputs per row.
-        columns: Inputs per column.
-        outside: Values outside the table; the semiring's zero by default.
-        semiring: ``max_plus``, ``min_plus`` or ``or_and``.
-
-    Returns:
-        The recurrence.
-
-    Raises:
-        TraceError: If the body does something that a recurrence cannot.
+    the inputs per row and per column. All others are scalars. Outside a table the values are the semiring's zero where
+    ``outside`` does not say them.
     """
     title = name or getattr(function, "__name__", "recurrence").replace("<lambda>", "recurrence")
     arguments = argument_names(function, title)

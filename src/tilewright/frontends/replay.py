@@ -11,16 +11,7 @@ _LEVELS = {1: "new", -1: "prev", -2: "prev2"}
 
 
 def body_of(program: Program, arguments: tuple[str, ...]) -> Callable[..., Any]:
-    """Return a function that builds what the body of a stencil built when it was traced.
-
-    Args:
-        program: The traced program.
-        arguments: Names of the body's arguments, in order.
-
-    Returns:
-        A function of as many fields and scalars, by place or by name; scalars may have defaults. It returns the value
-        of the first argument's field, a tuple of the leading fields', or a dict by name where others are updated.
-    """
+    """Return a function of these arguments that builds and returns what a stencil's body did when it was traced."""
     parameters = [
         Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=dict(program.defaults).get(name, Parameter.empty))
         for name in arguments

@@ -79,16 +79,6 @@ def trace(function: Callable[..., Any], name: str = "") -> Program:
     Arguments that the body indexes are fields, the others scalars. The returned value updates the first field, a
     tuple updates the leading fields in order, a dict by name. A scalar's default is its value where a run gives none.
     The function is called once, or twice where a difference needs the number of axes before anything is indexed.
-
-    Args:
-        function: A function or lambda of fields and scalars.
-        name: The program's name; the function's own by default.
-
-    Returns:
-        The program, its fields and scalars in argument order.
-
-    Raises:
-        TraceError: If the body does something that a stencil cannot.
     """
     title = name or getattr(function, "__name__", "stencil").replace("<lambda>", "stencil")
     arguments = argument_names(function, title, defaults=True)
@@ -174,13 +164,7 @@ def _failure(error: Exception, title: str) -> TraceError:
 
 
 def argument_names(function: Callable[..., Any], title: str, *, defaults: bool = False) -> list[str]:
-    """Return the names of a function's arguments, none of which may clash with an option.
-
-    Args:
-        function: The function.
-        title: What an error calls it.
-        defaults: Whether arguments may have defaults.
-    """
+    """Return the names of a function's arguments, none of which may clash with an option."""
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:

@@ -10,23 +10,14 @@ KINDS = ("gpu", "cpu")
 
 
 class Coefficient(NamedTuple):
-    """An empirical coefficient.
+    """An empirical coefficient."""
 
-    Attributes:
-        meaning: One line on what it is.
-        value: Its estimate.
-        between: The least and the greatest plausible value.
-        note: What the estimate rests on.
-        unit: Its unit; ``1`` for a pure number.
-        kinds: The kinds of machines that have it.
-    """
-
-    meaning: str
-    value: float
-    between: tuple[float, float]
-    note: str
-    unit: str = "1"
-    kinds: tuple[str, ...] = ("cpu",)
+    meaning: str  # one line on what it is
+    value: float  # its estimate
+    between: tuple[float, float]  # the least and the greatest plausible value
+    note: str  # what the estimate rests on
+    unit: str = "1"  # ``1`` for a pure number
+    kinds: tuple[str, ...] = ("cpu",)  # of the machines that have it
 
 
 COEFFICIENTS: dict[str, Coefficient] = {

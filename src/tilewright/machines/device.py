@@ -10,39 +10,22 @@ from tilewright.machines.machine import Machine, Quantity, guessed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuDescription:
-    """What a driver says about a device; 0 where it does not say.
+    """What a driver says about a device; 0 where it does not say."""
 
-    Attributes:
-        name: What the device calls itself.
-        units: Multiprocessors.
-        clock_hz: Clock.
-        shared_bytes: Memory on chip per multiprocessor.
-        block_bytes: Memory on chip that a block may use.
-        memory_bytes: Memory.
-        block_threads: Threads of a block.
-        unit_threads: Threads per multiprocessor.
-        unit_blocks: Blocks per multiprocessor.
-        registers: Registers per multiprocessor.
-        capability: Compute capability, 9.0 for sm_90.
-        l2_bytes: L2 cache of the whole device.
-        bus: Where it is, as its driver and its power meter name it: ``0000:65:00.0``.
-        gpu: Whether it is a GPU, and no processor or interpreter behind a GPU's interface.
-    """
-
-    name: str
-    units: int
+    name: str  # what the device calls itself
+    units: int  # multiprocessors
     clock_hz: float = 0.0
-    shared_bytes: int = 0
-    block_bytes: int = 0
+    shared_bytes: int = 0  # memory on chip per multiprocessor
+    block_bytes: int = 0  # memory on chip that a block may use
     memory_bytes: int = 0
     block_threads: int = 0
-    unit_threads: int = 0
-    unit_blocks: int = 0
-    registers: int = 0
-    capability: float = 0.0
-    l2_bytes: int = 0
-    bus: str = ""
-    gpu: bool = True
+    unit_threads: int = 0  # threads per multiprocessor
+    unit_blocks: int = 0  # blocks per multiprocessor
+    registers: int = 0  # registers per multiprocessor
+    capability: float = 0.0  # compute capability, 9.0 for sm_90
+    l2_bytes: int = 0  # L2 cache of the whole device
+    bus: str = ""  # where it is, as its driver and its power meter name it: ``0000:65:00.0``
+    gpu: bool = True  # false for a processor or an interpreter behind a GPU's interface
 
     @property
     def slug(self) -> str:

@@ -7,13 +7,7 @@ from tilewright.machines.machine import Machine, Quantity
 
 
 def to_toml(machine: Machine) -> str:
-    """Write a machine as a machine file.
-
-    Args:
-        machine: The machine.
-
-    Returns:
-        TOML with the provenance and the range of every value; reading it back gives an equal machine.
+    """Write a machine as a machine file: TOML with the provenance and the range of every value.
 
     >>> from tilewright.machines.files import load, parse
     >>> parse(to_toml(load("gtx980")), "a copy") == load("gtx980")

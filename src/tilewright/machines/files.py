@@ -121,19 +121,7 @@ def _read(path: Path) -> str:
 
 
 def parse(text: str, where: str) -> Machine:
-    """Parse the text of a machine file.
-
-    Args:
-        text: TOML, see the module's description.
-        where: What to call the file in errors.
-
-    Returns:
-        The machine.
-
-    Raises:
-        UsageError: If a key is unknown, missing or of the wrong type, a unit differs from the schema's, or a value is
-            out of range.
-    """
+    """Parse the text of a machine file."""
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also whole numbers of thousands of digits

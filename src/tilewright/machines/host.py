@@ -11,27 +11,16 @@ _L3_BYTES_PER_CYCLE = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuDescription:
-    """What a CPU says about itself.
+    """What a CPU says about itself."""
 
-    Attributes:
-        cores: Physical cores that this process may use, at least 1.
-        simd_bits: Width of the widest vectors that are worth using, 64 to 512 or more.
-        l1_bytes: L1 data cache per core.
-        l2_bytes: L2 cache per core.
-        l3_bytes: L3 cache in all, 0 if there is none.
-        clock_hz: Sustained clock, or the nominal one where it is not known better.
-        model_name: What the CPU calls itself.
-        fused: Whether a multiplication and an addition are one instruction.
-    """
-
-    cores: int
-    simd_bits: int
-    l1_bytes: int
-    l2_bytes: int
-    l3_bytes: int
-    clock_hz: float
-    model_name: str = ""
-    fused: bool = True
+    cores: int  # physical cores that this process may use, at least 1
+    simd_bits: int  # width of the widest vectors that are worth using, 64 to 512 or more
+    l1_bytes: int  # L1 data cache per core
+    l2_bytes: int  # L2 cache per core
+    l3_bytes: int  # L3 cache in all, 0 if there is none
+    clock_hz: float  # sustained clock, or the nominal one where it is not known better
+    model_name: str = ""  # what the CPU calls itself
+    fused: bool = True  # whether a multiplication and an addition are one instruction
 
 
 def host_machine(description: CpuDescription) -> Machine:
@@ -39,12 +28,6 @@ def host_machine(description: CpuDescription) -> Machine:
 
     The time model's parameters on a CPU: n_SM is the number of cores, n_V the float32 lanes of a vector, M_SM the L2
     cache per core, T_sync one barrier of all threads.
-
-    Args:
-        description: What the CPU says about itself.
-
-    Returns:
-        The machine ``host``, with the cost models' coefficients as they are estimated.
     """
     cores = max(1, description.cores)
     clock = description.clock_hz if description.clock_hz > 0 else 2.5e9

@@ -17,24 +17,14 @@ SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number with its unit and where it comes from.
+    """A number with its unit and where it comes from."""
 
-    Attributes:
-        value: The number, finite and at least 0.
-        unit: Its unit; ``1`` for a count.
-        source: One of :data:`SOURCES`: printed in a paper, on a data sheet, measured, estimated from other numbers, or
-            read from the machine's own description.
-        note: Where exactly, or how.
-        low: Lower end of the plausible range, or None where the value is taken as exact.
-        high: Upper end of the plausible range, or None.
-    """
-
-    value: float
-    unit: str
-    source: str
-    note: str = ""
-    low: float | None = None
-    high: float | None = None
+    value: float  # finite, at least 0
+    unit: str  # ``1`` for a count
+    source: str  # one of :data:`SOURCES`; ``description`` is the machine's own
+    note: str = ""  # where exactly, or how
+    low: float | None = None  # lower end of the plausible range; None where the value is taken as exact
+    high: float | None = None  # its upper end, or None
 
     def __post_init__(self) -> None:
         for number in (self.value, self.low, self.high):
@@ -53,25 +43,15 @@ def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """What the schema says about one parameter of a machine.
+    """What the schema says about one parameter of a machine."""
 
-    Attributes:
-        unit: The unit its values must have.
-        meaning: One line on what it is.
-        optional: Whether a machine may lack it.
-        estimate: What a machine has whose file does not say, or None.
-        kinds: The kinds of machines that may have it.
-        between: The least and the most that a machine may plausibly have.
-        within: The parameter that it is a part of, and so never more than.
-    """
-
-    unit: str
-    meaning: str
-    optional: bool = False
-    estimate: Quantity | None = None
-    kinds: tuple[str, ...] = KINDS
-    between: tuple[float, float] = (0.0, math.inf)
-    within: str = ""
+    unit: str  # the unit its values must have
+    meaning: str  # one line on what it is
+    optional: bool = False  # whether a machine may lack it
+    estimate: Quantity | None = None  # what a machine has whose file does not say, or None
+    kinds: tuple[str, ...] = KINDS  # the kinds of machines that may have it
+    between: tuple[float, float] = (0.0, math.inf)  # the least and the most that a machine may plausibly have
+    within: str = ""  # the parameter that it is a part of, and so never more than
 
 
 def _estimated(coefficient: Coefficient) -> Parameter:
@@ -256,21 +236,13 @@ _ESTIMATES = {name: each.estimate for name, each in PARAMETERS.items() if each.e
 class Machine:
     """A machine: every elementary parameter that a cost model needs.
 
-    Attributes:
-        name: Its name in the catalogue.
-        title: Its name in full.
-        kind: ``gpu`` or ``cpu``.
-        c_iter: Per program of the catalogue, the seconds that one iteration of its loop body takes on one vector unit
-            (C_iter), float32, where somebody determined it.
-        area: The coefficients of the area model by name, see :data:`AREA_PARAMETERS`; empty where nobody calibrated it.
-
-    The other attributes are described by :data:`PARAMETERS`; one that is optional and unknown is None, or the estimate
-    where there is one.
+    :data:`PARAMETERS` describes the quantities; one that is optional and unknown is None, or the estimate where there
+    is one.
     """
 
-    name: str
-    title: str
-    kind: str
+    name: str  # its name in the catalogue
+    title: str  # its name in full
+    kind: str  # ``gpu`` or ``cpu``
     sm_count: Quantity
     vector_width: Quantity
     shared_bytes: Quantity
@@ -383,7 +355,9 @@ class Machine:
     fetch_latency: Quantity = _ESTIMATES["fetch_latency"]
     meeting_latency: Quantity = _ESTIMATES["meeting_latency"]
     special_latency: Quantity = _ESTIMATES["special_latency"]
+    # coefficients of the area model by name, see :data:`AREA_PARAMETERS`; empty where nobody calibrated it
     area: tuple[tuple[str, Quantity], ...] = ()
+    # C_iter per program of the catalogue: seconds of one iteration of its loop body on one vector unit, float32
     c_iter: tuple[tuple[str, Quantity], ...] = ()
 
     @property
@@ -397,14 +371,9 @@ class Machine:
         return f"sm_{round(10 * self.compute_capability.value)}" if self.compute_capability else ""
 
     def iteration_seconds(self, program: str, family: str = "") -> Quantity | None:
-        """Return the determined C_iter of a program of the catalogue, or None.
-
-        Args:
-            program: The program.
-            family: ``streaming`` for that of rows blocked in registers, which is kept as ``"PROGRAM streaming"``;
-                ``none`` for that of sweeps without tiles. ``row`` and ``box``, or ``none row`` and ``none box``, for
-                the start-ups that were fitted with it.
-        """
+        """Return the determined C_iter of a program of the catalogue, or None."""
+        # family: ``streaming`` for rows blocked in registers, ``none`` for sweeps without tiles; ``row``, ``box``,
+        # ``none row`` and ``none box`` for the start-ups that were fitted with it
         return dict(self.c_iter).get(f"{program} {family}".strip())
 
     def of_rank(self, name: str, rank: int) -> Quantity:

@@ -13,19 +13,12 @@ from tilewright.machines.machine import Machine, Quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A network.
-
-    Attributes:
-        name: Its name.
-        title: Its name in full.
-        latency: Time of an empty message.
-        bandwidth: Bytes per second of a large one.
-    """
+    """A network."""
 
     name: str
-    title: str
-    latency: Quantity
-    bandwidth: Quantity
+    title: str  # its name in full
+    latency: Quantity  # time of an empty message
+    bandwidth: Quantity  # bytes per second of a large one
 
 
 def _network(name: str, title: str, latency: tuple[float, float, float], gigabits: float, note: str) -> Network:
@@ -57,9 +50,6 @@ NETWORKS = {
 
 def network(name: str | Network | None, machine: Machine) -> Network:
     """Return a network by its name; by default what the machine's file says of its own.
-
-    Raises:
-        UsageError: If there is none of that name.
 
     >>> from tilewright.machines.files import load
     >>> network("slingshot", load("zen3")).bandwidth.value

@@ -21,40 +21,20 @@ _MARKERS = ("*", "D", "s", "^", "v")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPanel:
-    """One panel: the designs of one workload in a range of areas; arrays of shape (n,) unless said otherwise.
+    """One panel: the designs of one workload in a range of areas; arrays of shape (n,) unless said otherwise."""
 
-    Attributes:
-        title: What is computed.
-        area: mm^2.
-        gflops: GFLOP/s.
-        shared: Share of the area that shared memory takes.
-        vector: Share of the area that vector units take.
-        pareto: Indices of the Pareto-optimal designs; shape (m,).
-        stock: Name, area with caches, area without, GFLOP/s of chips that exist.
-    """
-
-    title: str
-    area: Floats
+    title: str  # what is computed
+    area: Floats  # mm^2
     gflops: Floats
-    shared: Floats
-    vector: Floats
-    pareto: Ints
+    shared: Floats  # share of the area
+    vector: Floats  # share of the area
+    pareto: Ints  # indices of the optimal designs; shape (m,)
+    # chips that exist: name, area with caches and without (mm^2), GFLOP/s
     stock: tuple[tuple[str, float, float, float], ...]
 
 
 def draw_designs(panels: Sequence[DesignPanel], path: Path) -> Path:
-    """Draw performance against area, the Pareto set and the stock chips marked (figure C.3).
-
-    Args:
-        panels: Side by side.
-        path: File to write; its suffix, one of .png, .svg and .pdf, chooses the format.
-
-    Returns:
-        The path.
-
-    Raises:
-        UsageError: If matplotlib is missing or the file cannot be written.
-    """
+    """Draw performance against area, the Pareto set and the stock chips marked (figure C.3)."""
     figure, axes = _figure(len(panels))
     for panel, axis in zip(panels, axes, strict=True):
         _scatter(axis, panel, panel.area, panel.gflops)
@@ -82,18 +62,7 @@ def draw_shares(panels: Sequence[DesignPanel], path: Path) -> Path:
 
 
 def draw_needs(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], path: Path) -> Path:
-    """Draw, per workload, the share of the best performance over the shared memory per SM (thesis, C.4.3).
-
-    Args:
-        curves: Name, kB per SM, share of the best.
-        path: As for :func:`draw_designs`.
-
-    Returns:
-        The path.
-
-    Raises:
-        UsageError: If matplotlib is missing or the file cannot be written.
-    """
+    """Draw, per workload, the share of the best performance over the shared memory per SM in kB (thesis, C.4.3)."""
     figure, (axis,) = _figure(1)
     for colour, marker, (name, sizes, values) in zip(
         (_PARETO, "#c4661f", "#3b7f4c", "#7a4fa3", "#555555", "#b3261e"), "os^vDP", curves, strict=False

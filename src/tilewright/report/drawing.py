@@ -47,20 +47,7 @@ Rows = dict[int, tuple[int, int]]
 
 
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
-    """Draw the tiles of a tiling to a file; see :func:`drawn`.
-
-    Args:
-        problem: The problem; a corner of it is shown where it is larger than a few tiles.
-        tiling: A legal tiling of it.
-        path: File to write; its suffix, one of .png, .svg and .pdf, chooses the format.
-
-    Returns:
-        The path.
-
-    Raises:
-        IllegalTilingError: If the tiling breaks a dependence.
-        UsageError: If matplotlib is missing, there is no step to draw, or the file cannot be written.
-    """
+    """Draw the tiles of a tiling to a file; see :func:`drawn`."""
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
         raise UsageError(f"a drawing is written as {', '.join(_FORMATS)}, got {target.name!r}")
@@ -75,17 +62,6 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     with the number of the wavefront in every tile; one panel per classically cut axis shows the sub-tiles of the
     outlined tile with their place in its sequence. Everything drawn comes from the family's schedule tree of the
     problem, cut to a few tiles. Streaming tiles and those of tables have drawings of their own.
-
-    Args:
-        problem: The problem; a corner of it is shown where it is larger than a few tiles.
-        tiling: A legal tiling of it.
-
-    Returns:
-        The figure.
-
-    Raises:
-        IllegalTilingError: If the tiling breaks a dependence.
-        UsageError: If matplotlib is missing or there is no step to draw.
     """
     tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
@@ -120,11 +96,7 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
 
 
 def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matplotlib)
-    """Write a figure.
-
-    Raises:
-        UsageError: If the file cannot be written.
-    """
+    """Write a figure."""
     with written(target) as place:
         figure.savefig(place, dpi=150)
 

@@ -28,29 +28,16 @@ _AROUND = 3
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One advance of a tile along axis 0.
+    """One advance of a tile along axis 0."""
 
-    Attributes:
-        now: Per logical time, the cells that it computes (half-open).
-        kept: Per logical time but the last of the band, the cells of earlier advances that lie in cache for it.
-        last: One past the last logical time of the band.
-    """
-
-    now: dict[int, tuple[int, int]]
+    now: dict[int, tuple[int, int]]  # per logical time, the cells that it computes (half-open)
+    # likewise, but for the last time of the band, the cells of earlier advances that lie in cache for it
     kept: dict[int, tuple[int, int]]
-    last: int
+    last: int  # one past the last logical time of the band
 
 
 def moment(problem: Problem, tiling: Tiling) -> Moment:
-    """Return what happens in the middle of the first tile: the advance half way through it.
-
-    Args:
-        problem: A problem of two or three dimensions.
-        tiling: A complete, legal streaming tiling.
-
-    Raises:
-        UsageError: If no level computes anything.
-    """
+    """Return the advance half way through the first tile of a complete tiling."""
     pipeline = streaming.geometry(problem, tiling).pipeline
     stages = len(pipeline.stages)
     keep = [
@@ -75,16 +62,7 @@ def moment(problem: Problem, tiling: Tiling) -> Moment:
 
 
 def draw_stream(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
-    """Draw a streaming tiling to scale: a band from above, the overlap of two tiles, the levels inside one.
-
-    Args:
-        figure: An empty figure.
-        problem: The problem.
-        tiling: A complete, legal tiling.
-
-    Returns:
-        The figure.
-    """
+    """Draw a streaming tiling to scale: a band from above, the overlap of two tiles, the levels inside one."""
     stream = streaming.geometry(problem, tiling)
     figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
     tiling = dataclasses.replace(tiling, time=max(stream.levels))

@@ -18,16 +18,7 @@ _TILES = (4, 5)
 
 
 def draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
-    """Draw a corner of a table: tiles numbered by wavefront, sub-tiles of the first tile, where values come from.
-
-    Args:
-        figure: An empty figure.
-        problem: The table.
-        tiling: A complete, legal tiling.
-
-    Returns:
-        The figure.
-    """
+    """Draw a corner of a table: tiles numbered by wavefront, sub-tiles of the first tile, where values come from."""
     limits = (_TILES[0] * tiling.time, _TILES[1] * tiling.space[0])
     shape = tuple(min(extent, limit) for extent, limit in zip(problem.shape, limits, strict=True))
     shown = dataclasses.replace(problem, shape=shape, steps=1)

@@ -144,11 +144,7 @@ def losses(one: Mapping[str, Mapping[str, float | None]]) -> Table:
 
 
 def draw_sweep(one: Document, path: Path) -> None:
-    """Plot a sweep: time, energy and efficiency over the factor.
-
-    Raises:
-        UsageError: If matplotlib is missing, the ending is no picture's, or the file cannot be written.
-    """
+    """Plot a sweep: time, energy and efficiency over the factor."""
     factors = [row["factor"] for row in one["rows"]]
     curves = {
         "seconds": [row["seconds"] for row in one["rows"]],
@@ -159,11 +155,7 @@ def draw_sweep(one: Document, path: Path) -> None:
 
 
 def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: Path, title: str) -> None:
-    """Plot curves over common factors, one panel each.
-
-    Raises:
-        UsageError: If matplotlib is missing, the ending is no picture's, or the file cannot be written.
-    """
+    """Plot curves over common factors, one panel each."""
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
     with needed("matplotlib", "a plot", extra="plot"):

@@ -24,32 +24,12 @@ Drawing = Callable[["Axes", Study], None]
 
 
 def figures(study: Study) -> dict[str, str]:
-    """Draw whatever a study has the numbers for.
-
-    Args:
-        study: The result.
-
-    Returns:
-        Per name of a plot (``roofline``, ``scatter``, ``ranking``, ``pareto``, ``resources``) its SVG element.
-
-    Raises:
-        UsageError: If matplotlib is missing.
-    """
+    """Draw whatever a study has the numbers for: an SVG element by the name of each plot."""
     return {name: _svg(draw, study, name) for name, (draw, wanted) in _PLOTS.items() if wanted(study)}
 
 
 def tile(study: Study) -> dict[str, str]:
-    """Draw the tiles of the chosen tiling; nothing where they cannot be drawn.
-
-    Args:
-        study: The result.
-
-    Returns:
-        The SVG element by the name ``tile``.
-
-    Raises:
-        UsageError: If matplotlib is missing.
-    """
+    """Draw the tiles of the chosen tiling, an SVG element by the name ``tile``; nothing where they cannot be drawn."""
     from tilewright.report.drawing import drawn
 
     if study.tile is None:

@@ -21,16 +21,6 @@ def schedule(problem: Problem, tiling: Tiling) -> dict[str, Cells]:
     """Return the cells of one hexagon's first field that a block loads, computes, and writes back.
 
     A loaded cell stands at the row whose version it is.
-
-    Args:
-        problem: A problem of one stage.
-        tiling: A prism tiling of it.
-
-    Returns:
-        Cells by ``loaded``, ``computed`` and ``written``; written ones are computed as well.
-
-    Raises:
-        UsageError: If a step has several stages.
     """
     cut = geometry(problem, complete(problem, tiling))
     if cut.stages > 1:
@@ -52,19 +42,7 @@ def schedule(problem: Problem, tiling: Tiling) -> dict[str, Cells]:
 
 
 def draw_schedule(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
-    """Draw :func:`schedule`, time upwards.
-
-    Args:
-        problem: A problem of one stage.
-        tiling: A prism tiling of it.
-        path: A .png, .svg or .pdf file.
-
-    Returns:
-        The path.
-
-    Raises:
-        UsageError: If a step has several stages, or matplotlib is missing.
-    """
+    """Draw :func:`schedule`, time upwards."""
     with needed("matplotlib", "a drawing", extra="plot"):
         from matplotlib.figure import Figure
         from matplotlib.patches import Patch, Rectangle

@@ -32,19 +32,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(studies: Sequence[Study], title: str, made: str = "") -> str:
-    """Make a self-contained page.
-
-    Args:
-        studies: The results, one section each.
-        title: The page's title.
-        made: When and by what the page was made.
-
-    Returns:
-        The HTML document.
-
-    Raises:
-        UsageError: If matplotlib is missing.
-    """
+    """Make a self-contained HTML page, a section per study; ``made`` says when and by what."""
     body = "\n".join(_section(study, figures(study) | tile(study), MOST_ROWS) for study in studies)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -55,11 +43,7 @@ def page(studies: Sequence[Study], title: str, made: str = "") -> str:
 
 
 def fragment(study: Study) -> str:
-    """Make what a notebook shows of a result; the plots are left out where matplotlib is missing.
-
-    Args:
-        study: The result.
-    """
+    """Make what a notebook shows of a result; the plots are left out where matplotlib is missing."""
     try:
         plots = figures(study)
     except UsageError:
@@ -69,11 +53,7 @@ def fragment(study: Study) -> str:
 
 
 def write(studies: Sequence[Study], path: Path, title: str, made: str = "") -> Path:
-    """Write a self-contained page; see :func:`page`.
-
-    Raises:
-        UsageError: If the file's name does not end in .html, or it cannot be written.
-    """
+    """Write a self-contained page; see :func:`page`."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"a report is written to a file that ends in .html, got {path.name!r}")
     text = page(studies, title, made)

@@ -10,15 +10,7 @@ Update = Callable[[int, int, str], None]
 
 @contextmanager
 def bar(title: str, shown: bool | None = None) -> Iterator[Update]:
-    """Show a progress bar while a block runs.
-
-    Args:
-        title: What is going on.
-        shown: Whether to show it; by default where standard error is a terminal.
-
-    Yields:
-        The function that moves it.
-    """
+    """Show a progress bar while a block runs, by default on a terminal; yield what moves it."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda _done, _total, _text: None
         return

@@ -11,15 +11,11 @@ from tilewright.base.paths import written
 _FORMATS = (".png", ".svg", ".pdf")
 _NARROW = 2.0
 """Highest over lowest seconds below which an axis is extended, by this factor up and down."""
-Line = tuple[Sequence[int], Sequence[float]]
+Line = tuple[Sequence[int], Sequence[float]]  # ranks, seconds
 
 
 def check(path: Path) -> None:
-    """Check before any computation that a plot can be written.
-
-    Raises:
-        UsageError: If the name's ending is none of a plot's, or matplotlib is missing.
-    """
+    """Check before any computation that a plot can be written."""
     if path.suffix.lower() not in _FORMATS:
         raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
     with needed("matplotlib", "a plot", extra="plot"):
@@ -27,19 +23,7 @@ def check(path: Path) -> None:
 
 
 def plot(panels: Mapping[str, Mapping[str, Line]], path: Path, title: str) -> Path:
-    """Draw seconds over ranks on logarithmic axes, one panel per kind of scaling.
-
-    Args:
-        panels: By title, lines by name: ranks and seconds.
-        path: The file to write: .png, .svg or .pdf.
-        title: The plot's title.
-
-    Returns:
-        The path.
-
-    Raises:
-        UsageError: As :func:`check`, or if the file cannot be written.
-    """
+    """Draw named lines of seconds over ranks on logarithmic axes, one panel per kind of scaling."""
     check(path)
     figure = importlib.import_module("matplotlib.figure").Figure(figsize=(9.6, 4.4), layout="constrained")
     figure.suptitle(title)

@@ -12,19 +12,7 @@ _FORMATS = (".png", ".svg", ".pdf")
 
 
 def scatter(pairs: Sequence[tuple[float, float, str]], path: Path, title: str) -> Path:
-    """Plot predicted against measured seconds on logarithmic axes, one colour per group, with the line of equality.
-
-    Args:
-        pairs: Predicted seconds, measured seconds and the group of every point.
-        path: The file to write: .png, .svg or .pdf.
-        title: The plot's title.
-
-    Returns:
-        The path.
-
-    Raises:
-        UsageError: If there is no point, matplotlib is missing, or the file cannot be written.
-    """
+    """Plot predicted against measured seconds on logarithmic axes, one colour per group, with the line of equality."""
     if not pairs:
         raise UsageError("there is nothing to plot: no candidate was measured", "tune with --effort quick")
     if path.suffix.lower() not in _FORMATS:

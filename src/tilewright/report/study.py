@@ -10,33 +10,19 @@ from tilewright.schedules.tiling import Tiling
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudiedTiling:
-    """One tiling of a study.
-
-    Attributes:
-        tiling: The tiling as text.
-        predicted: Predicted seconds; NaN where the model does not know it.
-        interval: Seconds between which four of five measured times are expected, or None.
-        measured: Measured seconds, or None.
-        measured_range: Seconds of the fastest and the slowest sample, or None.
-        spread: Range of the samples over their median, or None.
-        outcome: ``ok``, how it failed, or empty where it was not tried.
-        flops: Operations of the whole problem, or None.
-        dram_bytes: Predicted bytes off chip, or None.
-        joules: Predicted energy, or None.
-        bound_by: What takes most of the predicted time, or empty.
-    """
+    """One tiling of a study."""
 
     tiling: str
-    predicted: float
-    measured: float | None = None
-    measured_range: tuple[float, float] | None = None
-    spread: float | None = None
-    outcome: str = ""
-    flops: float | None = None
-    dram_bytes: float | None = None
-    joules: float | None = None
-    bound_by: str = ""
-    interval: tuple[float, float] | None = None
+    predicted: float  # s; NaN where the model does not know it
+    measured: float | None = None  # s
+    measured_range: tuple[float, float] | None = None  # the fastest and the slowest sample; s
+    spread: float | None = None  # range of the samples over their median
+    outcome: str = ""  # ``ok``, how it failed, or empty where it was not tried
+    flops: float | None = None  # of the whole problem
+    dram_bytes: float | None = None  # off chip, predicted
+    joules: float | None = None  # predicted
+    bound_by: str = ""  # what takes most of the predicted time, or empty
+    interval: tuple[float, float] | None = None  # expected of four of five measured times; s
 
     @property
     def family(self) -> str:
@@ -56,64 +42,36 @@ class StudiedTiling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TradeOff:
-    """A tiling with its two costs: a point of a Pareto set, or the best of a family.
-
-    Attributes:
-        tiling: The tiling as text.
-        seconds: Predicted time.
-        joules: Predicted energy.
-    """
+    """A tiling with its two costs: a point of a Pareto set, or the best of a family."""
 
     tiling: str
-    seconds: float
-    joules: float
+    seconds: float  # predicted
+    joules: float  # predicted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """How much of a resource the chosen tiling uses.
-
-    Attributes:
-        name: Its name.
-        kind: ``work`` (a share of the time) or ``held`` (a share of what there is).
-        use: The share.
-    """
+    """How much of a resource the chosen tiling uses."""
 
     name: str
-    kind: str
-    use: float
+    kind: str  # ``work`` (a share of the time) or ``held`` (a share of what there is)
+    use: float  # the share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """One result, ready to be shown.
+    """One result, ready to be shown."""
 
-    Attributes:
-        title: What was computed where.
-        facts: Names and values.
-        candidates: The chosen tiling, then the others as they rank.
-        roof: The roofs, or None where the machine or the program is not known.
-        front: The time-energy Pareto set over the whole space, by increasing time; may be empty.
-        families: The best tiling of every family by time, best first; may be empty.
-        used: Resources of the chosen tiling; may be empty.
-        gains: What the chosen tiling would gain from more of something: a sentence and the factor.
-        plain: What was chosen and what of it was measured, in plain words.
-        made: When, where and with what anything was measured: names and values.
-        tile: The problem and the chosen tiling, to be drawn, or None.
-        explanation: Lines of text.
-        notes: What could not be shown, and why.
-    """
-
-    title: str
-    facts: tuple[tuple[str, str], ...]
-    candidates: tuple[StudiedTiling, ...]
-    roof: Roofline | None = None
-    front: tuple[TradeOff, ...] = ()
-    families: tuple[TradeOff, ...] = ()
-    used: tuple[Used, ...] = ()
-    gains: tuple[tuple[str, float], ...] = ()
-    plain: str = ""
-    made: tuple[tuple[str, str], ...] = ()
-    tile: tuple[Problem, Tiling] | None = None
-    explanation: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    title: str  # what was computed where
+    facts: tuple[tuple[str, str], ...]  # names and values
+    candidates: tuple[StudiedTiling, ...]  # the chosen tiling, then the others as they rank
+    roof: Roofline | None = None  # None where the machine or the program is not known
+    front: tuple[TradeOff, ...] = ()  # the time-energy Pareto set over the whole space, by increasing time
+    families: tuple[TradeOff, ...] = ()  # the best tiling of every family by time, best first
+    used: tuple[Used, ...] = ()  # by the chosen tiling
+    gains: tuple[tuple[str, float], ...] = ()  # from more of something, of the chosen tiling: a sentence and the factor
+    plain: str = ""  # what was chosen and what of it was measured, in plain words
+    made: tuple[tuple[str, str], ...] = ()  # when, where and with what anything was measured: names and values
+    tile: tuple[Problem, Tiling] | None = None  # the problem and the chosen tiling, to be drawn
+    explanation: tuple[str, ...] = ()  # lines
+    notes: tuple[str, ...] = ()  # what could not be shown, and why

@@ -23,21 +23,13 @@ SCORE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StencilPanel:
-    """One stencil of a plot.
-
-    Attributes:
-        title: Its name.
-        predicted: Predicted seconds of the scored points; shape (n,).
-        measured: Measured seconds; shape (n,).
-        space: Their tile sizes, or None.
-        strategies: Ways to choose a tile.
-    """
+    """One stencil of a plot."""
 
     title: str
-    predicted: Floats
-    measured: Floats
-    space: MeasuredSpace | None
-    strategies: tuple[Strategy, ...]
+    predicted: Floats  # of the scored points, shape (n,); s
+    measured: Floats  # likewise
+    space: MeasuredSpace | None  # their tile sizes
+    strategies: tuple[Strategy, ...]  # ways to choose a tile
 
 
 def score_table(rows: Sequence[tuple[str, Scores]]) -> Table:
@@ -59,11 +51,7 @@ def strategy_table(rows: Sequence[tuple[str, Sequence[Strategy]]]) -> Table:
 
 
 def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
-    """Write the scores as CSV, one row per stencil.
-
-    Raises:
-        UsageError: If the file cannot be written.
-    """
+    """Write the scores as CSV, one row per stencil."""
     values = ([getattr(one, column) for column in SCORE_COLUMNS[1:-4]] for _, one in rows)
     lines = ([name, *each, *one.fraction_of_best] for (name, one), each in zip(rows, values, strict=True))
     write_rows(path, SCORE_COLUMNS, lines)
@@ -71,18 +59,7 @@ def write_scores(path: Path, rows: Sequence[tuple[str, Scores]]) -> Path:
 
 
 def draw(panels: Sequence[StencilPanel], folder: Path) -> tuple[Path, ...]:
-    """Draw every figure into a folder.
-
-    Args:
-        panels: The stencils.
-        folder: The folder; it is made.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: If matplotlib is missing or a file cannot be written.
-    """
+    """Draw every figure into a folder."""
     make_folder(folder)
     made = [_draw_accuracy(panels, folder / "accuracy.png")]
     with_tiles = [panel for panel in panels if panel.space is not None]

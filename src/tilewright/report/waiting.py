@@ -28,13 +28,7 @@ def seen() -> bool:
 
 @contextmanager
 def waiting(title: str, progress: Progress, patience: float = PATIENCE) -> Iterator[None]:
-    """Say now and then how far a block is, once it has taken some seconds; the line is taken away at its end.
-
-    Args:
-        title: What is going on.
-        progress: How far it is; called from another thread, and not before something is to be said.
-        patience: Seconds before the first line.
-    """
+    """Say now and then, from a thread, how far a block is that takes over ``patience`` seconds; then clear the line."""
     if not seen():
         yield
         return
@@ -49,13 +43,7 @@ def waiting(title: str, progress: Progress, patience: float = PATIENCE) -> Itera
 
 
 def line(title: str, seconds: float, done: float, expected: float | None) -> str:
-    """Write how far something is.
-
-    Args:
-        title: What is going on.
-        seconds: How long it has taken.
-        done: The share that is done; negative where it is not known.
-        expected: How long the whole may take, or None.
+    """Write how far something is; the share ``done`` is negative where it is not known.
 
     >>> line("heat2d", 6.0, 0.25, None), line("heat2d", 6.0, -1.0, 15.0), line("heat2d", 6.0, -1.0, 3.0)
     ('heat2d: 25 % after 6 s, 18 s left', 'heat2d: 6 s of some 15 s', 'heat2d: 6 s, longer than the 3 s expected')

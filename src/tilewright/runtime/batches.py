@@ -25,30 +25,14 @@ _AXES = 3
 def run_batch(  # noqa: PLR0913
     kernel: Kernel,
     problem: Problem,
-    inputs: Inputs,
+    inputs: Inputs,  # arrays have an axis more in front: of that many grids, or of one for all
     count: int,
     threads: int,
     *,
-    deep: bool = False,
+    deep: bool = False,  # return every level that a next run needs, not the newest alone
     out: Mapping[str, Sequence[Array]] | None = None,
 ) -> dict[str, tuple[Array, ...]]:
-    """Run all steps of every grid.
-
-    Args:
-        kernel: What computes; one for batches computes as many grids at a time as there are threads.
-        problem: One grid.
-        inputs: Arrays with one more axis in front, of that many grids, or of one grid for all; scalars.
-        count: Grids.
-        threads: Threads to use.
-        deep: Whether every time level that a next run needs is returned, or the newest alone.
-        out: Arrays to write the levels into, of the problem's element type; new ones by default.
-
-    Returns:
-        The levels of every updated field, newest first, each of shape (count, grid).
-
-    Raises:
-        ArrayError: If there is not enough memory.
-    """
+    """Run all steps of every grid; returns by updated field its levels, newest first, of shape (count, grid)."""
     program = problem.program
     ages = {field: program.history(field) if deep else 1 for field in program.updated}
     check_memory(sum(ages.values()) * count * problem.cells * problem.itemsize)

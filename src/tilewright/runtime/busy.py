@@ -26,9 +26,6 @@ def may_yield(asked: int | None) -> bool:
     """Whether a run may take fewer threads: nobody said how many, and this process may use the whole machine.
 
     In a part of a machine, by affinity or quota, it is not known whose CPUs others keep busy.
-
-    Args:
-        asked: Threads that the caller asked for, if any.
     """
     told = any(os.environ.get(name, "").strip() for name in THREAD_VARIABLES)
     return asked is None and not told and whole_machine()
@@ -40,9 +37,6 @@ def unoccupied(threads: int) -> int:
     What runs is asked of Linux (``/proc/loadavg``, ``/proc/self/task``): the fewest of the last three looks count. The
     first call, and one after five seconds without, looks until nothing else runs, up to three times in ten
     milliseconds. Elsewhere, and where that cannot be read, nothing is known, and all threads remain.
-
-    Args:
-        threads: Threads that would be used.
     """
     if threads == 1:
         return 1

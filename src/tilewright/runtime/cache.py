@@ -60,10 +60,6 @@ def distrust(path: Path, variable: str) -> str:
     """Say that a directory is not used, why, and what to do about it; or an empty string.
 
     Nothing is mended: what others could write to may hold anything by now.
-
-    Args:
-        path: The directory.
-        variable: The environment variable that names another one.
     """
     problem = _problem(path)
     mend = f"`chmod go-w '{path}'` if nobody else wrote to it, else delete it; or " if problem == _OPEN else ""

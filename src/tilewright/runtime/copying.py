@@ -15,16 +15,7 @@ _LEAST = 2**21
 
 
 def copied_by_team(pairs: Sequence[tuple[Array, Array]], threads: int, team: Team) -> list[tuple[Array, Array]]:
-    """Copy the large arrays among some whose rows are whole in memory.
-
-    Args:
-        pairs: Targets and sources; none overlap.
-        threads: Threads of the team.
-        team: What they copy by.
-
-    Returns:
-        The pairs that are left.
-    """
+    """Copy large arrays whose rows are whole in memory, of disjoint (target, source) pairs; returns the pairs left."""
     rest = []
     for target, source in pairs:
         if not _by_rows(target, source):

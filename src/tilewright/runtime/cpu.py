@@ -30,31 +30,19 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledFunction:
-    """A compiled C function of pointers, four as a rule: ``(array, size, work, value)``; it keeps its library loaded.
+    """A compiled C function of pointers, mostly ``(array, size, work, value)``; it keeps its library loaded."""
 
-    Attributes:
-        function: What is called with the addresses; callers that prepare these call it themselves.
-        parallel: Whether it was compiled with OpenMP.
-    """
-
-    function: Any
-    parallel: bool
+    function: Any  # what is called with the addresses; callers that prepare these call it themselves
+    parallel: bool  # whether it was compiled with OpenMP
 
     def __call__(
         self,
         arrays: Sequence[Array],
-        sizes: Sequence[int] | Array,
+        sizes: Sequence[int] | Array,  # made int64; an array of that type may be changed
         work: Array | None = None,
-        values: Array | None = None,
+        values: Array | None = None,  # scalars
     ) -> None:
-        """Call it.
-
-        Args:
-            arrays: Arrays whose addresses it is given.
-            sizes: Sizes, made int64; an array of that type may be changed.
-            work: Memory to work in.
-            values: An array of scalars.
-        """
+        """Call it with the addresses of arrays."""
         pointers = np.array([each.ctypes.data for each in arrays], dtype=np.uintp)
         rest = (np.asarray(sizes, dtype=np.int64), work, values)
         self.function(pointers.ctypes.data, *(None if each is None else each.ctypes.data for each in rest))
@@ -62,13 +50,9 @@ class CompiledFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledKernel(CompiledFunction):
-    """The function of a stencil's kernel.
+    """The function of a stencil's kernel."""
 
-    Attributes:
-        layout: What its arguments hold.
-    """
-
-    layout: StencilLayout
+    layout: StencilLayout  # what its arguments hold
 
     def copied(self, pairs: Sequence[tuple[Array, Array]], threads: int) -> Sequence[tuple[Array, Array]]:
         """Copy large arrays to others by the kernel's team of threads; returns the pairs that are left."""
@@ -97,18 +81,7 @@ _lock = forks.lock()
 
 
 def compile_source(source: KernelSource[LayoutT], tools: Toolchain | None = None) -> Artifact[LayoutT]:
-    """Compile a unit of C functions, or find what an earlier run made of it.
-
-    Args:
-        source: The unit.
-        tools: The compiler; this machine's by default.
-
-    Returns:
-        Its code.
-
-    Raises:
-        ToolchainError: If there is no compiler, or the unit does not compile.
-    """
+    """Compile a unit of C functions, or find what an earlier run made of it."""
     tools = tools or toolchain()
     flags = tools.flags(strict=source.strict, text=source.text)
     key = fingerprint(_VERSION, source.text, flags, tools.command, tools.identity, cpu_features())
@@ -193,30 +166,16 @@ def _opened(artifact: Artifact[Any], content: bytes) -> ctypes.CDLL:
 
 def execute(
     compiled: CompiledKernel,
-    problem: Problem,
+    problem: Problem,  # of any shape and steps
     inputs: Inputs,
     threads: int,
-    workspace: Workspace | None = None,
-    halo: Extended | None = None,
+    workspace: Workspace | None = None,  # fresh memory by default
+    halo: Extended | None = None,  # periodic copies around a grid that wraps
 ) -> dict[str, Array]:
-    """Run a kernel.
+    """Run a kernel; returns the newest version of every updated field.
 
     The inputs are only read; the interpreter's lock is free while the kernel runs, and any number of threads may run
     the same kernel at a time.
-
-    Args:
-        compiled: The kernel.
-        problem: The problem; its shape and steps may be any.
-        inputs: Arrays and scalars.
-        threads: Threads to use.
-        workspace: Memory to compute in; fresh memory by default.
-        halo: Periodic copies around a grid that wraps, or None.
-
-    Returns:
-        The newest version of every updated field.
-
-    Raises:
-        ArrayError: If there is not enough memory.
     """
     if halo is None and direct.applies(compiled, problem, inputs):
         return direct.execute(compiled, problem, inputs, threads, workspace)

@@ -24,17 +24,11 @@ _MOST_WASTE = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
-    """Where a kernel keeps its own versions of the fields.
+    """Where a kernel keeps its own versions of the fields."""
 
-    Attributes:
-        strides: Distances of neighbours per axis, elements; the last is 1.
-        distance: Distance between versions, elements.
-        lifted: Whether rows are kept as the kernel orders them.
-    """
-
-    strides: tuple[int, ...]
-    distance: int
-    lifted: bool
+    strides: tuple[int, ...]  # distances of neighbours per axis, elements; the last is 1
+    distance: int  # distance between versions, elements
+    lifted: bool  # whether rows are kept as the kernel orders them
 
 
 def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
@@ -70,21 +64,7 @@ def _plain(array: Array, problem: Problem) -> bool:
 def execute(
     compiled: Runnable, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
 ) -> dict[str, Array]:
-    """Run a kernel on the caller's arrays.
-
-    Args:
-        compiled: A kernel to which :func:`applies` applies.
-        problem: The problem.
-        inputs: Arrays and scalars.
-        threads: Threads to use.
-        workspace: Memory to compute in; that of earlier runs by default.
-
-    Returns:
-        The newest version of every updated field.
-
-    Raises:
-        ArrayError: If there is not enough memory.
-    """
+    """Run a kernel to which :func:`applies` applies on the caller's arrays; returns the newest updated fields."""
     program, needs = problem.program, compiled.layout
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are

@@ -14,20 +14,16 @@ from tilewright.runtime.memory import Array
 
 
 class FaceSums:
-    """Sums of what a statement makes of a field's cells near the sides, from zero on.
-
-    Attributes:
-        field: Name of an updated field.
-        widths: Cells at both ends of every axis.
-        sums: The sums, axis by axis, those at the second end of an axis behind those at the first.
-    """
+    """Sums of what a statement makes of a field's cells near the sides, from zero on."""
 
     def __init__(self, problem: Problem, field: str, widths: tuple[Span, ...]) -> None:
         """Make room for the sums of a problem's field."""
+        # widths: cells at both ends of every axis
         self.field, self.widths, self._shape = field, widths, problem.shape
         statement = next(each for each in problem.program.statements if each.field == field)
         self._box = tuple(slice(*span) for span in problem.update_box(statement))
         self._parts = {axis: Subdomain(axis, *pair) for axis, pair in enumerate(widths) if any(pair)}
+        # axis by axis, those at the second end of an axis behind those at the first
         self.sums: Array = np.zeros(sum(math.prod(each.shape(problem.shape)) for each in self._parts.values()))
         self.sums = self.sums.astype(problem.dtype)
 

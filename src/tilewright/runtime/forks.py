@@ -35,15 +35,7 @@ _held: list[threading.Lock] = []
 
 
 def protect(library: ctypes.CDLL, function: Callable[..., None]) -> Callable[..., None]:
-    """Make a kernel safe to call in a child that this process forks.
-
-    Args:
-        library: The kernel's library, compiled with OpenMP.
-        function: The kernel's function.
-
-    Returns:
-        The function, or one that takes care of the child where the OpenMP library cannot end its threads.
-    """
+    """Return a kernel's function made safe in a child that this process forks; itself where nothing need be done."""
     if not _hook():
         return function
     # The linker looks among the symbols of the whole process first: PyTorch's wheels bring an OpenMP library there.

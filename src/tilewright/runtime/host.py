@@ -108,11 +108,7 @@ def _quota(group: Path) -> int:
 
 
 def thread_count(asked: int | None = None) -> int:
-    """Threads to use: what is asked for, else TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else every CPU available.
-
-    Raises:
-        UsageError: If the number is not a whole number of at least 1.
-    """
+    """Threads to use: what is asked for, else TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else every CPU available."""
     if asked is not None:
         return whole_number(asked, "threads", 1, 4096)
     for name in THREAD_VARIABLES:

@@ -97,12 +97,7 @@ class Calls:
         self._call = ctypes.PYFUNCTYPE(None, *kinds)(("tw_call", library))
 
     def heeding(self, library: ctypes.CDLL, function: Any) -> Any:  # noqa: ANN401  (of ctypes)
-        """Return what calls a kernel; its function itself where nothing in it takes long.
-
-        Args:
-            library: The kernel's library.
-            function: Its function of four addresses, or five.
-        """
+        """Return what calls a kernel; its function itself where nothing in it takes long."""
         try:
             ctypes.c_void_p.in_dll(library, HOOK).value = self._pending.value
         except ValueError:  # there is no such variable

@@ -76,14 +76,9 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuKernel:
-    """C code, compiled and loaded.
+    """C code, compiled and loaded."""
 
-    Attributes:
-        plan: What it was made of.
-        compiled: The code.
-    """
-
-    plan: RunPlan
+    plan: RunPlan  # what it was made of
     compiled: cpu.CompiledKernel
 
     @property
@@ -120,14 +115,9 @@ class CpuKernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuKernel:
-    """Kernels on a GPU.
+    """Kernels on a GPU."""
 
-    Attributes:
-        plan: What they were made of.
-        program: The kernels.
-    """
-
-    plan: RunPlan
+    plan: RunPlan  # what they were made of
     program: "gpu.DeviceKernels"
 
     @property
@@ -166,13 +156,9 @@ class GpuKernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumpyKernel:
-    """The NumPy reference, which needs no compiler, knows every element type, and wraps by itself.
+    """The NumPy reference, which needs no compiler, knows every element type, and wraps by itself."""
 
-    Attributes:
-        plan: That of NumPy, without a tiling.
-    """
-
-    plan: RunPlan
+    plan: RunPlan  # that of NumPy, without a tiling
 
     @property
     def resources(self) -> Resources | None:
@@ -204,11 +190,7 @@ class NumpySession:
     """A run in memory that NumPy advances."""
 
     def __init__(self, problem: Problem, inputs: Inputs) -> None:
-        """Start from arrays, which are only read.
-
-        Raises:
-            ArrayError: If there is not enough memory.
-        """
+        """Start from arrays, which are only read."""
         copies = sum(problem.program.history(field) + 2 for field in problem.program.fields)
         check_memory(copies * problem.cells * problem.itemsize)
         self.steps = 0

@@ -36,21 +36,14 @@ _LARGEST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionInput:
-    """An input of a region.
-
-    Attributes:
-        name: Its name.
-        dtype: NumPy's name of its type.
-        extents: Its extents; empty for a scalar.
-        init: ``random``, a number for every element, or one per element.
-        wide: Whether it may begin with any numbers: nothing chooses elements or bounds loops by it.
-    """
+    """An input of a region."""
 
     name: str
-    dtype: str
-    extents: tuple[int, ...] = ()
+    dtype: str  # NumPy's name
+    extents: tuple[int, ...] = ()  # empty for a scalar
+    # ``random``, a number for every element, or one per element
     init: "str | float | int | tuple[float | int, ...]" = "random"
-    wide: bool = False
+    wide: bool = False  # whether it may begin with any numbers: nothing chooses elements or bounds loops by it
 
     @property
     def nbytes(self) -> int:
@@ -62,19 +55,7 @@ class RegionInput:
 
 
 def build(command: Sequence[str], text: str, seconds: float = COMPILE_SECONDS) -> Artifact[None]:
-    """Compile a unit of a function ``tw_run(pointers)`` that returns its seconds.
-
-    Args:
-        command: The compiler and its flags.
-        text: C text.
-        seconds: What it may take.
-
-    Returns:
-        A shared object.
-
-    Raises:
-        ToolchainError: If the compiler fails, takes too long or too much memory.
-    """
+    """Compile a unit of a function ``tw_run(pointers)`` that returns its seconds."""
     cuda = PurePath(command[0]).name == "nvcc"
     unit = f'extern "C" double {ENTRY}(void **);\n{text}' if cuda else text  # nvcc reads C++
     options = (*command, *(_SHARED_CUDA if cuda else _SHARED))
@@ -170,40 +151,18 @@ def wide_input(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Originals:
-    """Shared objects of what a region is before it is transformed.
+    """Shared objects of what a region is before it is transformed."""
 
-    Attributes:
-        timed: The original body as it was read, which is timed.
-        reference: The file's own text, which everything is compared with.
-        second: Another build of that, whose difference is the noise of the problem.
-        initial: Code that gives the inputs their first values, or None.
-    """
-
-    timed: Artifact[None]
-    reference: Artifact[None]
-    second: Artifact[None]
-    initial: Artifact[None] | None
+    timed: Artifact[None]  # the original body as it was read
+    reference: Artifact[None]  # the file's own text, which everything is compared with
+    second: Artifact[None]  # another build of that; the difference is the noise of the problem
+    initial: Artifact[None] | None  # code that gives the inputs their first values, or None
 
 
 def prepare(
     originals: Originals, inputs: Sequence[RegionInput], seed: int, repeats: int, seconds: float
 ) -> tuple[list[float], bool, bool]:
-    """Run the file's own text and keep what it makes; in a worker.
-
-    Args:
-        originals: What is run.
-        inputs: The inputs.
-        seed: Of their values.
-        repeats: How often to time it at most.
-        seconds: When to stop repeating.
-
-    Returns:
-        Seconds, one per repeat, whether all results are finite, and whether they are compared on wide inputs, too.
-
-    Raises:
-        ArrayError: If there is not enough memory.
-        WrongResultError: If the original body as it was read computes something else than the file's own text.
-    """
+    """Run the file's own text and keep what it makes; in a worker, until all repeats or ``seconds`` are over."""
     set_limit("RLIMIT_STACK", _STACK)
     _bench.clear()
     try:
@@ -248,19 +207,7 @@ def tolerance(each: RegionInput, got: npt.NDArray[Any], wanted: npt.NDArray[Any]
 
 
 def trial(variant: Artifact[None], repeats: int, seconds: float) -> list[float]:
-    """Run a variant, compare, and time it; in the worker that ran :func:`prepare`.
-
-    Args:
-        variant: Its shared object.
-        repeats: How often to time it at most.
-        seconds: When to stop repeating.
-
-    Returns:
-        Seconds, one per repeat.
-
-    Raises:
-        WrongResultError: If its results differ.
-    """
+    """Run a variant, compare, and time it for ``seconds`` at most; in the worker that ran :func:`prepare`."""
     if not _bench:
         raise ArrayError("the original body was not run before")
     bench = _bench[0]

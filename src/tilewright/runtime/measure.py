@@ -10,14 +10,7 @@ MOST_REPEATS = 64
 
 
 def sample(make: Callable[[], Callable[[], object]], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Take one sample: the median time of enough repeats.
-
-    Args:
-        make: Prepares one repeat, which is not timed, and returns what is.
-        clock: Seconds from any start.
-
-    Returns:
-        Seconds of one repeat.
+    """Take one sample: the median seconds of enough repeats, each of which ``make`` prepares, untimed.
 
     >>> ticks = iter(range(100))
     >>> sample(lambda: lambda: None, clock=lambda: float(next(ticks)))

@@ -39,19 +39,12 @@ _THREADED_BYTES = 2**21
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How a field lies in memory, in elements.
+    """How a field lies in memory, in elements."""
 
-    Attributes:
-        shape: Extents of the grid.
-        strides: Distance of neighbours per axis; 1 on the innermost.
-        slot: Distance between versions.
-        itemsize: Bytes per element.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    slot: int
-    itemsize: int
+    shape: tuple[int, ...]  # of the grid
+    strides: tuple[int, ...]  # distance of neighbours per axis; 1 on the innermost
+    slot: int  # distance between versions
+    itemsize: int  # bytes per element
 
 
 def layout(shape: tuple[int, ...], itemsize: int) -> Layout:
@@ -79,11 +72,7 @@ def _spread(size: int) -> int:
 
 
 def check_memory(size: int) -> None:
-    """Refuse what does not fit into memory before any of it is taken.
-
-    Raises:
-        ArrayError: If more than the available memory is asked for.
-    """
+    """Refuse what does not fit into memory before any of it is taken."""
     free = None if size < _SURE else available_bytes()
     if free is not None and size > free:
         needed, available = format_over(size, free)
@@ -100,14 +89,7 @@ class Workspace:
     """
 
     def __init__(self, keep: int | None = None, *, offer: bool = False) -> None:
-        """Make a workspace.
-
-        Args:
-            keep: Bytes that may lie idle; what is beyond goes back to the system. Without a limit, all are kept.
-            offer: Whether what is beyond is not given back but offered: the system takes the pages once it needs
-                them, and until then the next call finds them. What is offered counts as memory that can still be
-                used: once that is less than what is offered, others need it, and the oldest goes back.
-        """
+        """Make a workspace; idle bytes beyond ``keep`` are freed or, with ``offer``, offered to the system."""
         self._lock = forks.lock()
         self._keep = keep
         self._offer = offer
@@ -136,6 +118,7 @@ class Workspace:
                 oldest = self._free.pop(0)
                 if self._offer and offer(oldest):
                     self._offered.append(oldest)
+                    # Offered memory counts as available; once less than it is, others need it: the oldest goes back.
                     most = available_bytes() or 0
                     while sum(idle.nbytes for idle in self._offered) > most:
                         self._offered.pop(0)
@@ -174,12 +157,9 @@ class Workspace:
 
 
 def offer(buffer: Array) -> bool:
-    """Let the system have the pages of an idle buffer of :func:`allocate` when it needs them.
+    """Let the system have the pages of an idle buffer of :func:`allocate` when it needs them; False if it cannot.
 
     Until it does they stay where they are, so that using the buffer again costs nothing; its content is lost.
-
-    Returns:
-        Whether the system knows such an offer.
     """
     pages = getattr(getattr(buffer.base, "base", None), "obj", None)
     if not isinstance(pages, mmap.mmap) or not hasattr(mmap, "MADV_FREE"):
@@ -193,11 +173,7 @@ def offer(buffer: Array) -> bool:
 
 
 def allocate(size: int) -> Array:
-    """Allocate bytes at the start of a huge page (of a cache line, for small sizes).
-
-    Raises:
-        ArrayError: If the system has no such memory.
-    """
+    """Allocate bytes at the start of a huge page (of a cache line, for small sizes)."""
     align = HUGE_PAGE if size >= HUGE_PAGE else CACHE_LINE
     try:
         if size < HUGE_PAGE:
@@ -222,14 +198,7 @@ def _advise(pages: mmap.mmap) -> None:
 
 
 def view(buffer: Array, offset: int, plan: Layout, dtype: str) -> Array:
-    """See one version of a field in a buffer.
-
-    Args:
-        buffer: Bytes.
-        offset: Of the version's first element, in bytes.
-        plan: The layout.
-        dtype: Element type.
-    """
+    """See one version of a field in a buffer, from the byte ``offset`` on."""
     strides = tuple(stride * plan.itemsize for stride in plan.strides)
     return np.ndarray(plan.shape, dtype, buffer, offset, strides)
 

@@ -24,20 +24,12 @@ from tilewright.runtime.memory import Array, Layout, layout
 def place_table(
     node: Placed, problem: Problem, halo: Extended | None, profiles: Mapping[str, Any], margin: int = 0
 ) -> Array:
-    """Return the numbers of a leaf that depends on the cell's place alone, 0 and 1 for truth values.
-
-    Args:
-        node: The leaf.
-        problem: The problem.
-        halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
-        profiles: By name, numbers along an axis that are given.
-        margin: Cells beyond the ends of the axis.
-    """
+    """Return the numbers of a leaf of the cell's place, and ``margin`` beyond the axis; 0 and 1 for truth values."""
     axis, kind, whole = node.axis, numpy_type(problem.dtype), problem if halo is None else halo.problem
     low = -margin - (0 if halo is None else halo.around[axis][0])
     places, extent = problem.places(axis, low, low + whole.shape[axis] + 2 * margin)
     if halo is not None and any(halo.around[axis]):
-        places %= extent
+        places %= extent  # what lies in the halo has the numbers of what it is a copy of
     return np.ascontiguousarray(along(node, places, extent, kind, profiles).astype(kind))
 
 
@@ -55,19 +47,12 @@ def _middle(needs: StencilLayout, tables: Sequence[Array], problem: Problem) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptField:
-    """How a field that lives in a subdomain lies in memory.
-
-    Attributes:
-        part: The subdomain.
-        low: End of the cells that are kept at the first end of the axis.
-        high: Start of those at the other one.
-        plan: Layout of what is kept.
-    """
+    """How a field that lives in a subdomain lies in memory."""
 
     part: Subdomain
-    low: int
-    high: int
-    plan: Layout
+    low: int  # end of the cells that are kept at the first end of the axis
+    high: int  # start of those at the other one
+    plan: Layout  # of what is kept
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -119,35 +104,23 @@ def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] 
 
 
 class PlaceTables:
-    """A number for every index along an axis, and for those a little beyond its ends.
+    """A number for every index along an axis, and for those a little beyond its ends."""
 
-    Attributes:
-        addresses: Where the number of the first cell of each table's axis lies.
-        parts: By field, how those lie in memory that live in subdomains.
-    """
-
-    parts: Mapping[str, KeptField] = MappingProxyType({})
+    parts: Mapping[str, KeptField] = MappingProxyType({})  # by field, those that live in subdomains
 
     def __init__(
         self,
         layout: StencilLayout,
         problem: Problem,
-        profiles: Mapping[str, Any],
+        profiles: Mapping[str, Any],  # by name, given numbers along an axis
         halo: Extended | None = None,
         *,
-        padded: bool = True,
+        padded: bool = True,  # lay rows in subdomains as those of other fields, not one after the other
     ) -> None:
-        """Make the tables.
-
-        Args:
-            layout: What the kernel wants.
-            problem: The problem.
-            profiles: By name, numbers along an axis that are given.
-            halo: Periodic copies around a grid that wraps: what lies in them has the numbers of what it is a copy of.
-            padded: Whether rows in subdomains are kept as those of other fields, or one after the other.
-        """
+        """Make the tables."""
         whole = problem if halo is None else halo.problem
         self._arrays = [place_table(node, problem, halo, profiles, layout.margin) for node in layout.placed]
+        # where the number of the first cell lies, by table
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
         if any(isinstance(node, Inside) for node in layout.placed):
             inner = _middle(layout, self._arrays, whole)
@@ -164,17 +137,7 @@ class PlaceTables:
 
 
 def scalar_table(problem: Problem, scalars: Mapping[str, Any], steps: int) -> tuple[Array, int]:
-    """Return a program's scalars as kernels read them, and the bytes from one step's to the next one's.
-
-    Args:
-        problem: The problem.
-        scalars: By name, numbers; of those that vary an array of one per step, or a number for all steps. Steps beyond
-            the last value have it, too.
-        steps: Steps from the start of the run for which they are wanted.
-
-    Returns:
-        One row, or one per step; the bytes are 0 for one row.
-    """
+    """Return a program's scalars as kernels read them, in one row or one per step, and the bytes between rows."""
     kind, names = arithmetic(problem.dtype), problem.program.scalars
     if not problem.varying:
         return np.array([*(scalars[name] for name in names), 0], dtype=kind), 0
@@ -182,5 +145,5 @@ def scalar_table(problem: Problem, scalars: Mapping[str, Any], steps: int) -> tu
     for column, name in enumerate(names):
         values = np.atleast_1d(np.asarray(scalars[name]).astype(kind))[: len(table)]
         table[: len(values), column] = values
-        table[len(values) :, column] = values[-1:] if len(values) else 0
+        table[len(values) :, column] = values[-1:] if len(values) else 0  # the last value stays
     return table, table.strides[0]

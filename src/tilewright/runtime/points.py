@@ -24,32 +24,20 @@ MOST_BYTES = 2**26
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sources:
-    """What is added to a field.
+    """What is added to a field."""
 
-    Attributes:
-        field: Name of an updated field.
-        weights: Cells of the points; what no statement updates is left out.
-        values: Per step and point what is added, times the weights; shape (steps, points).
-    """
-
-    field: str
-    weights: Weights
-    values: Array
+    field: str  # name of an updated field
+    weights: Weights  # cells of the points; what no statement updates is left out
+    values: Array  # per step and point what is added, times the weights; shape (steps, points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Receivers:
-    """What is recorded of a field.
+    """What is recorded of a field."""
 
-    Attributes:
-        field: Name of a field.
-        weights: Cells of the points.
-        every: Record every so many steps.
-    """
-
-    field: str
-    weights: Weights
-    every: int = 1
+    field: str  # name of a field
+    weights: Weights  # cells of the points
+    every: int = 1  # steps from one record to the next
 
     def rows(self, steps: int) -> int:
         """How many rows a trace of so many steps has."""
@@ -58,19 +46,12 @@ class Receivers:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointData:
-    """The sources and receivers of a run; of each at most one per field.
-
-    Attributes:
-        sources: The sources.
-        receivers: The receivers.
-        faces: Sums over the steps near the sides of the grid.
-        summing: What takes the sums of what is recorded.
-    """
+    """The sources and receivers of a run; of each at most one per field."""
 
     sources: tuple[Sources, ...] = ()
     receivers: tuple[Receivers, ...] = ()
-    faces: tuple[FaceSums, ...] = ()
-    summing: Summing = Sums.of
+    faces: tuple[FaceSums, ...] = ()  # sums over the steps near the sides of the grid
+    summing: Summing = Sums.of  # what takes the sums of what is recorded
 
     def fields(self, problem: Problem) -> PointFields:
         """What a kernel needs to know of them."""
@@ -105,12 +86,7 @@ class Adding:
     """The sources of one field on the grid that a kernel computes on."""
 
     def __init__(self, sources: Sources, dtype: str) -> None:
-        """Lay out the cells of sources.
-
-        Args:
-            sources: The sources.
-            dtype: Element type of what is added.
-        """
+        """Lay out the cells of sources."""
         weights = sources.weights
         self.field, self._values, self._dtype = sources.field, sources.values, dtype
         self.cells, where = numbered(weights.cell)
@@ -126,14 +102,7 @@ class Recording:
     """The receivers of one field: which cells are recorded, and what their values make."""
 
     def __init__(self, receivers: Receivers, problem: Problem, look: Look, summing: Summing) -> None:
-        """Lay out the cells of receivers.
-
-        Args:
-            receivers: The receivers.
-            problem: The problem proper, without a halo.
-            look: What the field's newest version at the start is there, which cells that nothing updates keep.
-            summing: What takes sums.
-        """
+        """Lay out the cells of receivers; those that nothing updates keep what ``look`` shows at the start."""
         weights = receivers.weights
         self.field, self.every = receivers.field, receivers.every
         moves = updated_cells(problem, self.field, weights.cell)
@@ -148,28 +117,14 @@ class Recording:
         self._still = still.of(values[:, np.newaxis], weights.constant)[:, 0]
 
     def write(self, gathered: Array, first: int, trace: Array, begin: int = 0) -> None:
-        """Write what was recorded in some steps.
-
-        Args:
-            gathered: Values of the cells; shape (cells, steps).
-            first: Steps before these.
-            trace: What receives the sums; shape (rows, points).
-            begin: Steps before those of its first row.
-        """
+        """Write what was recorded, (cells, steps) after ``first`` steps, to a trace from ``begin`` on."""
         due = np.arange(first // self.every, (first + gathered.shape[1]) // self.every)
         if len(due):
             recorded = gathered[:, (due[0] + 1) * self.every - 1 - first :: self.every]
             trace[due - begin // self.every] = self.sums(recorded)
 
     def sums(self, recorded: Array) -> Array:
-        """Return what the receivers make of values of the cells.
-
-        Args:
-            recorded: Shape (cells, rows).
-
-        Returns:
-            The sums; shape (rows, points).
-        """
+        """Return what the receivers make of values of the cells, (rows, points) of (cells, rows)."""
         return self._summing(self._sums, recorded, self._still).T
 
 
@@ -185,15 +140,10 @@ def updated_cells(problem: Problem, field: str, cells: Index) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """What a call of a kernel is handed.
+    """What a call of a kernel is handed."""
 
-    Attributes:
-        points: Address of the array of tables.
-        numbers: Addresses of the tables of numbers.
-    """
-
-    points: int
-    numbers: tuple[int, ...]
+    points: int  # of the array of tables
+    numbers: tuple[int, ...]  # of the tables of numbers
 
 
 class PointTables:
@@ -202,25 +152,15 @@ class PointTables:
     def __init__(  # noqa: PLR0913
         self,
         data: PointData,
-        problem: Problem,
-        look: Look,
-        traces: Mapping[str, Array] | None,
-        memory: Workspace,
+        problem: Problem,  # the problem proper
+        look: Look,  # what fields are at some cells when the run begins
+        traces: Mapping[str, Array] | None,  # for what is recorded; None where nothing wants it
+        memory: Workspace,  # where what is recorded lies
         halo: Extended | None = None,
         *,
-        begin: int = 0,
+        begin: int = 0,  # steps before those of the traces' first rows
     ) -> None:
-        """Lay out tables.
-
-        Args:
-            data: Sources and receivers.
-            problem: The problem proper.
-            look: What fields are at some cells when the run begins.
-            traces: Arrays that take what is recorded, or None where nothing wants it.
-            memory: Where what is recorded lies.
-            halo: Periodic copies around the grid, or None.
-            begin: Steps before those of the traces' first rows.
-        """
+        """Lay out tables."""
         self._traces, self._problem, self._begin = traces, problem, begin
         grid, around = (problem, ((0, 0),) * len(problem.shape)) if halo is None else (halo.problem, halo.around)
         fields = problem.points
@@ -264,15 +204,7 @@ class PointTables:
         self._kept: list[Array] = []
 
     def before(self, first: int, steps: int) -> Addresses | None:
-        """Make the tables of numbers for a call; None where the kernel knows of none.
-
-        Args:
-            first: Steps before it.
-            steps: Its steps, at most :attr:`most`.
-
-        Raises:
-            ArrayError: If there is not enough memory.
-        """
+        """Make the tables for ``steps`` steps (at most :attr:`most`) after ``first``; None if the kernel has none."""
         if not self._columns and not self._faces:
             return None
         check_memory(steps * sum(self._columns) * np.dtype(self._dtype).itemsize)
@@ -323,11 +255,7 @@ class PointTables:
 
 
 def row_table(cells: Index, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return where each row's cells start, and the place of every cell along its row.
-
-    Args:
-        cells: Cells in row-major order of a grid, ascending.
-        shape: The grid's extents.
+    """Return where each row's cells, ascending in row-major order, start, and each cell's place along its row.
 
     >>> starts, places = row_table(np.array([1, 6, 7]), (2, 4))
     >>> starts.tolist(), places.tolist()

@@ -66,26 +66,16 @@ class Runnable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a run starts from.
+    """What a run starts from."""
 
-    Attributes:
-        arrays: Per field its versions, newest first, each of the problem's shape and of any layout; none where they are
-            put where they belong before the first step, see ``settle``.
-        scalars: Values of the program's scalars.
-        out: Arrays to write the updated fields into, or None for new ones.
-        points: Sources and receivers, if any.
-        traces: By field, arrays to write into what receivers record, or None where nothing wants it.
-        first: Steps that lie behind the arrays; sources go on from there.
-        traced_from: Steps before those of the traces' first rows.
-    """
-
+    # by field, newest first, of the problem's shape and any layout; none where ``settle`` follows before the first step
     arrays: Mapping[str, Sequence[Array]]
-    scalars: Mapping[str, Any]
-    out: Mapping[str, Array] | None = None
+    scalars: Mapping[str, Any]  # by name
+    out: Mapping[str, Array] | None = None  # for the updated fields; None for new arrays
     points: PointData | None = None
-    traces: Mapping[str, Array] | None = None
-    first: int = 0
-    traced_from: int = 0
+    traces: Mapping[str, Array] | None = None  # by field, for what receivers record; None where nothing wants it
+    first: int = 0  # steps that lie behind the arrays; sources go on from there
+    traced_from: int = 0  # steps before those of the traces' first rows
 
 
 class Session:
@@ -97,26 +87,14 @@ class Session:
     def __init__(
         self,
         compiled: Runnable,
-        problem: Problem,
-        inputs: Inputs,
+        problem: Problem,  # of any shape and steps
+        inputs: Inputs,  # only read
         threads: int,
         *,
         halo: Extended | None = None,
-        workspace: Workspace | None = None,
+        workspace: Workspace | None = None,  # that of earlier runs by default
     ) -> None:
-        """Take memory and copy the first versions in.
-
-        Args:
-            compiled: The kernel.
-            problem: The problem; the kernel's shape and steps may be any.
-            inputs: Arrays and scalars; they are only read.
-            threads: Threads to use.
-            halo: Periodic copies around the grid, or None.
-            workspace: Memory to compute in; that of earlier runs by default.
-
-        Raises:
-            ArrayError: If there is not enough memory.
-        """
+        """Take memory and copy the first versions in."""
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
@@ -144,12 +122,7 @@ class Session:
         self._fill(inputs)
 
     def advance(self, steps: int, *, last: bool = False) -> None:
-        """Compute further steps; the interpreter's lock is free while the kernel runs.
-
-        Args:
-            steps: How many.
-            last: Nothing follows but reading the newest versions: older ones need not be kept.
-        """
+        """Compute further steps, the interpreter's lock being free; ``last``: older versions need not be kept."""
         while steps > 0:
             now = steps if self._points is None else min(steps, self._points.most)
             if self._halo is not None:
@@ -187,23 +160,14 @@ class Session:
         self._refresh(iter([(field, 0)]))
 
     def begin(self, arrays: Mapping[str, Sequence[Array]], first: int = 0) -> None:
-        """Start again from other states of the same run: what no step changes, cells and fields, stays as it is.
-
-        Args:
-            arrays: By field, its versions.
-            first: Steps that lie behind them.
-        """
+        """Start again from the same run's states after ``first`` steps: what no step changes stays as it is."""
         self._version = self.steps = 0
         self._first = first
         moving = [each for each in self._static.copies_in if each[0] in self._static.updated]
         self._put_in(arrays, [each for each in moving if each[1] < self.problem.program.history(each[0])])
 
     def settle(self, first: int) -> None:
-        """Take as the state what was put into every version that :meth:`newest` shows, of a session without arrays.
-
-        Args:
-            first: Steps that lie behind it.
-        """
+        """Take as the state what was put into every version that :meth:`newest` shows, of a session without arrays."""
         self._first, pairs = first, []
         for field, age, part, source in self._static.copies_in:
             if age > source or age >= self.problem.program.history(field):
@@ -220,12 +184,7 @@ class Session:
         self._series[field] = address
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
-        """Copy one version of every updated field that keeps it to new arrays, or into those given.
-
-        Args:
-            out: Arrays to copy into, by field.
-            age: Steps before the newest version; fields whose history is shorter are left out.
-        """
+        """Copy the version ``age`` steps before the newest, of every updated field that keeps it."""
         lend, shape, dtype = self._workspace.lend_grid, self.problem.field_shape, self.problem.dtype
         fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
         found = {field: lend(shape(field), dtype) if out is None else out[field] for field in fields}
@@ -417,21 +376,13 @@ class Session:
 
 
 def point_tables(
-    problem: Problem,
+    problem: Problem,  # the problem proper
     inputs: Inputs,
     halo: Extended | None = None,
-    memory: Workspace | None = None,
-    look: Look | None = None,
+    memory: Workspace | None = None,  # where what is recorded lies
+    look: Look | None = None,  # what fields are at some cells when the run begins; the arrays by default
 ) -> PointTables | None:
-    """Return the tables of a run's sources and receivers for a kernel; None where there are none.
-
-    Args:
-        problem: The problem proper.
-        inputs: What the run starts from.
-        halo: Periodic copies around the grid, or None.
-        memory: Where what is recorded lies.
-        look: What fields are at some cells when the run begins; by default what the arrays hold, in memory.
-    """
+    """Return the tables of a run's sources and receivers for a kernel; None where there are none."""
     if inputs.points is None:
         return None
 
@@ -458,15 +409,7 @@ class _Periodic:
 
 
 def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int, int]]:
-    """Cut the halo of one axis into pieces that are copies of a piece of the grid.
-
-    Args:
-        low: Cells below the grid.
-        high: Cells above it.
-        extent: Cells of the grid.
-
-    Yields:
-        First cell, last cell (exclusive) and first cell of the source, counted from the start of the halo.
+    """Cut an axis's halo into copies of pieces of the grid: first cell, end, and source's first, from the halo's start.
 
     >>> list(periodic_pieces(3, 1, 2))
     [(0, 1, 4), (1, 3, 3), (5, 6, 3)]
@@ -480,24 +423,15 @@ def periodic_pieces(low: int, high: int, extent: int) -> Iterator[tuple[int, int
 
 @dataclass(frozen=True, slots=True)
 class _Static:
-    """What a session needs to know of a problem and its kernel, whatever the data.
+    """What a session needs to know of a problem and its kernel, whatever the data."""
 
-    Attributes:
-        plan: Layout of a field with its halo.
-        plans: That of each field: those in subdomains have their own.
-        offsets: Where every field starts in the buffer, in bytes.
-        own: Where the threads' own memory starts.
-        histories: Versions that the next step reads, per field.
-        updated: Names of the updated fields.
-        copies_in: What is copied in: field, age of the version, which cells (None for all), and age of the source.
-    """
-
-    plan: Layout
-    plans: tuple[Layout, ...]
-    offsets: tuple[int, ...]
-    own: int
-    histories: tuple[int, ...]
-    updated: tuple[str, ...]
+    plan: Layout  # of a field with its halo
+    plans: tuple[Layout, ...]  # of each field: those in subdomains have their own
+    offsets: tuple[int, ...]  # where every field starts in the buffer, in bytes
+    own: int  # where the threads' own memory starts
+    histories: tuple[int, ...]  # versions that the next step reads, per field
+    updated: tuple[str, ...]  # names of the updated fields
+    # what is copied in: field, age of the version, which cells (None for all), and age of the source
     copies_in: tuple[tuple[str, int, tuple[slice, ...] | None, int], ...]
 
 

@@ -25,42 +25,22 @@ _REPEATED = 2**31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calculation:
-    """A prepared problem with its data; it may be run any number of times.
-
-    Attributes:
-        kernel: What computes.
-        problem: The problem.
-        inputs: Arrays and scalars; they are only read.
-        threads: Threads to use.
-    """
+    """A prepared problem with its data; it may be run any number of times."""
 
     kernel: Kernel
     problem: Problem
-    inputs: Inputs
+    inputs: Inputs  # only read
     threads: int
 
     def compute(
         self,
         monitor: "Monitoring | None" = None,
         *,
-        targets: Sequence[Mapping[str, Array]] = (),
-        deep: bool = False,
-        traces: Mapping[str, Array] | None = None,
+        targets: Sequence[Mapping[str, Array]] = (),  # by age, for the updated fields
+        deep: bool = False,  # return every level that a next step reads, not the newest alone
+        traces: Mapping[str, Array] | None = None,  # for what receivers record
     ) -> tuple[dict[str, tuple[Array, ...]], int]:
-        """Run all steps, or fewer where the monitor ends the run.
-
-        Args:
-            monitor: What looks at the run, or None.
-            targets: By age, arrays to write the updated fields into.
-            deep: Whether every time level that a next step reads is returned, or the newest alone.
-            traces: By field, arrays to write into what receivers record.
-
-        Returns:
-            The levels of every updated field, newest first, and the steps done.
-
-        Raises:
-            ArrayError: If memory does not hold the run.
-        """
+        """Run all steps, or until the monitor ends the run; returns levels, newest first, and the steps done."""
         if traces is not None:
             return replace(self, inputs=replace(self.inputs, traces=traces)).compute(
                 monitor, targets=targets, deep=deep
@@ -78,11 +58,7 @@ class Calculation:
             return run.levels(targets, deep=deep), run.done
 
     def warn_if_nonfinite(self, results: Mapping[str, Array]) -> None:
-        """Warn if values became infinite or undefined in the course of a run; large results are only sampled.
-
-        Args:
-            results: The results by field; of inputs that hold such values already nothing is said.
-        """
+        """Warn if values became infinite or undefined in the course of a run; large results are only sampled."""
         problem = self.problem
         if not problem.rounds:
             return
@@ -135,15 +111,7 @@ class Simulation:
     """
 
     def __init__(self, calculation: Calculation, first: int = 0) -> None:
-        """Take memory and copy the first versions in.
-
-        Args:
-            calculation: What is computed.
-            first: Steps that lie behind its inputs.
-
-        Raises:
-            ArrayError: If there is not enough memory.
-        """
+        """Take memory and copy the first versions in; ``first`` steps lie behind them."""
         self.calculation, self.problem, self.done = calculation, calculation.problem, first
         program = self.problem.program
         self.histories = {field: program.history(field) for field in program.updated}
@@ -157,13 +125,7 @@ class Simulation:
         self.state.close()
 
     def advance(self, steps: int, every: int = 0, look: Callable[[], bool] | None = None) -> None:
-        """Go on to a step.
-
-        Args:
-            steps: The step.
-            every: Steps between two looks.
-            look: Called after so many steps, and at the end; the run ends if it returns True.
-        """
+        """Go on to step ``steps``; ``look``, called after so many and at the end, ends the run if it is True."""
         first = self.done
         for stop in _stops(first, steps, every):
             self.state.advance(stop - self.done)
@@ -183,15 +145,7 @@ class Simulation:
         return self.state if isinstance(self.state, Eyes) else _HostEyes(self)
 
     def levels(self, targets: Sequence[Mapping[str, Array]] = (), *, deep: bool) -> dict[str, tuple[Array, ...]]:
-        """Copy the updated fields.
-
-        Args:
-            targets: By age, arrays to copy into, by field; ages beyond get new ones.
-            deep: Whether every level that a next step reads is copied, or the newest alone.
-
-        Returns:
-            Per field its levels, newest first.
-        """
+        """Copy the updated fields, all levels that a next step reads or the newest, to ``targets`` (by age) or anew."""
         ages = max(self.histories.values()) if deep else 1
         by_age = [self.state.results(targets[age] if age < len(targets) else None, age) for age in range(ages)]
         return {field: tuple(found[field] for found in by_age if field in found) for field in self.histories}
@@ -248,12 +202,7 @@ class Lookback:
     """What became of a run since it was last looked at."""
 
     def __init__(self, run: Simulation, *, changes: bool = False) -> None:
-        """Look at a run for the first time.
-
-        Args:
-            run: The run.
-            changes: Whether :meth:`change` will be asked for.
-        """
+        """Look at a run for the first time; ``changes`` if :meth:`change` will be asked for."""
         self._run, self._changes = run, changes
         self._eyes: Eyes = run.eyes()
         self._finite = run.problem.rounds and self._eyes.finite()

@@ -34,13 +34,7 @@ def available() -> bool:
 
 
 def sweep_bytes(problem: Problem, copies: Sequence[int], rows: int) -> int:
-    """Return the most memory that a sweep takes while so many rows are there.
-
-    Args:
-        problem: The problem on the whole grid.
-        copies: Versions that are kept of every field.
-        rows: The rows.
-    """
+    """Return the most bytes that a sweep takes while so many rows of all versions (``copies``, by field) are there."""
     plan = layout(problem.shape, problem.itemsize)
     # Rows begin and end somewhere in a huge page, and the first one, which a version shares with another, stays.
     size = min(rows, problem.shape[0]) * plan.strides[0] * plan.itemsize
@@ -74,14 +68,7 @@ class Sweep(Session):
     """A problem of which some rows are in memory, advanced by all steps, some parts at a time."""
 
     def __init__(self, compiled: Runnable, problem: Problem, inputs: Inputs, threads: int) -> None:
-        """Take addresses for the whole grid.
-
-        Args:
-            compiled: A kernel of a sweep, which keeps two versions of a field at most.
-            problem: The problem.
-            inputs: Scalars, and the steps before; arrays are put in by :meth:`put`.
-            threads: Threads to use.
-        """
+        """Take addresses for the whole grid, for a kernel of two versions at most; :meth:`put` brings the arrays."""
         self._place = _Addresses()
         super().__init__(compiled, problem, inputs, threads, workspace=self._place)
         self._gone = 0
@@ -93,12 +80,7 @@ class Sweep(Session):
         """Do nothing: rows are put in one after the other."""
 
     def put(self, low: int, levels: Levels) -> None:
-        """Put some rows in.
-
-        Args:
-            low: The first of them.
-            levels: Per field its versions, newest first.
-        """
+        """Put some rows in, from the row ``low`` on."""
         high = low + len(next(iter(levels.values()))[0])
         pairs = []
         for field, age, part, source in self._static.copies_in:
@@ -116,13 +98,7 @@ class Sweep(Session):
         self._version = 0
 
     def finish(self, low: int, high: int, levels: Levels) -> None:
-        """Copy some rows out that no part needs any more, and forget those before them as well.
-
-        Args:
-            low: The first of them.
-            high: Their end.
-            levels: Per field, arrays for as many of its versions as are wanted, newest first.
-        """
+        """Copy some rows out that no part needs any more, and forget those before them as well."""
         self._version = self.problem.steps % 2
         pairs = [
             (target, self._slot(field, age)[low:high])

@@ -73,17 +73,7 @@ _numbers = itertools.count(secrets.randbits(62))
 def numbered(
     function: Callable[[list[Array], list[Array]], None], given: Sequence[Spec], results: Sequence[Spec]
 ) -> int:
-    """Keep a function for the handler to call.
-
-    Args:
-        function: Takes the arguments, which are read-only, and the results, to be written; both lie in XLA's buffers,
-            which are gone when it returns. Any thread may call it, several at a time.
-        given: The arguments' shapes and element types.
-        results: The results'.
-
-    Returns:
-        Its number, the handler's attribute.
-    """
+    """Keep a function for the handler to call, in any thread and several at a time; returns its number."""
     place = len(given)
     specs = [(*spec, ctypes.c_char * (math.prod(spec[0]) * spec[1].itemsize)) for spec in (*given, *results)]
 
@@ -93,6 +83,7 @@ def numbered(
             memory: Any = kind.from_address(addresses[i] or 0)
             views.append(np.ndarray(shape, dtype, memory))
             views[i].flags.writeable = i >= place
+        # All lie in XLA's buffers, which are gone when the function returns.
         function(views[:place], views[place:])
 
     number = next(_numbers)
@@ -122,17 +113,7 @@ _call_from_c = _CALL(_call)
 
 @functools.cache
 def handler(include: str) -> Any:  # noqa: ANN401
-    """Compile the handler, or find it in the kernel cache, and load it.
-
-    Args:
-        include: Folder of XLA's headers.
-
-    Returns:
-        The C function, to be registered with XLA.
-
-    Raises:
-        ToolchainError: If there is no compiler or no header, or the handler cannot be loaded.
-    """
+    """Compile the handler with XLA's headers, or find it in the kernel cache, and load it."""
     try:
         header = (Path(include) / _HEADER).read_text(encoding="utf-8")
     except OSError as error:

@@ -76,9 +76,6 @@ def names() -> tuple[str, ...]:
 def family(name: str) -> Family:
     """Return a family.
 
-    Raises:
-        UsageError: If there is none of that name.
-
     >>> family("hybrid").RANKS
     (2, 3)
     """
@@ -91,9 +88,6 @@ def family(name: str) -> Family:
 def traits(name: str) -> Traits:
     """Return what distinguishes a family from others.
 
-    Raises:
-        UsageError: If there is none of that name.
-
     >>> traits("none").untiled, traits("hybrid").prisms
     (True, True)
     """
@@ -101,11 +95,7 @@ def traits(name: str) -> Traits:
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in what a tiling leaves out.
-
-    Raises:
-        UsageError: If the family is unknown, does not fit the program's rank, or a key or value does not apply.
-    """
+    """Fill in what a tiling leaves out."""
     one = (tiling.time, tiling.k, tiling.rows, tiling.unroll, tiling.team)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
@@ -115,43 +105,26 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 
 
 def legal(problem: Problem, tiling: Tiling) -> Tiling:
-    """Return a tiling, complete and known to be legal.
-
-    Raises:
-        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
-        IllegalTilingError: If it breaks a dependence, which the message names.
-    """
+    """Return a tiling, complete and known to be legal; refuse one that breaks a dependence."""
     whole = complete(problem, tiling)
     require(family(whole.family).check(problem, whole))
     return whole
 
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether a tiling keeps every dependence of a problem, flow and memory; a violation names the broken one.
-
-    Raises:
-        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
-    """
+    """Say whether a tiling keeps every dependence of a problem, flow and memory; a violation names the broken one."""
     return family(tiling.family).check(problem, complete(problem, tiling))
 
 
 def counts(problem: Problem, tiling: Tiling) -> "Counts":
-    """Count what a tiling runs and moves, tile by tile.
-
-    Raises:
-        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
-    """
+    """Count what a tiling runs and moves, tile by tile."""
     from tilewright.schedules.counting import counts_of
 
     return counts_of(problem, tree(problem, tiling))
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:
-    """Return the schedule tree of a tiling; see :mod:`tilewright.schedules.tree.nodes`.
-
-    Raises:
-        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
-    """
+    """Return the schedule tree of a tiling; see :mod:`tilewright.schedules.tree.nodes`."""
     return family(tiling.family).tree(problem, complete(problem, tiling))
 
 
@@ -162,9 +135,5 @@ def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
 
 
 def scan(problem: Problem, tiling: Tiling) -> Iterator[Piece]:
-    """Yield the pieces of a tiling in execution order: the order that generated code follows.
-
-    Raises:
-        UsageError: If the tiling does not apply to the problem at all; see :func:`complete`.
-    """
+    """Yield the pieces of a tiling in execution order: the order that generated code follows."""
     return order(problem, tree(problem, tiling))

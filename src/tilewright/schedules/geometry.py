@@ -72,17 +72,11 @@ class _TwoColours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hexagon(_TwoColours, Generic[Integer]):
-    """A hexagonal tile of (time, x).
+    """A hexagonal tile of (time, x)."""
 
-    Attributes:
-        height: Rows of a tile in logical steps, even (the papers' t_T, times the stages of a step).
-        base: Cells of the first and of the last row (the papers' t_S), at least 1.
-        slope: Cells by which a row grows on each side per logical step.
-    """
-
-    height: Integer
-    base: Integer
-    slope: int
+    height: Integer  # rows of a tile in logical steps, even (the papers' t_T, times the stages of a step)
+    base: Integer  # cells of the first and of the last row (the papers' t_S), at least 1
+    slope: int  # cells by which a row grows on each side per logical step
 
     @property
     def note(self) -> str:
@@ -123,14 +117,10 @@ class Diamond(_TwoColours, Generic[Integer]):
     earlier tiles, and the tiles of equal sums start together: a hexagon whose base is a single cell.
 
     Source: Bandishti, Pananilath and Bondhugula, "Tiling stencil computations to maximize parallelism" (SC 2012).
-
-    Attributes:
-        height: Rows of a tile in logical steps, even.
-        pitch: Distance between neighbouring tiles of one colour, even; the widest row has one cell less.
     """
 
-    height: Integer
-    pitch: Integer
+    height: Integer  # rows of a tile in logical steps, even
+    pitch: Integer  # distance between neighbouring tiles of one colour, even; the widest row has one cell less
 
     @property
     def note(self) -> str:
@@ -173,15 +163,10 @@ Face = Hexagon[int] | Diamond[int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skew(Generic[Integer]):
-    """A classic (time-skewed) cut of one axis inside a tile: cell x of row i belongs to tile (x + slope * i) // size.
+    """A classic (time-skewed) cut of one axis: cell x of row i belongs to tile (x + slope * i) // size."""
 
-    Attributes:
-        size: Cells per row (the papers' t_S2, t_S3), at least 1.
-        slope: Cells by which a tile moves to the left per logical step.
-    """
-
-    size: Integer
-    slope: int
+    size: Integer  # cells per row (the papers' t_S2, t_S3), at least 1
+    slope: int  # cells by which a tile moves to the left per logical step
 
     def row(self, index: Integer, i: Integer) -> tuple[Integer, Integer]:
         """Half-open range of row ``i`` of tile ``index``."""

@@ -10,28 +10,18 @@ from tilewright.schedules.tiling import Tiling
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Legal:
-    """The tiling computes what the program says.
+    """The tiling computes what the program says."""
 
-    Attributes:
-        sequential: The recurrence that makes a sweep run cell by cell in order, if there is one.
-    """
-
-    sequential: Dependence | None = None
+    sequential: Dependence | None = None  # the recurrence that makes a sweep run cell by cell in order, if there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """The tiling would compute something else.
+    """The tiling would compute something else."""
 
-    Attributes:
-        reason: One sentence for the user.
-        dependence: The broken dependence, flow or memory; None where the reason is another.
-        hint: What to do about it.
-    """
-
-    reason: str
-    dependence: Dependence | None = None
-    hint: str = ""
+    reason: str  # one sentence for the user
+    dependence: Dependence | None = None  # the broken dependence, flow or memory; None where the reason is another
+    hint: str = ""  # what to do about it
 
     def __str__(self) -> str:
         return self.reason
@@ -41,11 +31,7 @@ Verdict = Legal | Violation
 
 
 def require(verdict: Verdict) -> None:
-    """Refuse a tiling that would compute something else.
-
-    Raises:
-        IllegalTilingError: If the verdict is a violation.
-    """
+    """Refuse a tiling that would compute something else."""
     if isinstance(verdict, Violation):
         raise IllegalTilingError(verdict.reason, verdict.hint)
 
@@ -85,14 +71,7 @@ def without_own_memory(problem: Problem) -> Violation | None:
 
 
 def wide_enough(problem: Problem, tiling: Tiling, *, axis: int, least: int) -> Verdict:
-    """Say whether tiles are as wide along an axis as the reach asks for; narrower ones are refused.
-
-    Args:
-        problem: The problem.
-        tiling: A completed tiling.
-        axis: The axis.
-        least: The size from which on no dependence leads beyond the neighbouring tiles.
-    """
+    """Say whether tiles are as wide along an axis as the reach asks for; narrower ones are refused."""
     size, which = tiling.space[axis], ("first", "second", "third")[axis]
     if size >= least:
         return Legal()

@@ -16,25 +16,16 @@ BEGIN, END = Name("begin"), Name("end")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """How a tiling sweeps over a grid.
+    """How a tiling sweeps over a grid."""
 
-    Attributes:
-        tree: The order of the parts from :data:`BEGIN` to :data:`END`.
-        count: Parts that cover the grid.
-        pitch: Cells along axis 0 by which a part goes beyond the one before.
-        behind: Cells below its number times the pitch that a part touches at most, reads included.
-        ahead: The cell, from its number times the pitch, from which on the parts before one touch nothing.
-        tiles: Tiles of a part that threads share.
-        resumed: Rows that the tiles of a part have under way at its end, in all wavefronts together, and that they go
-            on with in the next one. Caches have lost them by then, unless both run in one call.
-    """
-
-    tree: Node
-    count: int
-    pitch: int
-    behind: int
-    ahead: int
-    tiles: int
+    tree: Node  # the order of the parts from :data:`BEGIN` to :data:`END`
+    count: int  # parts that cover the grid
+    pitch: int  # cells along axis 0 by which a part goes beyond the one before
+    behind: int  # cells below its number times the pitch that a part touches at most, reads included
+    ahead: int  # the cell, from its number times the pitch, from which on the parts before one touch nothing
+    tiles: int  # tiles of a part that threads share
+    # rows under way at the end of a part, in all wavefronts together, with which the next one goes on: caches have lost
+    # them by then, unless both run in one call
     resumed: int
 
     def ends(self, part: int) -> int:

@@ -14,24 +14,16 @@ class Piece:
     Pieces of one tile run in the order in which they are yielded, but for parts: pieces of different parts in the same
     turn run in any order, at the same time or not. So do tiles of one wavefront; a wavefront, and a turn, starts when
     the one before it is done.
-
-    Attributes:
-        wavefront: Number of the wavefront, from 0; numbers of wavefronts without any cell are left out.
-        tile: Number of the tile inside its wavefront, any integer.
-        sub: Number of the sub-tile per classically cut axis, in sequence inside the tile; empty where there is none.
-        time: Logical time.
-        box: The cells, not empty.
-        turn: Number of the turn inside its tile: how often the threads that share the tile have met before.
-        part: Number of the part inside its turn, any integer; a part is one thread's.
     """
 
-    wavefront: int
-    tile: int
+    wavefront: int  # number of the wavefront, from 0; numbers of wavefronts without any cell are left out
+    tile: int  # number of the tile inside its wavefront, any integer
+    # number of the sub-tile per classically cut axis, in sequence inside the tile; empty where there is none
     sub: tuple[int, ...] = ()
-    time: int
-    box: Box
-    turn: int = 0
-    part: int = 0
+    time: int  # logical time
+    box: Box  # not empty
+    turn: int = 0  # number of the turn inside its tile: how often the threads that share the tile have met before
+    part: int = 0  # number of the part inside its turn, any integer; a part is one thread's
 
 
 def clip(ranges: Box, shape: tuple[int, ...]) -> Box | None:

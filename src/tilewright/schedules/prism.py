@@ -30,17 +30,11 @@ MAX_HEIGHT = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prism(Generic[Integer]):
-    """The geometry of a prism in logical steps, in numbers or in expressions.
+    """The geometry of a prism in logical steps, in numbers or in expressions."""
 
-    Attributes:
-        hexagon: The hexagon, or the diamond, on (time, axis 0).
-        skews: The classic cuts of axes 1, 2, ….
-        stages: Logical steps per time step. Row ``i`` of a hexagon always runs stage ``i % stages``.
-    """
-
-    hexagon: Hexagon[Integer] | Diamond[Integer]
-    skews: tuple[Skew[Integer], ...]
-    stages: int
+    hexagon: Hexagon[Integer] | Diamond[Integer]  # the hexagon, or the diamond, on (time, axis 0)
+    skews: tuple[Skew[Integer], ...]  # the classic cuts of axes 1, 2, …
+    stages: int  # logical steps per time step; row ``i`` of a hexagon always runs stage ``i % stages``
 
     def symbolic(self) -> "Prism[Expr]":
         """The same with expressions in place of numbers."""
@@ -65,21 +59,7 @@ def geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
 
 
 def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: Tiling) -> Tiling:
-    """Fill in what a prism tiling leaves out and refuse what does not apply.
-
-    Args:
-        problem: The problem.
-        tiling: A tiling of the family, perhaps without sizes.
-        ranks: Ranks of the programs that the family can cut.
-        default: Time and space where the tiling gives neither; the first size is raised to the slope.
-
-    Returns:
-        A tiling with a height and one size per axis; equal to the given one where nothing is missing.
-
-    Raises:
-        IllegalTilingError: If the family does not fit the program's rank.
-        UsageError: If a key does not apply or a value is out of its range.
-    """
+    """Fill in what a prism tiling leaves out and refuse what does not apply; ``default`` is raised to the slope."""
     rank, name = problem.program.rank, tiling.family
     if rank not in ranks:
         dimensions = " or ".join(f"{r}D" for r in ranks)
@@ -152,12 +132,7 @@ def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
 
 
 def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:
-    """Return the wavefronts of prisms, of all or of some parts of a sweep; the tree of a tiling has a note around them.
-
-    Args:
-        cut: The prisms.
-        part: The first part of a :func:`sweep` and the end of the parts, or None for all tiles of every wavefront.
-    """
+    """Return the wavefronts of prisms: of all, or of the parts of a :func:`sweep` from one up to the end given."""
     face, skews = cut.hexagon, cut.skews
     total, wave, colour = Name("total"), Name("wave"), Name("colour")
     start, left = Name("start"), Name("left")

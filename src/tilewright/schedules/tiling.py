@@ -85,11 +85,7 @@ NONE = Tiling(family="none")
 
 
 def parse(text: str) -> Tiling:
-    """Parse a tiling; whatever ``str(tiling)`` writes is accepted.
-
-    Raises:
-        UsageError: If a key or a value is not understood. Whether the family exists is its catalogue's to say.
-    """
+    """Parse a tiling; whatever ``str(tiling)`` writes is accepted."""
     family, _, rest = text.strip().partition(":")
     values: dict[str, int | str | tuple[int, ...]] = {}
     for part in rest.split(",") if rest else []:

@@ -10,31 +10,21 @@ from tilewright.schedules.tiling import Tiling
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What distinguishes a family from others, wherever that matters; nothing holds unless it is said.
+    """What distinguishes a family from others, wherever that matters; nothing holds unless it is said."""
 
-    Attributes:
-        untiled: There are no tiles and no sizes: every step sweeps over the grid.
-        hexagons: Tiles are hexagons on (time, axis 0), so that heights are even and bases hold the reach.
-        diamonds: Tiles are diamonds on (time, axis 0), so that heights and pitches are even and pitches grow with
-            heights.
-        ghosts: A tile computes cells of its neighbours again, in a band of steps no longer than the run.
-        streams: Levels follow each other along axis 0 inside a tile, which has code and models of its own for that.
-        teams: Several threads of a CPU may share a tile.
-        tables: Tiles cut a table that a recurrence fills.
-        candidates: Yields the tilings of a problem that are worth a look on a CPU with so many threads. A family that
-            has it needs no grid of sizes elsewhere, and no time model but that of its counts; there is code for it on
-            CPUs alone.
-        sweep: Returns how a completed tiling sweeps over a grid, on a CPU; None if it cannot.
-    """
-
-    untiled: bool = False
-    hexagons: bool = False
+    untiled: bool = False  # no tiles and no sizes: every step sweeps over the grid
+    hexagons: bool = False  # tiles are hexagons on (time, axis 0), so that heights are even and bases hold the reach
+    # tiles are diamonds on (time, axis 0), so that heights and pitches are even and pitches grow with heights
     diamonds: bool = False
-    ghosts: bool = False
+    ghosts: bool = False  # a tile computes cells of its neighbours again, in a band of steps no longer than the run
+    # levels follow each other along axis 0 inside a tile, which has code and models of its own for that
     streams: bool = False
-    teams: bool = False
-    tables: bool = False
+    teams: bool = False  # several threads of a CPU may share a tile
+    tables: bool = False  # tiles cut a table that a recurrence fills
+    # yields the tilings of a problem worth a look on a CPU with so many threads; such a family runs on CPUs alone and
+    # needs no grid of sizes elsewhere, and no time model but that of its counts
     candidates: Callable[[Problem, int], Iterable[Tiling]] | None = None
+    # returns how a completed tiling sweeps over a grid, on a CPU; None if it cannot
     sweep: Callable[[Problem, Tiling], Parts | None] | None = None
 
     @property

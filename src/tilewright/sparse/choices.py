@@ -23,17 +23,11 @@ REGISTERS = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelChoice:
-    """How a kernel runs.
+    """How a kernel runs."""
 
-    Attributes:
-        vectors: Registers of elements per iteration.
-        threads: Threads.
-        stream: Whether vectors that are only written go past the caches.
-    """
-
-    vectors: int
+    vectors: int  # registers of elements per iteration
     threads: int
-    stream: bool
+    stream: bool  # whether vectors that are only written go past the caches
 
 
 def assumed(what: VectorKernel, length: int, itemsize: int, threads: int) -> KernelChoice:

@@ -17,40 +17,21 @@ Slopes = dict[Read, Number]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dual:
-    """A value and its slopes.
+    """A value and its slopes."""
 
-    Attributes:
-        value: Over the cells.
-        slopes: Derivative by each read of an unknown that it depends on.
-    """
-
-    value: Number
-    slopes: Slopes
+    value: Number  # over the cells
+    slopes: Slopes  # derivative by each read of an unknown that it depends on
 
 
 def differentiate(
     tape: Tape,
-    read: Callable[[Read | Placed], Number],
+    read: Callable[[Read | Placed], Number],  # values over the cells
     scalars: Mapping[str, Number],
-    unknown: frozenset[str],
+    unknown: frozenset[str],  # fields by whose reads to differentiate
     *,
-    linear: bool,
+    linear: bool,  # refuse what is not linear in these
 ) -> Dual:
-    """Evaluate a tape and its derivatives.
-
-    Args:
-        tape: The expression.
-        read: Values of a read, or of what depends on the place alone, over the cells.
-        scalars: Values of the scalars.
-        unknown: Fields by whose reads to differentiate.
-        linear: Refuse an expression that is not linear in the unknowns.
-
-    Returns:
-        Value and slopes of the result.
-
-    Raises:
-        UsageError: If it is not linear though it must be, or has no derivative.
-    """
+    """Evaluate a tape and its derivatives."""
     done: list[Dual] = []
     for node in tape:
         if isinstance(node, Const):

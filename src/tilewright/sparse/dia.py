@@ -41,11 +41,7 @@ def length(shape: tuple[int, int], offset: int) -> int:
 
 
 def room(shape: tuple[int, int], offsets: Sequence[int], dtype: npt.DTypeLike) -> tuple[Array, ...]:
-    """Return memory for diagonals, zeroed: one block, every diagonal at a cache line of its own.
-
-    Raises:
-        ArrayError: If there is not enough memory.
-    """
+    """Return memory for diagonals, zeroed: one block, every diagonal at a cache line of its own."""
     kind = np.dtype(dtype)
     starts, end = [], 0
     for number, offset in enumerate(offsets):
@@ -308,11 +304,7 @@ class Dia:
 
 
 def _scipy(part: str) -> Any:  # noqa: ANN401
-    """Load a part of SciPy, which only conversions need.
-
-    Raises:
-        UsageError: If SciPy is not installed.
-    """
+    """Load a part of SciPy, which only conversions need."""
     with needed("scipy", "this conversion", extra="sparse"):
         return importlib.import_module(f"scipy.{part}")
 

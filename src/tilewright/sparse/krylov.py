@@ -64,12 +64,7 @@ class _Prepared:
         self._ready: dict[tuple[object, ...], _Ready] = {}
 
     def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
-        """Return the vectors' addresses once they fit; none if their bytes are in another order than this machine's.
-
-        Raises:
-            UsageError: If the number of arguments is wrong.
-            ArrayError: If a vector does not fit.
-        """
+        """Return the vectors' addresses once they fit; none if their bytes are in another order than this machine's."""
         what = self.what
         if not isinstance(scalars, Sequence | np.ndarray):
             raise UsageError(f"the scalars of {what.name!r} are a sequence of numbers, got {scalars!r:.60}")

@@ -15,11 +15,7 @@ Array = npt.NDArray[Any]
 def reference(
     what: VectorKernel, vectors: Sequence[Array], scalars: Sequence[float], *, absolute: bool = False
 ) -> tuple[list[Array], list[float]]:
-    """Compute a kernel with NumPy in double precision; with ``absolute``, on absolute values, for error bounds.
-
-    Returns:
-        The vectors afterwards, and the sums.
-    """
+    """Compute a kernel's vectors and sums in double precision; with ``absolute``, of absolute values, for bounds."""
     values: dict[str, Any] = {
         name: each.astype(np.float64) for name, each in zip(what.vectors, vectors, strict=True)
     } | dict(zip(what.scalars, scalars, strict=True))

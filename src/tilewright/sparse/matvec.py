@@ -28,11 +28,7 @@ def unrolling() -> Unrolling:
 
 @functools.lru_cache(maxsize=8)
 def kernel(dtype: str, how: Unrolling) -> CompiledFunction:
-    """Return the compiled kernel.
-
-    Raises:
-        ToolchainError: If there is no C compiler, or it fails.
-    """
+    """Return the compiled kernel."""
     return functions(emit_dia(dtype, how))[0]
 
 
@@ -68,14 +64,7 @@ class Matvec:
         self._moved = (sum(each.size for each in diagonals) + sum(shape)) * dtype.itemsize
 
     def __call__(self, x: Array, y: Array, threads: int | None = None, *, add: bool = False) -> None:
-        """Store A x into y, or add it.
-
-        Args:
-            x: As many elements as columns, contiguous, of the matrix' type.
-            y: As many elements as rows, alike, and elsewhere in memory.
-            threads: Threads to use.
-            add: Add to y.
-        """
+        """Store A x into y, or add it; both are contiguous, of the matrix' type, and apart in memory."""
         count = threads_for(self._moved, threads, self._kernel)
         stream = past_caches(self._moved, count)
         array = (ctypes.c_void_p * 4)(x.ctypes.data, y.ctypes.data, self._offsets.ctypes.data, self._table.ctypes.data)

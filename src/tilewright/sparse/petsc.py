@@ -29,34 +29,20 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Petsc:
-    """An installed PETSc.
-
-    Attributes:
-        version: Its version.
-        compiler: The compiler it was built with, usually MPI's.
-        options: Folders of its headers.
-        dtype: Its scalars.
-    """
+    """An installed PETSc."""
 
     version: str
-    compiler: tuple[str, ...]
-    options: tuple[str, ...]
-    dtype: str
+    compiler: tuple[str, ...]  # the compiler it was built with, usually MPI's
+    options: tuple[str, ...]  # folders of its headers
+    dtype: str  # of its scalars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A compiled plug-in.
+    """A compiled plug-in."""
 
-    Attributes:
-        library: Its file.
-        petsc: Version of the PETSc that it was compiled against.
-        compiler: The compiler.
-        dtype: Element type.
-    """
-
-    library: str
-    petsc: str
+    library: str  # path of its file
+    petsc: str  # version of the PETSc that it was compiled against
     compiler: str
     dtype: str
 
@@ -71,12 +57,7 @@ class Plugin:
 
 
 def find() -> Petsc:
-    """Find PETSc: by PETSC_DIR (and PETSC_ARCH), else by pkg-config.
-
-    Raises:
-        ToolchainError: If there is none with headers and a compiler that exists.
-        UsageError: If its scalars are not real numbers of single or double precision.
-    """
+    """Find PETSc: by PETSC_DIR (and PETSC_ARCH), else by pkg-config."""
     tool = shutil.which("pkg-config") or shutil.which("pkgconf")
     if tool is None:
         raise ToolchainError("PETSc is found by pkg-config, which is not installed", "`apt install pkg-config`")

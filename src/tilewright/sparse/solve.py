@@ -34,36 +34,22 @@ def _kernel(dtype: str) -> CompiledFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """Where a solver ended.
-
-    Attributes:
-        x: The solution.
-        iterations: Iterations made.
-        residual: Norm of the residual, as the method carries it along; infinite or not a number where the right-hand
-            side, the matrix or the solution is.
-        converged: Whether it is finite and fell to the tolerance.
-        history: The residual's norm before the first and after every iteration.
-    """
+    """Where a solver ended."""
 
     x: Array
     iterations: int
+    # norm of the residual, as the method carries it along; infinite or not a number where the right-hand side, the
+    # matrix or the solution is
     residual: float
-    converged: bool
-    history: tuple[float, ...]
+    converged: bool  # whether it is finite and fell to the tolerance
+    history: tuple[float, ...]  # the residual's norm before the first and after every iteration
 
 
 class Iteration:
     """The state of the method; every call of :meth:`step` is one iteration."""
 
     def __init__(self, matrix: Dia, x: Array, residual: Array, threads: int | None = None) -> None:
-        """Start from a solution and its residual, which are changed in place.
-
-        Args:
-            matrix: A symmetric positive definite matrix.
-            x: The solution so far.
-            residual: b - A x.
-            threads: Threads to use.
-        """
+        """Start from a solution and its residual b - A x, A being positive definite; both are changed in place."""
         self._kernel = _kernel(str(matrix.dtype))
         n, item = matrix.shape[0], matrix.dtype.itemsize
         self.x, self.residual = x, residual
@@ -84,11 +70,7 @@ class Iteration:
         self._work[4] = dot(residual, residual)
 
     def step(self) -> float:
-        """Do one iteration; the solution lags one direction behind until :meth:`finish`.
-
-        Returns:
-            The residual's squared norm.
-        """
+        """Iterate once, return the squared residual; the solution lags one direction behind until :meth:`finish`."""
         before = float(self._work[4])
         pointers = [self.x, self.residual, *self._p, self._q, self._offsets, self._table]
         array = (ctypes.c_void_p * 7)(*(each.ctypes.data for each in pointers))

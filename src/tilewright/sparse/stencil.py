@@ -33,21 +33,13 @@ Planes = dict[int, Array]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Setting:
-    """A problem with the values that its expressions are evaluated with.
+    """A problem with the values that its expressions are evaluated with."""
 
-    Attributes:
-        problem: The problem; its unknowns are the updated fields.
-        padded: Every field, extended by the reach.
-        scalars: By name.
-        linear: Whether the program must be linear.
-        copies: Independent components that the program stands for, each alike.
-    """
-
-    problem: Problem
-    padded: Mapping[str, Array]
-    scalars: Mapping[str, float]
-    linear: bool
-    copies: int
+    problem: Problem  # its unknowns are the updated fields
+    padded: Mapping[str, Array]  # every field, extended by the reach
+    scalars: Mapping[str, float]  # by name
+    linear: bool  # whether the program must be linear
+    copies: int  # independent components that the program stands for, each alike
 
     @property
     def unknowns(self) -> tuple[str, ...]:

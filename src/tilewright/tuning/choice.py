@@ -44,19 +44,7 @@ def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) ->
 
 
 def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = None) -> PeriodicBlocks | None:
-    """Return how a problem that wraps around its grid runs in time tiles, in blocks on an extended grid.
-
-    Args:
-        problem: What is computed.
-        machine: Where.
-        tiling: The tiling of the blocks; the model's choice by default.
-
-    Returns:
-        The blocks, or None where nothing wraps, blocks are impossible, or no time tiling is expected to be faster.
-
-    Raises:
-        UsageError: If the tiling that was asked for fits no block.
-    """
+    """Return how a periodic problem runs in time tiles, in blocks on an extended grid; None where it does not."""
     if not problem.plain or problem.points.faces:
         return None  # what was right of the copies around one state is not right of those around another
     if problem.steps < 2 or not wrapped_axes(problem) or (tiling and catalogue.traits(tiling.family).untiled):
@@ -67,11 +55,7 @@ def choose_blocks(problem: Problem, machine: Machine, tiling: Tiling | None = No
 
 
 def whole_run_seconds(problem: Problem, tiling: Tiling, machine: Machine) -> float:
-    """Return what the model expects of a whole run under a tiling, copies of the arrays and of periodic sides included.
-
-    Raises:
-        TilewrightError: If there is no model of it.
-    """
+    """Return what the model expects of a whole run, copies of the arrays and of periodic sides included."""
     blocks = choose_blocks(problem, machine, tiling)
     if blocks is None:
         ratio = arithmetic_ratio(problem, tiling, machine)

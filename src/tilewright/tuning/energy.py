@@ -19,17 +19,6 @@ DEGREE = {"time": 1, "traffic": 1, "energy": 1, "power": 0, "edp": 2, "ed2p": 3}
 def value(metric: str, seconds: Floats, joules: Floats) -> Floats:
     """Return what a metric makes of time and energy; infinite where the time is.
 
-    Args:
-        metric: ``time``, ``energy``, ``power``, ``edp`` or ``ed2p``.
-        seconds: Times; shape (n,).
-        joules: Energies; shape (n,).
-
-    Returns:
-        What should be small; shape (n,).
-
-    Raises:
-        UsageError: If there is no such metric.
-
     >>> value("edp", np.array([2.0]), np.array([3.0])).tolist()
     [6.0]
     """
@@ -47,11 +36,7 @@ def value(metric: str, seconds: Floats, joules: Floats) -> Floats:
 
 
 def cost(result: Breakdown, metric: str) -> Floats:
-    """Return what a metric makes of a breakdown; shape (n,), infinite where a tile does not fit.
-
-    Raises:
-        UsageError: If there is no such metric, or the breakdown has no energy.
-    """
+    """Return what a metric makes of a breakdown; shape (n,), infinite where a tile does not fit."""
     if metric == "time":
         return result.seconds
     if metric == "traffic":
@@ -62,22 +47,14 @@ def cost(result: Breakdown, metric: str) -> Floats:
 
 
 def of_costs(many: Sequence[Costs], metric: str) -> Floats:
-    """Return what a metric makes of several costs; shape (n,). Where the energy is unknown it counts as 0.
-
-    Raises:
-        UsageError: If there is no such metric.
-    """
+    """Return what a metric makes of several costs; shape (n,). Where the energy is unknown it counts as 0."""
     if metric == "traffic":
         return np.array([each.dram_bytes for each in many])
     return value(metric, np.array([each.seconds for each in many]), np.array([each.joules or 0.0 for each in many]))
 
 
 def within_cap(seconds: Floats, joules: Floats, watts: float) -> Floats:
-    """Return the times of the points whose average power is at most a cap, infinite for the others; shape (n,).
-
-    Raises:
-        UsageError: If the cap is not above 0.
-    """
+    """Return the times of the points whose average power is at most a cap, infinite for the others; shape (n,)."""
     if not watts > 0:
         raise UsageError(f"a power cap is above 0 W, got {watts!r}")
     return np.where(value("power", seconds, joules) <= watts, seconds, np.inf)

@@ -28,40 +28,24 @@ LINES = (8, 16, 32, 64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorFilter:
-    """What CUDA's guides advise: whole warps, blocks of a middling size, a good occupancy.
+    """What CUDA's guides advise: whole warps, blocks of a middling size, a good occupancy."""
 
-    Attributes:
-        least: Fewest threads of a block.
-        most: Most threads of a block.
-        occupancy: Least occupancy; where nothing reaches it, the highest there is counts.
-    """
-
-    least: int = 128
-    most: int = 512
-    occupancy: float = 0.5
+    least: int = 128  # fewest threads of a block
+    most: int = 512  # most threads of a block
+    occupancy: float = 0.5  # least occupancy; where nothing reaches it, the highest there is counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChoice:
-    """A thread-block configuration of a group and what it uses.
+    """A thread-block configuration of a group and what it uses."""
 
-    Attributes:
-        block: (T_y, T_x, N_y, N_x).
-        seconds: Time of the group.
-        shared_bytes: Shared memory of a block.
-        resident: Blocks per multiprocessor at a time.
-        occupancy: Resident threads over the most possible.
-        rounds: Times that a multiprocessor is filled.
-        remaining: Blocks that the busiest one runs after that.
-    """
-
-    block: tuple[int, int, int, int]
-    seconds: float
-    shared_bytes: int
-    resident: int
-    occupancy: float
-    rounds: int
-    remaining: int
+    block: tuple[int, int, int, int]  # (T_y, T_x, N_y, N_x)
+    seconds: float  # of the group
+    shared_bytes: int  # shared memory of a block
+    resident: int  # blocks per multiprocessor at a time
+    occupancy: float  # resident threads over the most possible
+    rounds: int  # times that a multiprocessor is filled
+    remaining: int  # blocks that the busiest one runs after that
 
     @property
     def threads(self) -> int:
@@ -86,21 +70,13 @@ BASIC = (16, 16, 1, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explored:
-    """Statistics of a search.
+    """Statistics of a search."""
 
-    Attributes:
-        groups: Groups that some legal fusion has.
-        configurations: Configurations looked at, all groups together.
-        feasible: Those that fit the machine.
-        relevant: Those that the vendor's guidelines leave.
-        seconds: Wall time of the search.
-    """
-
-    groups: int
-    configurations: int
-    feasible: int
-    relevant: int
-    seconds: float
+    groups: int  # groups that some legal fusion has
+    configurations: int  # configurations looked at, all groups together
+    feasible: int  # those that fit the machine
+    relevant: int  # those that the vendor's guidelines leave
+    seconds: float  # wall time of the search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,25 +147,10 @@ def search(
     *,
     top: int = 1,
     model: str = "exact",
-    vendor: VendorFilter | None = VendorFilter(),
-    coarse: bool = False,
+    vendor: VendorFilter | None = VendorFilter(),  # None for an exhaustive search, on GPUs
+    coarse: bool = False,  # on CPUs, rank by two tiles per group and refine those of the fusions returned
 ) -> FusionSearch:
-    """Rank the fusions of a pipeline with their configurations, without running anything.
-
-    Args:
-        problem: The pipeline on grids.
-        machine: A GPU or a CPU.
-        top: How many fusions to return.
-        model: ``exact`` or ``published``, for GPUs.
-        vendor: Guidelines that configurations must follow, or None for an exhaustive search; for GPUs.
-        coarse: Rank fusions by two tiles per group only, and refine the tiles of those returned; for CPUs.
-
-    Returns:
-        The best fusions, best first.
-
-    Raises:
-        UsageError: If no configuration of some stencil fits the machine, or the model does not apply.
-    """
+    """Rank the fusions of a pipeline with their configurations, best first, without running anything."""
     begin = time.perf_counter()
     counts = _Counts()
     every = groups(problem.pipeline)
@@ -231,11 +192,7 @@ def best_choices(
     model: str = "exact",
     vendor: VendorFilter | None = VendorFilter(),
 ) -> FusionCandidate:
-    """Return one fusion with the best configuration of each group.
-
-    Raises:
-        UsageError: If some group fits no configuration.
-    """
+    """Return one fusion with the best configuration of each group."""
     counts = _Counts()
     gpu = card(machine, model) if machine.kind == "gpu" else None
     chosen: list[Choice] = []
@@ -279,11 +236,7 @@ def _row_choices(
 
 
 def best_rows(problem: PipelineProblem, group: Group, machine: Machine) -> RowChoice:
-    """Return the best tile of one group on a CPU.
-
-    Raises:
-        UsageError: If the group cannot be streamed.
-    """
+    """Return the best tile of one group on a CPU."""
     found = _best_rows(problem, group, machine, _Counts())
     if found is None:
         raise UsageError(streamable(problem, group), "run its stencils one by one")

@@ -27,16 +27,9 @@ _OF_FAMILY = 3
 
 @functools.lru_cache(maxsize=256)
 def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
-    """Return the tilings that a run on a GPU takes, best first, up to ``none``, which every device can run.
+    """Return the tilings that a run on a GPU takes, legal and best first, up to ``none``, which every device can run.
 
     Families, points and cost are those by which ``predict``, ``select`` and ``tune`` rank, so that the first is theirs.
-
-    Args:
-        problem: The problem.
-        machine: A GPU. What a block may use, ``block_shared_bytes`` and ``max_block_threads``, is kept to.
-
-    Returns:
-        Legal, complete tilings with their predicted seconds; the last one is ``none``.
     """
     setting = replace(make_setting(problem, machine), energy=None)
     found: list[Candidate] = []

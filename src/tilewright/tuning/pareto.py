@@ -8,12 +8,7 @@ from tilewright.costs.arrays import Floats, Ints
 def pareto(cost: Floats, gain: Floats) -> Ints:
     """Return the points that no other point beats: at most the cost and at least the gain, one of them strictly.
 
-    Args:
-        cost: What should be small, such as area; shape (n,).
-        gain: What should be large, such as performance; shape (n,). Points without a finite gain are left out.
-
-    Returns:
-        Indices by increasing cost; of equal points the first alone.
+    They come by increasing cost, of equal points the first alone, none without a finite gain.
 
     >>> pareto(np.array([1.0, 2.0, 2.0, 3.0]), np.array([5.0, 7.0, 7.0, 6.0])).tolist()
     [0, 1]

@@ -50,20 +50,13 @@ def best_tiling(
 def contenders(
     problem: Problem, setting: Setting, model: str, fewest: int = 1
 ) -> Iterator[tuple[str, TileSizes, Breakdown]]:
-    """Yield every family with its space and costs, ``none`` first; of hybrid tiles on a GPU what can be the best.
-
-    Args:
-        problem: The problem.
-        setting: It on its machine.
-        model: ``exact`` or ``published``.
-        fewest: So many hybrid tiles are there even if another family is better.
-    """
+    """Yield every family with its space and costs, ``none`` first; of hybrid tiles on a GPU what can be the best."""
     best = np.inf
     families = families_of(problem, setting, model)
     joint = {name: model == "exact" and time_model.models_threads(name, setting) for name in families}
     for family in sorted(families, key=joint.__getitem__):
         if joint[family]:
-            sizes = space.best_blocks(setting, best, fewest)
+            sizes = space.best_blocks(setting, best, fewest)  # so many even if another family is better
             result = time_model.evaluate(family, sizes, setting, model)
         else:
             sizes, result = evaluated(setting, family, model)

@@ -54,15 +54,10 @@ class Farm(Meter, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A candidate with what became of it.
-
-    Attributes:
-        candidate: The candidate.
-        measurement: Its samples so far, or its failure.
-    """
+    """A candidate with what became of it."""
 
     candidate: Candidate
-    measurement: Measurement
+    measurement: Measurement  # samples so far, or failure
 
     @property
     def ok(self) -> bool:
@@ -77,53 +72,32 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search found.
+    """What a search found."""
 
-    Attributes:
-        winner: The winner, or None if nothing could be measured.
-        trials: Everything that was tried, in that order.
-        shortlist: What was meant to be tried at first.
-        confirmed: Whether the winner agreed with a second schedule on the user's problem.
-        interrupted: Whether the search was stopped from outside.
-        exhausted: Whether the time budget ended it.
-    """
-
-    winner: Trial | None
-    trials: tuple[Trial, ...]
-    shortlist: tuple[Candidate, ...]
-    confirmed: bool = False
-    interrupted: bool = False
-    exhausted: bool = False
+    winner: Trial | None  # None if nothing could be measured
+    trials: tuple[Trial, ...]  # everything that was tried, in that order
+    shortlist: tuple[Candidate, ...]  # what was meant to be tried at first
+    confirmed: bool = False  # whether the winner agreed with a second schedule on the user's problem
+    interrupted: bool = False  # whether the search was stopped from outside
+    exhausted: bool = False  # whether the time budget ended it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a search is.
+    """How far a search is."""
 
-    Attributes:
-        done: Candidates tried.
-        total: Candidates that will be tried at most.
-        stage: What is being done, in a few words.
-        best: Seconds of the best so far, or None.
-    """
-
-    done: int
-    total: int
-    stage: str
-    best: float | None
+    done: int  # candidates tried
+    total: int  # candidates that will be tried at most
+    stage: str  # what is being done, in a few words
+    best: float | None  # seconds of the best so far, or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Time and an audience.
+    """Time and an audience."""
 
-    Attributes:
-        clock: Seconds from any start, for the time budget.
-        report: Is told how far the search is.
-    """
-
-    clock: Callable[[], float] = time.monotonic
-    report: Callable[[Progress], None] = lambda _: None
+    clock: Callable[[], float] = time.monotonic  # seconds from any start, for the time budget
+    report: Callable[[Progress], None] = lambda _: None  # told how far the search is
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,25 +144,12 @@ def search(  # noqa: PLR0913
     effort: Effort,
     meter: Meter,
     *,
-    recorded: Mapping[Tiling, Measurement] | None = None,
+    recorded: Mapping[Tiling, Measurement] | None = None,  # of a search that was cut: stand in for the same ones here
     watch: Watch | None = None,
-    by_prediction: bool = False,
-    at_once: int = BATCH,
+    by_prediction: bool = False,  # whether the lowest predicted cost wins among those that are right
+    at_once: int = BATCH,  # built together; a fourth of them where each choice learns from those before
 ) -> SearchResult:
-    """Try the model's choice, then what promises most after each measurement, then others, then the best again.
-
-    Args:
-        family_spaces: The families' spaces.
-        effort: How much to try.
-        meter: What builds, measures and confirms.
-        recorded: Measurements of an earlier search that was cut: they stand in for the same measurements of this one.
-        watch: The clock of the time budget, and who is told about progress.
-        by_prediction: Whether the lowest predicted cost wins among those that are right, for metrics other than time.
-        at_once: Candidates that are built together; a fourth of them where each choice learns from those before.
-
-    Returns:
-        The choice. A ``KeyboardInterrupt`` from the meter ends the search, and the best so far is the winner.
-    """
+    """Try the model's choice, then what promises most after each measurement, then others, then the best again."""
     watch = watch or Watch()
     state = _State(
         meter=meter,
@@ -202,7 +163,7 @@ def search(  # noqa: PLR0913
     keep = 0 if by_prediction else int(effort.candidates * effort.refine)
     first = shortlist(family_spaces, max(min(_OPENING, effort.candidates), effort.candidates - keep))
     interrupted = confirmed = False
-    try:
+    try:  # an interrupt from the meter leaves the best so far as the winner
         if keep:
             opening = [each for each in first[:_OPENING] if each is first[0] or traits(each.tiling.family).untiled]
             _try_all(state, opening)

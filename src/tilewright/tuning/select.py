@@ -12,14 +12,7 @@ _MERGE_POINTS = 2**20
 
 
 def rank(cost: Floats, sizes: TileSizes) -> Ints:
-    """Return the indices of the points, cheapest first; infinite and undefined costs are left out.
-
-    Args:
-        cost: Predicted cost per point; shape (n,).
-        sizes: The points. Equal costs are ordered by (t_T, t_S1, t_S2, …, threads, k).
-
-    Returns:
-        Indices into the arrays; shape (m,), m at most n.
+    """Return the indices of the points, cheapest first, ties by size; infinite and undefined costs are left out.
 
     >>> one = np.array([1, 1, 1])
     >>> rank(np.array([2.0, 1.0, np.inf]), TileSizes(time=one, space=(one,), k=one)).tolist()
@@ -69,20 +62,7 @@ def select_pieces(
     within: float = 0.10,
     top: int | None = None,
 ) -> tuple[TileSizes, Floats, int]:
-    """Select as :func:`select` does from a space that comes in pieces; only what may still be selected is kept.
-
-    Args:
-        pieces: The space, at least one piece.
-        evaluate: The predicted cost per point of a piece.
-        within: Keep costs up to ``1 + within`` times the smallest of all.
-        top: Keep at most this many, or all.
-
-    Returns:
-        The selected points, cheapest first, their costs, and the number of points of the space.
-
-    Raises:
-        UsageError: If ``within`` is negative, ``top`` is below 1, or there is no piece.
-    """
+    """Select as :func:`select` does from a space in pieces; return the points, their costs and the space's size."""
     kept: list[tuple[TileSizes, Floats]] = []
     seen = 0
     for piece in pieces:

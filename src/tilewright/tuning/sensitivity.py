@@ -20,23 +20,15 @@ INSENSITIVE = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """What moving one parameter does to a ranking.
+    """What moving one parameter does to a ranking."""
 
-    Attributes:
-        parameter: Its name; ``c_iter`` for that of the program, ``c_iter streaming`` for that of its streaming tiles.
-        share: By how much it was moved, up and down.
-        tau_down: Kendall's rank correlation with the unmoved ranking after lowering it.
-        tau_up: The same after raising it.
-        loss: What the winner of the worse of the two rankings costs in the unmoved model above the best, as a share.
-        winner_moves: Whether either ranking has another winner.
-    """
-
-    parameter: str
-    share: float
-    tau_down: float
-    tau_up: float
+    parameter: str  # name; ``c_iter`` for that of the program, ``c_iter streaming`` for that of its streaming tiles
+    share: float  # by how much it was moved, up and down
+    tau_down: float  # Kendall's rank correlation with the unmoved ranking after lowering it
+    tau_up: float  # the same after raising it
+    # what the winner of the worse of the two rankings costs in the unmoved model above the best, as a share
     loss: float
-    winner_moves: bool
+    winner_moves: bool  # whether either ranking has another winner
 
     @property
     def insensitive(self) -> bool:
@@ -50,26 +42,12 @@ class Sensitivity:
 
 def sensitivities(
     machine: Machine,
-    program: str,
+    program: str,  # whose C_iter is meant by ``c_iter``
     parameters: Sequence[str],
-    evaluate: Callable[[Machine], Floats],
+    evaluate: Callable[[Machine], Floats],  # costs of the same candidates on a machine; shape (n,)
     share: float = 0.2,
 ) -> tuple[Sensitivity, ...]:
-    """Move every parameter up and down and compare the rankings.
-
-    Args:
-        machine: The machine.
-        program: Name of the program whose C_iter is meant by ``c_iter``.
-        parameters: Names of parameters, ``c_iter`` among them where wanted.
-        evaluate: Costs of the same candidates on a machine; shape (n,).
-        share: By how much they are moved.
-
-    Returns:
-        One result per parameter, the one that matters most first.
-
-    Raises:
-        UsageError: If the share is not between 0 and 1.
-    """
+    """Move every parameter up and down and compare the rankings; the one that matters most comes first."""
     if not 0 < share < 1:
         raise UsageError(f"a parameter is moved by a share between 0 and 1, got {share!r}")
     base = evaluate(machine)
@@ -93,11 +71,7 @@ def sensitivities(
 
 
 def moved(machine: Machine, program: str, name: str, factor: float) -> Machine:
-    """Return a machine with one parameter multiplied by a factor; its range is dropped.
-
-    Raises:
-        UsageError: If the machine has no such parameter.
-    """
+    """Return a machine with one parameter multiplied by a factor; its range is dropped."""
 
     def scaled(quantity: Quantity) -> Quantity:
         return replace(quantity, value=factor * quantity.value, low=None, high=None)

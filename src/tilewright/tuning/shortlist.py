@@ -22,21 +22,13 @@ height too: models err by about so much from family to family and from height to
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much is tried.
+    """How much is tried."""
 
-    Attributes:
-        candidates: Most candidates that are tried.
-        seconds: Time after which nothing new is begun; infinite for no limit.
-        finalists: Candidates that are measured in interleaved repeats.
-        repeats: Samples per finalist.
-        refine: Share of the candidates that is kept for what the measurements of the others make promising.
-    """
-
-    candidates: int
-    seconds: float
-    finalists: int
-    repeats: int
-    refine: float
+    candidates: int  # most candidates that are tried
+    seconds: float  # time after which nothing new is begun; infinite for no limit
+    finalists: int  # candidates that are measured in interleaved repeats
+    repeats: int  # samples per finalist
+    refine: float  # share of the candidates that is kept for what the measurements of the others make promising
 
 
 LEVELS: dict[str, Effort] = {
@@ -50,38 +42,25 @@ LEVELS: dict[str, Effort] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A tiling that may be tried.
-
-    Attributes:
-        tiling: The tiling.
-        predicted: Its predicted cost, in the unit of the metric.
-    """
+    """A tiling that may be tried."""
 
     tiling: Tiling
-    predicted: float
+    predicted: float  # cost, in the unit of the metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilySpace:
-    """The space of one family.
-
-    Attributes:
-        family: Its name.
-        sizes: The points.
-        cost: Predicted cost per point, infinite where one does not fit.
-        make: Makes the tiling of a point.
-        expected: What families are compared by: the cost, with what a run takes besides and a margin where a model is
-            less certain. It orders the points of a family as the cost does.
-        slopes: Returns how the logarithm of the cost of some points, given by their indices, depends on the numbers of
-            the model, in units of their prior spread (:mod:`tilewright.tuning.slopes`); shape (m, p), with the same
-            numbers in all families. None where nothing is known of that.
-    """
+    """The space of one family."""
 
     family: str
-    sizes: TileSizes
-    cost: Floats
-    make: Callable[[int], Tiling]
+    sizes: TileSizes  # points
+    cost: Floats  # predicted cost per point, infinite where one does not fit
+    make: Callable[[int], Tiling]  # makes the tiling of a point
+    # what families are compared by: the cost, with what a run takes besides and a margin where a model is less certain;
+    # orders the points of a family as the cost does
     expected: Floats
+    # returns the slopes of the logarithm of the cost of some points, by index, along the numbers of the model, the same
+    # in all families (:mod:`tilewright.tuning.slopes`); shape (m, p); None if unknown
     slopes: Callable[[Ints], Floats] | None = None
 
     def at(self, index: int) -> Candidate:
@@ -91,9 +70,6 @@ class FamilySpace:
 
 def effort_level(name: str, seconds: float | None = None, candidates: int | None = None) -> Effort:
     """Return an effort level, with a user's own limits.
-
-    Raises:
-        UsageError: If there is no such level, or a limit is not positive.
 
     >>> effort_level("quick", candidates=5).candidates
     5
@@ -137,13 +113,6 @@ def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candida
     alternate with a walk over the whole space: the best of every family, the best of every height, family by family,
     then points at even steps of predicted cost from the best to the worst. So a model that errs about one family, one
     height or one cost does not hide a better candidate.
-
-    Args:
-        family_spaces: The families' spaces.
-        count: Most candidates.
-
-    Returns:
-        Distinct candidates.
     """
     first = _varied(family_spaces, TOP)
     untiled = [

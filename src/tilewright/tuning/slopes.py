@@ -33,30 +33,13 @@ NUMBERS = {
 
 
 def slopes(numbers: Mapping[str, Floats], predicted: Floats) -> Floats:
-    """Return the slopes of predictions along numbers.
-
-    Args:
-        numbers: By number, what is predicted with it multiplied by ``1 + STEP``; each of shape (n,).
-        predicted: What is predicted as the numbers are; shape (n,).
-
-    Returns:
-        Derivatives of the logarithm by the logarithm of every number, times SPREAD; shape (n, numbers).
-    """
+    """Return the slopes, log over log times SPREAD, from predictions with each number times ``1 + STEP``."""
     columns = [np.log(each / predicted) / np.log1p(STEP) * SPREAD for each in numbers.values()]
     return np.stack(columns, axis=1) if columns else np.zeros((len(predicted), 0))
 
 
 def machine_slopes(machine: Machine, program: str, evaluate: Callable[[Machine], Floats]) -> Floats:
-    """Return the slopes of predictions along the numbers of a machine.
-
-    Args:
-        machine: The machine.
-        program: The program's name, for its C_iter.
-        evaluate: Predictions of the same candidates on a machine; shape (n,).
-
-    Returns:
-        The slopes; shape (n, numbers), the same numbers whatever the candidates.
-    """
+    """Return the slopes of predictions along the numbers of a machine, the same numbers whatever the candidates."""
     found = {}
     for name in NUMBERS[machine.kind]:
         try:

@@ -24,25 +24,15 @@ RANDOM_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredSpace:
-    """Measured points with what the strategies need to know of them; arrays of shape (n,).
-
-    Attributes:
-        sizes: Tile sizes.
-        threads: Threads per axis.
-        predicted: Predicted seconds.
-        measured: Measured seconds.
-        footprint: Bytes that a tile keeps on chip.
-        face: Points of a hexagon over all its rows.
-        limit: Bytes that a block may use.
-    """
+    """Measured points with what the strategies need to know of them; arrays of shape (n,)."""
 
     sizes: TileSizes
-    threads: tuple[Ints, ...]
-    predicted: Floats
-    measured: Floats
-    footprint: Ints
-    face: Ints
-    limit: int
+    threads: tuple[Ints, ...]  # threads per axis
+    predicted: Floats  # seconds
+    measured: Floats  # seconds
+    footprint: Ints  # bytes that a tile keeps on chip
+    face: Ints  # points of a hexagon over all its rows
+    limit: int  # bytes that a block may use
 
     @property
     def tiles(self) -> Ints:
@@ -53,19 +43,12 @@ class MeasuredSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """What one strategy reaches.
-
-    Attributes:
-        name: The strategy.
-        fraction: Best measured speed of what it tries, as a share of the best of all; 0 where it finds nothing.
-        tries: How many points it measures; the mean number until 90 % for chance.
-        note: What it chose, or why nothing.
-    """
+    """What one strategy reaches."""
 
     name: str
-    fraction: float
-    tries: int
-    note: str = ""
+    fraction: float  # best measured speed of what it tries, as a share of the best of all; 0 where it finds nothing
+    tries: int  # how many points it measures; the mean number until 90 % for chance
+    note: str = ""  # what it chose, or why nothing
 
 
 def compare(space: MeasuredSpace, seed: int = 0) -> tuple[Strategy, ...]:

@@ -18,31 +18,18 @@ from tilewright.costs.arrays import Floats, Ints, TileSizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeasibleSet:
-    """The sizes at which exactly these families are feasible.
+    """The sizes at which exactly these families are feasible."""
 
-    Attributes:
-        families: The families, in the order of the strategies.
-        points: How many sizes.
-        winner: The family of the least cost there.
-        index: The size of the least cost.
-        cost: That cost.
-        wins: Per family, at how many of the sizes it costs the least.
-    """
-
-    families: tuple[str, ...]
-    points: int
-    winner: str
-    index: int
-    cost: float
-    wins: tuple[int, ...]
+    families: tuple[str, ...]  # in the order of the strategies
+    points: int  # how many sizes
+    winner: str  # family of the least cost there
+    index: int  # of the size of the least cost
+    cost: float  # the least
+    wins: tuple[int, ...]  # per family, at how many of the sizes it costs the least
 
 
 def union(spaces: Sequence[TileSizes]) -> TileSizes:
-    """Return the sizes of several spaces, each once, in lexicographic order; k left open.
-
-    Raises:
-        UsageError: If there is no space.
-    """
+    """Return the sizes of several spaces, each once, in lexicographic order; k left open."""
     if not spaces:
         raise UsageError("strategies are compared over at least one space, got none")
     rows = np.concatenate([np.stack([space.time, *space.space], axis=1) for space in spaces])
@@ -56,13 +43,6 @@ def union(spaces: Sequence[TileSizes]) -> TileSizes:
 
 def feasible_sets(families: Sequence[str], costs: Sequence[Floats]) -> tuple[FeasibleSet, ...]:
     """Split sizes by the families that are feasible there, the cheapest class first.
-
-    Args:
-        families: The strategies.
-        costs: Per family its cost at every size, infinite outside its feasible set; each of shape (n,).
-
-    Returns:
-        Every class that has a size.
 
     >>> a, b = np.array([1.0, 2.0, np.inf]), np.array([np.inf, 1.5, 3.0])
     >>> [(each.families, each.winner, each.cost) for each in feasible_sets(("a", "b"), (a, b))]

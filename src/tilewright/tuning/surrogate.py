@@ -37,39 +37,24 @@ class Errors:
 
     The values are of replayed measurements of others on a GPU and of sweeps on a CPU
     (``reproduce/active.py``); they matter little within a factor of two.
-
-    Attributes:
-        common: Of all candidates alike: wide, since a sample may be of fewer steps than the prediction.
-        family: Of a family's candidates alike.
-        local: Of a single candidate, shared with those of similar sizes.
-        reach: Distance, in doublings of a size, over which that is shared.
-        noise: Of a sample.
     """
 
-    common: float = 5.0
-    family: float = 0.1
-    local: float = 0.1
-    reach: float = 1.5
-    noise: float = 0.1
+    common: float = 5.0  # of all candidates alike: wide, since a sample may be of fewer steps than the prediction
+    family: float = 0.1  # of a family's candidates alike
+    local: float = 0.1  # of a single candidate, shared with those of similar sizes
+    reach: float = 1.5  # distance, in doublings of a size, over which that is shared
+    noise: float = 0.1  # of a sample
 
 
 @dataclass(slots=True, kw_only=True)
 class Surrogate:
-    """Expected times of candidates, corrected by what was measured.
+    """Expected times of candidates, corrected by what was measured."""
 
-    Attributes:
-        predicted: Predicted seconds; shape (n,).
-        places: Logarithms of sizes, any number of them per candidate; shape (n, d).
-        families: Number of every candidate's family; shape (n,).
-        errors: How the model errs.
-        slopes: Slopes of the predictions along the model's numbers, in units of their prior spread; shape (n, p), with
-            no columns where nothing is known of that.
-    """
-
-    predicted: Floats
-    places: Floats
-    families: Ints
-    errors: Errors = field(default_factory=Errors)
+    predicted: Floats  # seconds; shape (n,)
+    places: Floats  # logarithms of sizes, any number of them per candidate; shape (n, d)
+    families: Ints  # number of every candidate's family; shape (n,)
+    errors: Errors = field(default_factory=Errors)  # how the model errs
+    # of the predictions along the model's numbers, in units of their prior spread; shape (n, p), no columns if unknown
     slopes: Floats = field(default_factory=lambda: np.zeros((1, 0)))
     _known: dict[int, float] = field(default_factory=dict)
     _closed: set[int] = field(default_factory=set)
@@ -137,12 +122,7 @@ class Surrogate:
 
 
 class CandidatePool:
-    """The candidates of a search space that may be asked for, with what is known of them.
-
-    Args:
-        family_spaces: The families' spaces.
-        errors: How the model errs.
-    """
+    """The candidates of a search space that may be asked for, with what is known of them."""
 
     def __init__(self, family_spaces: Sequence[FamilySpace], errors: Errors | None = None) -> None:
         best = min((float(each.expected.min()) for each in family_spaces if len(each.expected)), default=math.inf)

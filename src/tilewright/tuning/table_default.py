@@ -26,19 +26,7 @@ _MOST_CELLS = 2**31
 def table_default(
     program: Recurrence, shape: tuple[int, int], dtype: str, machine: Machine, threads: int | None = None
 ) -> Tiling:
-    """Return the tile that a run of a table takes.
-
-    Args:
-        program: A recurrence of which orthogonal tiles are legal.
-        shape: Rows and columns.
-        dtype: Element type.
-        machine: A CPU, or a GPU as it is.
-        threads: Threads of a CPU's run; all its cores by default.
-
-    Returns:
-        A legal, complete tiling: the fastest of :func:`tilewright.costs.tables.orthogonal.best`; the smallest legal one
-        where the model knows none that fits a GPU.
-    """
+    """Return the tile that a run of a table takes: the fastest, or the smallest legal one if none fits a GPU."""
     case = orthogonal.make_case(program, shape, dtype, with_threads(machine, threads))
     up, left = program.reach
     smallest = Tiling(family="orthogonal", time=max(1, up), space=(max(1, left),), sub=(max(1, left),))
@@ -48,18 +36,7 @@ def table_default(
 def cut_for_threads(
     program: Recurrence, shape: tuple[int, int], dtype: str, machine: Machine, tiling: Tiling
 ) -> Tiling:
-    """Return a GPU's tile, of which rows and columns are known, with the fastest sub-tiles, one for each thread.
-
-    Args:
-        program: The recurrence.
-        shape: Rows and columns of the table.
-        dtype: Element type.
-        machine: A GPU.
-        tiling: A legal tiling.
-
-    Returns:
-        The tiling; as it is where no block can run it.
-    """
+    """Return a GPU's tile of given rows and columns with the fastest sub-tiles, one for each thread, if any fit."""
     case = orthogonal.make_case(program, shape, dtype, machine)
     ways = orthogonal.split(case, tiling) or (tiling,)
     return min(orthogonal.times(case, ways), key=lambda pair: pair[1], default=(ways[0], 0.0))[0]
@@ -69,18 +46,7 @@ def cut_for_threads(
 def alignment_default(
     lengths: tuple[int, int], letters: int, machine: Machine, threads: int | None = None, *, traced: bool
 ) -> tuple[int, int]:
-    """Return rows and columns of the tiles of an alignment.
-
-    Args:
-        lengths: Letters of the two sequences.
-        letters: Letters of the alphabet.
-        machine: A CPU.
-        threads: Threads; all its cores by default.
-        traced: Whether the alignment is wanted, not the score alone.
-
-    Returns:
-        The fastest of :func:`alignment_tiles`.
-    """
+    """Return rows and columns of the fastest tiles of an alignment; ``traced`` if more than the score is wanted."""
     case = AlignmentCase(lengths=lengths, letters=letters, traced=traced, machine=with_threads(machine, threads))
     return min(alignment_tiles(case), key=lambda tile: alignment.seconds(case, *tile))
 

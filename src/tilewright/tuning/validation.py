@@ -20,45 +20,23 @@ NEAR = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The scores of predictions; errors are relative: ``predicted / measured - 1``.
-
-    Attributes:
-        points: Number of points.
-        near: Number of points within 20 % of the best.
-        rmse_all: Root mean square error over all points.
-        rmse_top20: The same over the near ones.
-        err_max: Largest absolute error over the near points.
-        err_sign: Mean signed error over the near points: above 0 where the model is pessimistic.
-        spearman: Rank correlation over all points.
-        kendall: Kendall's tau-b over all points.
-        fraction_of_best: Per number of first choices (:data:`TOPS`), the best measured speed among them as a share of
-            the best measured speed of all.
-    """
+    """The scores of predictions; errors are relative: ``predicted / measured - 1``."""
 
     points: int
-    near: int
-    rmse_all: float
-    rmse_top20: float
-    err_max: float
-    err_sign: float
-    spearman: float
-    kendall: float
+    near: int  # points within 20 % of the best
+    rmse_all: float  # root mean square error over all points
+    rmse_top20: float  # the same over the near ones
+    err_max: float  # largest absolute error over the near points
+    err_sign: float  # mean signed error over the near points: above 0 where the model is pessimistic
+    spearman: float  # rank correlation over all points
+    kendall: float  # Kendall's tau-b over all points
+    # per number of first choices (:data:`TOPS`), the best measured speed among them as a share of the best measured
+    # speed of all
     fraction_of_best: tuple[float, ...]
 
 
 def scores(predicted: Floats, measured: Floats) -> Scores:
-    """Score predictions against measurements.
-
-    Args:
-        predicted: Predicted seconds; shape (n,). Infinite where the model says that a point cannot run: such points
-            rank last and are left out of the errors.
-        measured: Measured seconds, above 0; shape (n,).
-
-    Returns:
-        The scores. Points that are predicted alike rank in the order given.
-
-    Raises:
-        UsageError: If there are fewer than two points, the shapes differ, or a measured time is not above 0.
+    """Score predictions against measurements; infinite predictions rank last and are left out of the errors.
 
     >>> scores(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 4.0])).fraction_of_best[0]
     0.5
@@ -93,11 +71,7 @@ def near_best(measured: Floats, share: float = NEAR) -> "np.ndarray[tuple[int], 
 
 
 def mean(many: tuple[Scores, ...]) -> Scores:
-    """Return the mean of the scores of several stencils, every stencil counting alike; points are added up.
-
-    Raises:
-        UsageError: If there is none.
-    """
+    """Return the mean of the scores of several stencils, every stencil counting alike; points are added up."""
     if not many:
         raise UsageError("there are no scores to take the mean of")
     fractions = np.mean([each.fraction_of_best for each in many], axis=0)

@@ -34,22 +34,14 @@ _PLAIN = {np.dtype(name): name for name in ("float32", "float64")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a user gave, checked.
+    """What a user gave, checked."""
 
-    Attributes:
-        program: The program; scalars that came as arrays are its coefficient fields.
-        versions: Per field its versions, newest first.
-        scalars: Values of the remaining scalars.
-        shape: The common shape.
-        dtype: Element type to compute in.
-        varying: Scalars that have a value for every step, the step's number among them; arrays of shape (steps,).
-    """
-
-    program: Program
-    versions: Mapping[str, tuple[Array, ...]]
-    scalars: Mapping[str, Any]
-    shape: tuple[int, ...]
-    dtype: str
+    program: Program  # the program; scalars that came as arrays are its coefficient fields
+    versions: Mapping[str, tuple[Array, ...]]  # per field its versions, newest first
+    scalars: Mapping[str, Any]  # values of the remaining scalars
+    shape: tuple[int, ...]  # the common shape
+    dtype: str  # element type to compute in
+    # scalars with a value for every step, the step's number among them; arrays of shape (steps,)
     varying: tuple[str, ...] = ()
 
     def inputs(self, out: Mapping[str, Array] | None = None) -> Inputs:
@@ -85,19 +77,7 @@ def per_step(values: Any) -> PerStep:  # noqa: ANN401
 def with_edges(
     program: Program, boundary: BoundarySpec, scalars: Mapping[str, Any]
 ) -> tuple[Program, BoundarySpec, dict[str, Any]]:
-    """Make sides with an array of values scalars that vary and coefficient fields.
-
-    Args:
-        program: The program.
-        boundary: Its boundaries, their values perhaps arrays.
-        scalars: Values of its scalars.
-
-    Returns:
-        The program, its boundaries, and the values of its scalars, those of the sides among them.
-
-    Raises:
-        UsageError: If the values do not fit the kind or the program.
-    """
+    """Make arrays of values at sides scalars that vary and coefficient fields; the scalars returned hold them."""
     sides = resolve(program, boundary)
     if not any(np.ndim(side.value) for axes in sides for pair in axes for side in pair):
         return program, boundary, dict(scalars)
@@ -141,27 +121,14 @@ def _numbers_of_steps(program: Program, steps: int | None) -> dict[str, Array]:
 
 def gather(
     program: Program,
-    arrays: Sequence[Any],
-    scalars: Mapping[str, Any],
+    arrays: Sequence[Any],  # in field order; a tuple holds several time levels, newest first
+    scalars: Mapping[str, Any],  # an array makes a coefficient field
     dtype: Any = None,  # noqa: ANN401
     steps: int | None = None,
     *,
-    packed: bool = False,
+    packed: bool = False,  # leave arrays of fields that live in subdomains as they are, not grid-sized
 ) -> Given:
-    """Check arrays and scalars.
-
-    Args:
-        program: The program.
-        arrays: One per field, in field order: anything NumPy can read, or a tuple of several time levels, newest first.
-        scalars: By name; one that is an array makes a coefficient field.
-        dtype: Element type to compute in; by default what NumPy's promotion rules say.
-        steps: Steps of the run, for scalars with a value for every one of them.
-        packed: Whether arrays of fields that live in subdomains stay as they are, or become as large as the grid.
-
-    Raises:
-        ArrayError: If an array does not fit.
-        UsageError: If a scalar is missing or unknown.
-    """
+    """Check arrays and scalars."""
     lines = {name: scalars[name] for name in program.profiles if name in scalars}
     values = scalar_values(program, {name: value for name, value in scalars.items() if name not in lines})
     if len(arrays) != len(program.fields):
@@ -217,11 +184,7 @@ def gather(
 
 
 def check_values(scalars: Mapping[str, Any], versions: Mapping[str, Sequence[Any]], dtype: str) -> None:
-    """Check that scalars and fields, arrays on a GPU aside, fit an element type.
-
-    Raises:
-        UsageError: If a value does not.
-    """
+    """Check that scalars and fields, arrays on a GPU aside, fit an element type."""
     for name, value in scalars.items():
         check_fits(value, arithmetic(dtype).name, f"{name} = {{}}")
     for field, arrays in versions.items():
@@ -250,30 +213,13 @@ def _profiles(program: Program, given: Mapping[str, Any], shape: tuple[int, ...]
 
 def problem_of(
     program: Program,
-    scalars: Mapping[str, Any],
+    scalars: Mapping[str, Any],  # any of them may be left out
     shape: tuple[int, ...],
     steps: int,
     dtype: str,
     boundary: BoundarySpec,
 ) -> tuple[Problem, dict[str, Any]]:
-    """Return a problem as the cost models see it, and the numbers among a program's scalars.
-
-    Args:
-        program: The program.
-        scalars: Scalars as :func:`gather` takes them, any of them left out; arrays are read, so they cost, but for
-            those with a value for every step.
-        shape: Extents of the grid.
-        steps: Time steps.
-        dtype: Element type of the fields.
-        boundary: Boundaries, their values perhaps arrays.
-
-    Returns:
-        The problem, in which arrays are coefficient fields, and the numbers by name.
-
-    Raises:
-        ArrayError: If a value is neither a number nor an array of numbers, or has values for other steps.
-        UsageError: If anything is unknown or does not fit.
-    """
+    """Return a problem as the cost models see it, arrays being coefficient fields, and the scalars that are numbers."""
     program, boundary, scalars = with_edges(program, boundary, scalars)
     values = scalar_values(program, {name: each for name, each in scalars.items() if name not in program.profiles})
     varying = _split_varying(values, shape, steps)
@@ -286,11 +232,7 @@ def problem_of(
 
 
 def as_array(value: Any, name: str) -> Array:  # noqa: ANN401
-    """Read anything that holds numbers as a NumPy array in this machine's order of bytes, without a copy if possible.
-
-    Raises:
-        ArrayError: If it holds no numbers, or lies on a GPU.
-    """
+    """Read anything that holds numbers as a NumPy array in native byte order, without a copy if possible."""
     array = read_array(value, name)
     if isinstance(array, DeviceView):
         raise ArrayError(f"{name!r} lies on a GPU, where it cannot be read here", "copy it to the host first")
@@ -329,18 +271,7 @@ def read_array(value: Any, name: str) -> Array:  # noqa: ANN401
 
 
 def on_device(given: Given, target: Target, added: frozenset[str] = frozenset()) -> Target | None:
-    """Return the CUDA device on which a run's arrays lie, or None if they lie on the host.
-
-    Args:
-        given: The arrays.
-        target: Where the run is to be; ``auto`` and ``cuda`` follow the arrays.
-        added: The field that came with a mask, if any, which lies on the host and is sent there once.
-
-    Raises:
-        ArrayError: If the run cannot have them.
-        ToolchainError: If there is no CUDA device.
-        UsageError: If the backend names a device that is not there.
-    """
+    """Return the CUDA device on which a run's arrays, but for the mask's ``added`` field, lie; None for the host."""
     every: list[tuple[str, Any]] = [
         (field, array) for field, versions in given.versions.items() if field not in added for array in versions
     ]
@@ -384,11 +315,7 @@ def like(result: Any, original: Any) -> Any:  # noqa: ANN401
       makes of the result comes back.
     - With ``__cuda_array_interface__`` alone: read where they lie; a :class:`DeviceArray` comes back.
 
-    No library is imported: whoever hands over its arrays has done so.
-
-    Args:
-        result: A NumPy array, or a :class:`DeviceArray`.
-        original: What the caller gave; of several time levels the newest counts.
+    No library is imported: whoever hands over its arrays has done so. Of several time levels the newest counts.
     """
     if isinstance(original, tuple) and original:
         original = original[0]
@@ -423,19 +350,7 @@ def is_integral(program: Program) -> bool:
 
 
 def scalar_values(program: Program, scalars: Mapping[str, Any]) -> dict[str, Any]:
-    """Check scalars by name and value; those that were not given have their defaults, if any.
-
-    Args:
-        program: The program.
-        scalars: By name, numbers or arrays.
-
-    Returns:
-        The values in the program's order: numbers, or arrays, which make coefficient fields.
-
-    Raises:
-        ArrayError: If a value is neither a number nor an array of numbers.
-        UsageError: If a name is none of the program's scalars.
-    """
+    """Check scalars, numbers or arrays; return them in the program's order, with defaults for those not given."""
     unknown = [name for name in scalars if name not in program.scalars or name == STEP]
     if unknown:
         raise UsageError(f"{program.name!r} has no scalar {unknown[0]!r}", hint_for_name(program, unknown[0]))

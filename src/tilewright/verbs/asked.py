@@ -12,11 +12,7 @@ def asked_tiling(tiling: Tiling | str) -> Tiling: ...
 @overload
 def asked_tiling(tiling: Tiling | str | None) -> Tiling | None: ...
 def asked_tiling(tiling: Tiling | str | None) -> Tiling | None:
-    """Read a tiling that a caller gives, as a value or as text; a family that goes warns.
-
-    Raises:
-        UsageError: If a key or a value is not understood.
-    """
+    """Read a tiling that a caller gives, as a value or as text; a family that goes warns."""
     asked = parse(tiling) if isinstance(tiling, str) else tiling
     if asked is not None and asked.family in DEPRECATIONS:
         warn_of(asked.family)

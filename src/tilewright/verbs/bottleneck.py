@@ -22,22 +22,15 @@ _PARAMETERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a tiling takes the time that it does.
+    """Why a tiling takes the time that it does."""
 
-    Attributes:
-        resources: The use of every resource and its slack.
-        speedups: What the tiling would gain from more of something: a sentence and the factor, the largest first.
-        k_effect: Predicted seconds per number of tiles resident on an SM; empty on a CPU.
-        ideal_seconds: Time without transfers and synchronisation (8.3), a lower bound.
-        overhead: The predicted time over the ideal one, less 1.
-        printed_overhead: The same after the printed estimate (8.5), which bounds neither way; None without tiles.
-    """
-
-    resources: tuple[Resource, ...]
+    resources: tuple[Resource, ...]  # the use of every resource and its slack
+    # gains from more of a resource: a sentence and the factor, the largest first
     speedups: tuple[tuple[str, float], ...]
-    k_effect: tuple[tuple[int, float], ...]
-    ideal_seconds: float
-    overhead: float
+    k_effect: tuple[tuple[int, float], ...]  # predicted seconds per number of tiles resident on an SM; empty on a CPU
+    ideal_seconds: float  # time without transfers and synchronisation (8.3), a lower bound
+    overhead: float  # the predicted time over the ideal one, less 1
+    # the same by the printed estimate (8.5), which is no bound; None without tiles
     printed_overhead: float | None
 
     @property
@@ -59,14 +52,7 @@ class Explanation:
 
 
 def explain(prediction: Prediction) -> Explanation:
-    """Explain a prediction.
-
-    Args:
-        prediction: The prediction.
-
-    Returns:
-        The explanation; that of one block where a grid that wraps runs in blocks is as for a grid that does not.
-    """
+    """Explain a prediction; of a grid that wraps and runs in blocks, one block as if it did not wrap."""
     work, tiling = prediction.work, prediction.tiling
     costs = work.expected(tiling)
     if costs is None:

@@ -73,23 +73,14 @@ _SPREAD = 0.35
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """What a calibration found.
+    """What a calibration found."""
 
-    Attributes:
-        machine: The machine with what was measured.
-        path: The machine file, or None if it could not be written.
-        fits: The fit of C_iter, by program.
-        left_out: Programs whose C_iter was asked for and not measured: the time was up.
-        sensitivity: What the ranking of the first program's tilings depends on.
-        subject: The problem of the sensitivity, in words.
-    """
-
-    machine: Machine
-    path: Path | None
-    fits: dict[str, Fit]
-    left_out: tuple[str, ...] = ()
-    sensitivity: tuple[Sensitivity, ...]
-    subject: str
+    machine: Machine  # with what was measured
+    path: Path | None  # the machine file, or None if it could not be written
+    fits: dict[str, Fit]  # the fit of C_iter, by program
+    left_out: tuple[str, ...] = ()  # programs whose C_iter the time did not suffice for
+    sensitivity: tuple[Sensitivity, ...]  # what the ranking of the first program's tilings depends on
+    subject: str  # the problem of the sensitivity, in words
 
     @property
     def unstable(self) -> tuple[str, ...]:

@@ -17,17 +17,11 @@ from tilewright.verbs import memo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        machine: The machine ``host`` with it.
-        path: Its machine file, or None if it could not be written.
-        found: The quantities by name.
-    """
-
-    machine: Machine
-    path: Path | None
-    found: dict[str, Quantity]
+    machine: Machine  # ``host``, with what was measured
+    path: Path | None  # its machine file, or None if it could not be written
+    found: dict[str, Quantity]  # the quantities by name
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -50,32 +44,12 @@ class Measured:
 
 
 def calibrate_disk(folder: str | Path, output: Path | None = None) -> Measured:
-    """Measure the disk of a folder, and keep its bandwidths with the machine ``host``.
-
-    Args:
-        folder: The folder; a file of 256 MiB is written there and deleted.
-        output: A machine file to write in place of the user's store.
-
-    Raises:
-        ArrayError: If there is no space.
-        UsageError: If there is no such folder.
-    """
+    """Measure a folder's disk by a file of 256 MiB, deleted after, and keep its bandwidths with ``host``."""
     return _kept(measure.disk_bandwidths(Path(folder)), output)
 
 
 def calibrate_network(comm: Any = None, output: Path | None = None) -> Measured | None:  # noqa: ANN401
-    """Measure messages between ranks, and keep latency and bandwidth with the machine ``host``.
-
-    Args:
-        comm: A communicator of mpi4py, every rank of which calls this; all ranks of the job by default.
-        output: A machine file to write in place of the user's store.
-
-    Returns:
-        What was measured on the first rank; None on the others.
-
-    Raises:
-        UsageError: If there is one rank only, or no mpi4py.
-    """
+    """Measure latency and bandwidth between ranks, all of which call this, for ``host``; None but on the first rank."""
     if comm is None:
         try:
             from mpi4py import MPI

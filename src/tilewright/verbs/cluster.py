@@ -124,18 +124,7 @@ class ClusterPrediction:
 def predict_cluster(
     problem: Problem, machine: Machine, network: Network, ranks: int, topology: Sequence[int] | None = None
 ) -> ClusterPrediction:
-    """Predict a run on many ranks, each a machine of its own.
-
-    Args:
-        problem: What is computed on the whole grid.
-        machine: The machine of one rank, a CPU.
-        network: What connects them.
-        ranks: Number of ranks.
-        topology: Ranks per axis, -1 where it follows from the others; by default those of the smallest halos.
-
-    Raises:
-        UsageError: If the ranks or the topology do not fit the grid, or it cannot be cut.
-    """
+    """Predict a run on many ranks, each a CPU; -1 in a topology follows from the rest, None has the smallest halos."""
     ranks = whole_number(ranks, "ranks", 1, _MOST_RANKS)
     if machine.kind != "cpu":
         raise UsageError(f"the ranks of a cluster compute on CPUs, and {machine.name!r} is a GPU", "take zen3 or host")
@@ -207,15 +196,10 @@ def _factors(number: int, count: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """How a run scales.
+    """How a run scales."""
 
-    Attributes:
-        strong: The same grid on more and more ranks.
-        weak: A grid that grows with them, blocks of one size.
-    """
-
-    strong: tuple[ClusterPrediction, ...]
-    weak: tuple[ClusterPrediction, ...]
+    strong: tuple[ClusterPrediction, ...]  # the same grid on more and more ranks
+    weak: tuple[ClusterPrediction, ...]  # a grid that grows with them, blocks of one size
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -223,11 +207,7 @@ class Scaling:
 
 
 def scaling(last: ClusterPrediction) -> Scaling:
-    """Predict powers of two of ranks up to a prediction's own.
-
-    Args:
-        last: That of the most ranks; blocks of weak scaling are its blocks.
-    """
+    """Predict powers of two of ranks up to a prediction's own, whose blocks weak scaling keeps."""
     problem, machine, network = last.problem, last.hardware, last.network
     counts = [2**power for power in range(last.ranks.bit_length()) if 2**power < last.ranks]
     strong = [predict_cluster(problem, machine, network, ranks) for ranks in counts]

@@ -29,24 +29,7 @@ _COEFFICIENTS = 0.25
 def planes(
     program: Program, files: Sequence[Path], shape: str | None, dtype: str | None = None, seed: int = 0
 ) -> Planes:
-    """Return the arrays of every field.
-
-    Args:
-        program: The program.
-        files: One file per field in field order, or none for random numbers, which start at rest. A ``.npz`` file
-            stands for all fields whose names it has, with their time levels; the other files are for those left.
-        shape: Extents as text; those of the files by default.
-        dtype: Element type; by default that of the first file if the code can compute in it, else float32.
-        seed: Seed of the random numbers.
-
-    Returns:
-        Once the arrays of all fields; three times where a file is a colour picture: red, green and blue. Grey data
-        serve all three.
-
-    Raises:
-        ArrayError: If a file is no array or does not fit.
-        UsageError: If the number of files is not that of the fields, or neither files nor a shape are given.
-    """
+    """Return all fields' arrays: once, or thrice for a colour picture (red, green, blue); at random without files."""
     asked = None if shape is None else parse_shape(shape)
     if not files:
         if asked is None:
@@ -90,11 +73,7 @@ def holds_state(path: Path) -> bool:
 
 
 def archive_names(program: Program) -> dict[str, tuple[str, ...]]:
-    """Name the time levels of every field as a ``.npz`` file holds them, newest first: ``u``, ``u_prev``, ``u_prev2``.
-
-    Raises:
-        UsageError: If a field has the name of another one's older level.
-    """
+    """Name every field's time levels as a ``.npz`` file holds them, newest first: ``u``, ``u_prev``, ``u_prev2``."""
     names = {field: level_names(program, field) for field in program.fields}
     older = [name for each in names.values() for name in each[1:]]
     for name in older:
@@ -107,14 +86,7 @@ def archive_names(program: Program) -> dict[str, tuple[str, ...]]:
 
 
 def write_state(path: Path, program: Program, state: Mapping[str, Sequence[Array]], step: int = 0) -> None:
-    """Write all that a next run of a program needs to a ``.npz`` file, or as the one record of a series.
-
-    Args:
-        path: The file.
-        program: The program.
-        state: Per field its time levels, newest first; those of fields that no step updates may be fewer.
-        step: Steps that were done.
-    """
+    """Write time levels, newest first, that a next run needs to a ``.npz`` file, or as the one record of a series."""
     if is_series(path):
         Recorder(path, program).write(step, state)
         return
@@ -167,10 +139,6 @@ def random_arrays(program: Program, shape: tuple[int, ...], dtype: str, seed: in
     Numbers from 0 to 1, a quarter of that in fields that are never updated (coefficients), whole numbers from 0 to 9
     for integer types.
 
-    Raises:
-        ArrayError: If they would not fit into memory.
-        UsageError: If the shape's rank is not the program's.
-
     >>> from tilewright.programs.stencil.catalogue import program
     >>> random_arrays(program("jacobi1d"), (3,), "float32", 0)[0].dtype
     dtype('float32')
@@ -204,9 +172,6 @@ def random_profiles(program: Program, shape: tuple[int, ...], seed: int) -> dict
 
 def scalar_values(program: Program, texts: Sequence[str]) -> dict[str, float]:
     """Read the scalars that a user sets as ``name=value``.
-
-    Raises:
-        UsageError: If one is unknown, given twice or no number, or missing and without a default.
 
     >>> from tilewright.verbs.stencil import stencil
     >>> scalar_values(stencil(lambda u, a: a * u[0]).program, ["a=0.5"])

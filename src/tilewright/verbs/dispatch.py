@@ -25,12 +25,7 @@ _LACKS = {
 
 
 def program_of(given: AnyProgram) -> Program | Recurrence:
-    """Return the program that a user means; a name that both a recurrence and a stencil have is the recurrence's.
-
-    Raises:
-        UsageError: If it is none, or there is none of that name.
-        TraceError: If it is a function that cannot be traced.
-    """
+    """Return the program that a user means; a name that both a recurrence and a stencil have is the recurrence's."""
     if isinstance(given, Table):
         return given.recurrence
     if isinstance(given, Recurrence):
@@ -41,11 +36,7 @@ def program_of(given: AnyProgram) -> Program | Recurrence:
 
 
 def stencil_of(given: AnyProgram, verb: str = "") -> Program:
-    """Return the stencil that a user means, for a verb that only stencils offer.
-
-    Raises:
-        UsageError: If it is something else.
-    """
+    """Return the stencil that a user means, for a verb that only stencils offer."""
     known = program_of(given)
     if isinstance(known, Recurrence):
         raise UsageError(
@@ -56,18 +47,7 @@ def stencil_of(given: AnyProgram, verb: str = "") -> Program:
 
 
 def workload_of(given: AnyProgram, scalars: Mapping[str, Any] | None, asked: Request, machine: Machine) -> Workload:
-    """Return what a user asks about, on a machine.
-
-    Args:
-        given: The program.
-        scalars: Its scalars, any of them left out: arrays cost, and numbers say which scheme is unstable; None if
-            nobody knows them.
-        asked: Shape, steps and the like.
-        machine: Where.
-
-    Raises:
-        UsageError: If anything is unknown or does not fit.
-    """
+    """Return what a user asks about, on a machine; any scalar may be left out, and all are None if unknown."""
     program = program_of(given)
     return _SERVED[type(program)](program, scalars, asked, machine)
 

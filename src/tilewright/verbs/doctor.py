@@ -39,19 +39,12 @@ _SIMD = ("avx512f", "avx2", "avx", "fma", "sse4_2", "sve2", "sve", "asimd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        name: What.
-        state: ``ok``, ``fault``, or ``absent`` for something optional.
-        detail: What was found.
-        fix: The command or the sentence that mends it; empty where nothing needs mending.
-    """
-
-    name: str
-    state: str
-    detail: str
-    fix: str = ""
+    name: str  # what was looked at
+    state: str  # ``ok``, ``fault``, or ``absent`` for something optional
+    detail: str  # what was found
+    fix: str = ""  # the command or the sentence that mends it; empty where nothing is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,21 +23,13 @@ _TILES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedFamily:
-    """A tiling family, with an example of it.
-
-    Attributes:
-        name: Its name.
-        ranks: Ranks of the programs it can cut.
-        summary: One line on what it is.
-        problem: The problem that the example cuts, of which a few tiles are counted.
-        example: A tiling of the family.
-    """
+    """A tiling family, with an example of it."""
 
     name: str
-    ranks: tuple[int, ...]
-    summary: str
-    problem: Problem
-    example: Tiling
+    ranks: tuple[int, ...]  # of the programs it can cut
+    summary: str  # one line on what it is
+    problem: Problem  # what the example cuts, of which a few tiles are counted
+    example: Tiling  # a tiling of the family
 
     @property
     def counted(self) -> Problem:
@@ -98,18 +90,7 @@ def families() -> tuple[ExplainedFamily, ...]:
 
 
 def family(tile: str, program: ProgramLike = "") -> ExplainedFamily:
-    """Return one family.
-
-    Args:
-        tile: The family's name, or a whole tiling of it, which becomes the example.
-        program: The program that the example cuts; a simple one of the first rank that fits by default.
-
-    Returns:
-        The family with its example.
-
-    Raises:
-        UsageError: If there is no such family, or the tiling does not apply to the program.
-        IllegalTilingError: If the tiling breaks a dependence of the program.
+    """Return one family, with ``tile`` as its example where that is a whole tiling, on ``program`` where one is given.
 
     >>> family("hybrid:t=8,s=8x64").counts.points
     5632
@@ -131,11 +112,7 @@ def family(tile: str, program: ProgramLike = "") -> ExplainedFamily:
 
 
 def draw(shown: ExplainedFamily, path: Path) -> None:
-    """Draw the tiles of a family's example to a picture file.
-
-    Raises:
-        UsageError: If the family has no tiles, or the file's ending is no picture's, or its folder does not exist.
-    """
+    """Draw the tiles of a family's example to a picture file."""
     if path.suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise UsageError(f"a drawing is written to a .svg, .png or .pdf file, got {path.name!r}")
     check_place(path)

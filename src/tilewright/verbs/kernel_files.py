@@ -30,25 +30,15 @@ _HEAD = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelText:
-    """A tiling of a problem whose kernels are written.
+    """A tiling of a problem whose kernels are written."""
 
-    Attributes:
-        problem: What is computed.
-        tiling: The tiling.
-        strict: Whether the order of operations is kept.
-        program: The program as it was given: scalars that came as arrays are coefficient fields of the problem's.
-        scalars: Values of scalars for a host program.
-        expected: What a model expects, as a phrase.
-        decision: How a GPU computes it, where that is decided already.
-    """
-
-    problem: Problem
+    problem: Problem  # what is computed
     tiling: Tiling
-    strict: bool
-    program: Program
-    scalars: Mapping[str, Any]
-    expected: str
-    decision: RunPlan | None = None
+    strict: bool  # whether the order of operations is kept
+    program: Program  # as it was given; scalars that came as arrays are coefficient fields of the problem's
+    scalars: Mapping[str, Any]  # values of scalars for a host program
+    expected: str  # what a model expects, as a phrase
+    decision: RunPlan | None = None  # how a GPU computes it, where that is decided already
 
     def banner(self) -> str:
         """Return the comment that the kernels' text starts with."""
@@ -69,12 +59,7 @@ class KernelText:
         return source
 
     def texts(self, target: Path, *, alone: bool = False) -> dict[Path, str]:
-        """Return what belongs into a file and, unless it stands alone, beside it: a header, or a host program.
-
-        Raises:
-            UsageError: If the file does not end in ``.c``, ``.cu`` or ``.cl``.
-            IllegalTilingError: If the tiling has no such code.
-        """
+        """Return what belongs into a file and, unless it stands alone, beside it: a header, or a host program."""
         if target.suffix not in DIALECTS:
             raise UsageError(f"kernels are exported to a file that ends in {', '.join(DIALECTS)}, got {target.name!r}")
         if target.suffix == ".c":
@@ -117,17 +102,11 @@ class KernelText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What became of tilings whose kernels were to be written.
+    """What became of tilings whose kernels were to be written."""
 
-    Attributes:
-        tilings: Those that were written, in order.
-        files: Their files; of a single tiling that was given a file, what lies beside it, too.
-        left_out: Those without such code, and why, in one sentence.
-    """
-
-    tilings: tuple[Tiling, ...]
-    files: tuple[Path, ...]
-    left_out: tuple[tuple[Tiling, str], ...]
+    tilings: tuple[Tiling, ...]  # those that were written, in order
+    files: tuple[Path, ...]  # with what lies beside the file that a single tiling was given
+    left_out: tuple[tuple[Tiling, str], ...]  # those without such code, and why, in one sentence
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -140,18 +119,7 @@ class Exported:
 
 
 def export(kernels: Sequence[KernelText], path: str | Path, dialect: str) -> Exported:
-    """Write the kernels of tilings, each to a file that is named for it, or of one to the file that is given.
-
-    Args:
-        kernels: The tilings.
-        path: A folder, or a file, whose name is that of one tiling, and begins those of several.
-        dialect: ``c`` for a CPU; ``cuda`` or ``opencl`` for a GPU, unless the file says which.
-
-    Raises:
-        UsageError: If the file does not end as one of the machine's code, a file cannot be written, or one is there
-            and was not exported before; then nothing is written. As the only tiling's.
-        IllegalTilingError: As the only tiling's, if it has no such code.
-    """
+    """Write kernels to a folder, in files named for their tilings, or to a file, whose name begins those of several."""
     folder = Path(path) if _is_folder(path) else None
     ending = Path(path).suffix if folder is None else next(end for end, kind in DIALECTS.items() if kind == dialect)
     where, ends = ("a CPU", (".c",)) if dialect == "c" else ("a GPU", (".cu", ".cl"))
@@ -181,22 +149,14 @@ def export(kernels: Sequence[KernelText], path: str | Path, dialect: str) -> Exp
 
 
 def write(texts: Mapping[Path, str]) -> tuple[Path, ...]:
-    """Write texts to their files, which are replaced.
-
-    Raises:
-        UsageError: If one cannot be written.
-    """
+    """Write texts to their files, which are replaced."""
     for path, text in texts.items():
         write_text(path, text)
     return tuple(texts)
 
 
 def _check_replaceable(paths: Iterable[Path]) -> None:
-    """Refuse to write to what is there and was not written here.
-
-    Raises:
-        UsageError: If there is such a file.
-    """
+    """Refuse to write to what is there and was not written here."""
     for path in paths:
         if path.exists() and not (path.is_file() and MARK in _start(path)):
             raise UsageError(

@@ -17,15 +17,7 @@ from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 
 def limits(problem: Problem, tiling: Tiling, costs: Costs, machine: Machine, model: str) -> tuple[str, ...]:
-    """Say what stands against a prediction, one sentence each; nothing on a CPU.
-
-    Args:
-        problem: What is computed.
-        tiling: Its tiling.
-        costs: What the model says of it.
-        machine: Where.
-        model: ``exact`` or ``published``, which knows no thread blocks and so no spills.
-    """
+    """Say what stands against a prediction, one sentence each; nothing on a CPU."""
     if machine.kind == "cpu":
         return ()
     found = []

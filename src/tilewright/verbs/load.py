@@ -24,16 +24,6 @@ def load_program(name: str) -> Program:
 
     ``file.py:function`` imports the user's own file, which runs it like any Python script; its folder is importable
     while that lasts.
-
-    Args:
-        name: The name of a built-in program, or ``file.py:function``.
-
-    Returns:
-        The program.
-
-    Raises:
-        UsageError: If there is no such program, file or function, or the file fails.
-        TraceError: If the function is no stencil.
     """
     found = _load(name)
     if found is None and name in catalogue.names():
@@ -42,34 +32,20 @@ def load_program(name: str) -> Program:
 
 
 def load_any(name: str) -> Program | Recurrence:
-    """Return the program or the recurrence that a name stands for, as :func:`load_program` does.
-
-    Raises:
-        UsageError: As :func:`load_program`.
-        TraceError: If the function is neither.
-    """
+    """Return the program or the recurrence that a name stands for, as :func:`load_program` does."""
     found = _load(name)
     return program_of(name if found is None else found)
 
 
 def load_run(name: str, steps: int | None) -> Program | Recurrence:
-    """Return what a run is of: where a stencil and a recurrence have one name, steps mean the stencil.
-
-    Raises:
-        UsageError: As :func:`load_program`, or if the number of steps of a stencil is missing.
-        TraceError: If a function is neither.
-    """
+    """Return what a run is of: where a stencil and a recurrence have one name, steps mean the stencil."""
     known = load_any(name) if steps is None or name not in catalogue.names() else load_program(name)
     steps_of(known, steps)
     return known
 
 
 def steps_of(program: Program | Recurrence, steps: int | None) -> int:
-    """Return the number of steps: a table is filled once, of a stencil somebody must say.
-
-    Raises:
-        UsageError: If nobody did.
-    """
+    """Return the number of steps: a table is filled once, of a stencil somebody must say."""
     if steps is None and isinstance(program, Program):
         raise UsageError(f"missing the number of time steps of {program.name!r}", "give --steps T")
     return 1 if steps is None else steps
@@ -90,15 +66,7 @@ def _load(name: str) -> Any:  # noqa: ANN401  (whatever the file defines)
 
 
 def load_pipeline(name: str, options: Mapping[str, float | None]) -> Pipeline:
-    """Return the pipeline that a name stands for: one that ships, or ``FILE.py:FUNCTION``.
-
-    Args:
-        name: The name.
-        options: What a pipeline that ships is made with: ``sigma``, ``radius``, ``gradient``.
-
-    Raises:
-        UsageError: If there is no such pipeline, file or function, or the file fails.
-    """
+    """Return a pipeline, ``FILE.py:FUNCTION`` or one that ships, with options ``sigma``, ``radius``, ``gradient``."""
     found = _load(name)
     return as_pipeline(name if found is None else found, options)
 

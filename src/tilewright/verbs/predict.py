@@ -232,9 +232,6 @@ def choose_tiling(
 def as_machine(machine: MachineLike) -> Machine:
     """Return the machine that a user means.
 
-    Raises:
-        UsageError: If there is none of that name, or its file is not as it must be.
-
     Examples:
         >>> as_machine("h200").title
         'NVIDIA H200 SXM5 (Hopper)'

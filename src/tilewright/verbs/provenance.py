@@ -36,12 +36,7 @@ def version() -> str:
 
 
 def measured_here(backend: str, threads: int) -> dict[str, str]:
-    """Describe the circumstances of a measurement that this process made.
-
-    Args:
-        backend: ``c``, or a GPU's backend with its device if one was named.
-        threads: Threads of the host.
-    """
+    """Describe the circumstances of a measurement that this process made."""
     from tilewright.runtime.host import cpu_name
     from tilewright.runtime.toolchains.cpu import toolchain
 
@@ -68,15 +63,7 @@ def pairs(made: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def in_plain_words(problem: Problem, machine: Machine, chosen: StudiedTiling, costs: Costs, others: int) -> str:
-    """Say in some sentences what was chosen, what it costs, and what of it was measured.
-
-    Args:
-        problem: What is computed.
-        machine: Where.
-        chosen: The chosen tiling, with the range of its time.
-        costs: Its costs.
-        others: How many tilings cost as much as the chosen one, as far as the model can tell.
-    """
+    """Say what was chosen, beside ``others`` of the same cost to the model, what it costs, and what was measured."""
     grid = " x ".join(map(str, problem.shape))
     known = catalogue.family(parse(chosen.tiling).family)
     expected = f"The model expects {format_seconds(chosen.predicted, keep=True)}{_range(chosen)}"

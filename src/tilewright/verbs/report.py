@@ -30,23 +30,14 @@ Result = Plan | Prediction | Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDefaults:
-    """What is said about files beside what they hold; None where a file says it, or its default holds.
+    """What is said about files beside what they hold; None where a file says it, or its default holds."""
 
-    Attributes:
-        program: The program, of a file that names none or one that is not built in.
-        shape: Extents, of a tuning log.
-        steps: Time steps of one sample, of a tuning log.
-        machine: The machine; what the file says, or ``host``, by default.
-        boundary: Boundaries; files do not say them.
-        dtype: Element type of a tuning log.
-    """
-
-    program: Program | None = None
-    shape: tuple[int, ...] | None = None
-    steps: int | None = None
-    machine: MachineLike | None = None
-    boundary: BoundarySpec = "fixed"
-    dtype: str = "float32"
+    program: Program | None = None  # where a file names none or one that is not built in
+    shape: tuple[int, ...] | None = None  # of a tuning log
+    steps: int | None = None  # of one sample of a tuning log
+    machine: MachineLike | None = None  # by default what the file says, or ``host``
+    boundary: BoundarySpec = "fixed"  # files do not say it
+    dtype: str = "float32"  # of a tuning log
 
 
 def report(
@@ -85,16 +76,7 @@ def _study(result: Result) -> Study:
 
 
 def of_problem(program: Program, known: FileDefaults, top: int = 40) -> Study:
-    """Return the study of a problem on a machine from the models alone: nothing is compiled or run.
-
-    Args:
-        program: The program.
-        known: Its shape, steps, machine, boundaries and element type.
-        top: How many tilings are ranked.
-
-    Raises:
-        UsageError: If the shape or the steps are missing, or anything does not fit.
-    """
+    """Return the study of a problem on a machine from the models alone: nothing is compiled or run."""
     if known.shape is None or not known.steps:
         raise UsageError("a report of a program needs its shape and steps", "give --shape 4096x4096 --steps 256")
     machine = as_machine(known.machine or "host")
@@ -109,18 +91,7 @@ def of_problem(program: Program, known: FileDefaults, top: int = 40) -> Study:
 
 
 def of_file(path: Path, known: FileDefaults) -> Study:
-    """Read what ``tune --json`` or ``predict --json`` printed, or a tuning log of the store.
-
-    Args:
-        path: The file: one JSON document, or a log that ends in ``.jsonl``.
-        known: What the file does not say.
-
-    Returns:
-        The study.
-
-    Raises:
-        UsageError: If the file cannot be read, is of no such kind, or does not say what it is of.
-    """
+    """Read what ``tune --json`` or ``predict --json`` printed, or a tuning log of the store (``.jsonl``)."""
     where = repr(str(path))
     if not path.exists():
         raise _missing(str(path))

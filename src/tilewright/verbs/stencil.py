@@ -135,10 +135,6 @@ ProgramLike = Program | Stencil | str | Callable[..., Any]
 def as_program(program: ProgramLike) -> Program:
     """Return the program that a user means.
 
-    Raises:
-        UsageError: If it is no program, or there is no built-in one of that name.
-        TraceError: If it is a function that cannot be traced.
-
     Examples:
         >>> as_program("heat2d").loads
         9

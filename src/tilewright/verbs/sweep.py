@@ -30,43 +30,27 @@ DROP = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One point of a sweep.
+    """One point of a sweep."""
 
-    Attributes:
-        factor: What the varied quantity was multiplied by.
-        amount: What that is, such as 4096x4096 or 26 multiprocessors.
-        tiling: The best tiling there.
-        costs: Its costs.
-        efficiency: The ideal time (8.3) over the predicted one.
-        reuse_loss: By which share the metric is worse with the best tiling of factor 1; None where it does not fit.
-    """
-
-    factor: float
-    amount: str
-    tiling: Tiling
+    factor: float  # what the varied quantity was multiplied by
+    amount: str  # such as 4096x4096 or 26 multiprocessors
+    tiling: Tiling  # the best tiling there
     costs: Costs
-    efficiency: float
+    efficiency: float  # the ideal time (8.3) over the predicted one
+    # by which share the metric is worse with the best tiling of factor 1; None where it does not fit
     reuse_loss: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """A sweep.
+    """A sweep."""
 
-    Attributes:
-        program: Name of the program.
-        machine: Name of the machine.
-        vary: What was varied.
-        metric: What the best tiling is best by.
-        rows: The points.
-        largest: Largest extents of the same proportions that fit the machine's memory, or None where that is unknown.
-    """
-
-    program: str
-    machine: str
-    vary: str
-    metric: str
-    rows: tuple[Row, ...]
+    program: str  # name of the program
+    machine: str  # name of the machine
+    vary: str  # what was varied
+    metric: str  # by which the best tiling is best
+    rows: tuple[Row, ...]  # the points
+    # largest extents of the same proportions that fit the machine's memory; None if unknown
     largest: tuple[int, ...] | None
 
     @property
@@ -111,11 +95,7 @@ class WhatIf:
 
 
 def factors_of(vary: str, factors: Sequence[float], metric: str) -> tuple[float, ...]:
-    """Return the factors of a sweep in increasing order, 1 among them.
-
-    Raises:
-        UsageError: If the quantity or the metric is unknown, or a factor is out of range.
-    """
+    """Return the factors of a sweep in increasing order, 1 among them."""
     if vary not in VARIED:
         raise UsageError(f"what is varied is one of {', '.join(VARIED)}, got {vary!r}")
     if metric not in choices.METRICS:

@@ -21,23 +21,7 @@ def explain(
     dtype: str = "float32",
     boundary: BoundarySpec = "fixed",
 ) -> dict[str, object]:
-    """Return the terms of the exact model for one hybrid tiling.
-
-    Args:
-        program: A stencil, a program, or the name of a built-in one.
-        shape: Extents of the grid.
-        steps: Time steps.
-        machine: A GPU.
-        tiling: A hybrid tiling; without ``threads=…`` it has those that its code takes.
-        dtype: Element type.
-        boundary: Boundaries.
-
-    Returns:
-        Seconds by part, resident blocks, registers, spills, the loss of partial waves and of boundary tiles, and the
-        part that binds.
-
-    Raises:
-        UsageError: If the tiling is not hybrid, or the machine is no GPU.
+    """Return the exact model's terms of one hybrid tiling on a GPU: seconds by part, occupancy, losses, and what binds.
 
     >>> explain("j2d5pt", shape=(16384, 16384), steps=120, machine="v100",
     ...         tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]

@@ -38,11 +38,6 @@ def warn_if_unstable(
     Where coefficients vary from cell to cell, the cells are looked at where one of them is extreme, or the product or
     the quotient of two, as if their coefficients were those of the whole grid. A wave that grows then must grow as well
     in the cells around that cell as they are, or around the middle of the cells like it.
-
-    Args:
-        problem: The problem.
-        scalars: Values of the program's scalars, as far as they are known.
-        versions: The arrays of its fields, where they are in memory.
     """
     program = problem.program
     if problem.steps < stability.FEWEST_STEPS or not problem.rounds:

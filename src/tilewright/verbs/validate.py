@@ -36,29 +36,17 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StencilValidation:
-    """Predicted against measured times of one stencil.
+    """Predicted against measured times of one stencil."""
 
-    Attributes:
-        name: The stencil.
-        scores: The scores, over the points that were not used for calibration.
-        predicted: Predicted seconds of every point; shape (n,).
-        measured: Measured seconds; shape (n,).
-        used: Indices of the points used for calibration.
-        space: The scored points with what the strategies need, or None without tile sizes.
-        resident: Resident blocks of the scored points, or None.
-        scale: The stencil's own factor.
-        strategies: Ways to choose a tile, side by side, over the scored points.
-    """
-
-    name: str
-    scores: Scores
-    predicted: Floats
-    measured: Floats
-    used: Ints
-    space: MeasuredSpace | None = None
-    resident: Ints | None = None
-    scale: float = 1.0
-    strategies: tuple[Strategy, ...] = ()
+    name: str  # the stencil
+    scores: Scores  # over the points that were not used for calibration
+    predicted: Floats  # predicted seconds of every point; shape (n,)
+    measured: Floats  # measured seconds; shape (n,)
+    used: Ints  # indices of the points used for calibration
+    space: MeasuredSpace | None = None  # the scored points with what the strategies need, or None without tile sizes
+    resident: Ints | None = None  # resident blocks of the scored points
+    scale: float = 1.0  # the stencil's own factor
+    strategies: tuple[Strategy, ...] = ()  # ways to choose a tile, side by side, over the scored points
 
     @property
     def best_by_k(self) -> dict[int, tuple[float, int]]:
@@ -78,22 +66,14 @@ class StencilValidation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """How good a model's predictions and choices are.
+    """How good a model's predictions and choices are."""
 
-    Attributes:
-        machine: The machine's name.
-        model: ``exact`` or ``published``.
-        stencils: One result per stencil.
-        overall: The mean over the stencils.
-        calibration: The constants, or None where the model has none of its own.
-        skipped: Lines of the logs that were cut short and left out, each with its number and the file.
-    """
-
-    machine: str
-    model: str
-    stencils: tuple[StencilValidation, ...]
-    overall: Scores
-    calibration: GpuFit | None = None
+    machine: str  # the machine's name
+    model: str  # ``exact`` or ``published``
+    stencils: tuple[StencilValidation, ...]  # one result per stencil
+    overall: Scores  # the mean over the stencils
+    calibration: GpuFit | None = None  # the constants, or None where the model has none of its own
+    # lines of the logs that are cut short, each with its number and the file
     skipped: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
@@ -200,22 +180,7 @@ def validate_here(
     candidates: int = 40,
     executor: Executor | None = None,
 ) -> Validation:
-    """Measure candidates of one program on this machine and compare them with the model.
-
-    Args:
-        program: Name of the program.
-        shape: Extents of the grid.
-        steps: Time steps.
-        backend: ``auto`` or ``c``.
-        candidates: How many tilings are measured.
-        executor: Whose workers measure them, see :func:`tilewright.tune`.
-
-    Returns:
-        The scores of everything that was measured.
-
-    Raises:
-        UsageError: If fewer than two candidates ran.
-    """
+    """Measure candidates of one program on this machine and compare them with the model."""
     from tilewright.verbs.tuning.tune import tune
 
     plan = tune(
@@ -245,20 +210,7 @@ def validate_here(
 def read_log(
     path: Path, program: str | None = None, shape: tuple[int, ...] | None = None, steps: int | None = None
 ) -> TuningLog:
-    """Read a log of any known kind: ``.json`` is Kernel Tuner's, anything else StencilBench's.
-
-    Args:
-        path: The file.
-        program: Name of the stencil where the file does not say.
-        shape: Extents where the file does not say.
-        steps: Time steps where the file does not say.
-
-    Returns:
-        The log.
-
-    Raises:
-        UsageError: If it cannot be read.
-    """
+    """Read a log, ``.json`` being Kernel Tuner's, all else StencilBench's; arguments say what the file does not."""
     if path.suffix == ".json":
         return read_tuner_file(path, program, shape, steps)
     return read_stencilbench(path, program if program in FLOPS else None)
@@ -280,11 +232,7 @@ def _seed(case: selector.TilingBatch, seed: int) -> tuple[int, int]:
 
 
 def case_of(log: TuningLog, machine: Machine) -> selector.TilingBatch:
-    """Return a log's measured points as the model of thread blocks takes them.
-
-    Raises:
-        UsageError: If a tiling is none of the program's, or the machine is no GPU.
-    """
+    """Return a log's measured points as the model of thread blocks takes them."""
     program = catalogue.program(log.program)
     setting = make_setting(make_problem(program, log.shape, log.steps), machine)
     tilings = [point.tiling for point in log.measured]

@@ -13,15 +13,10 @@ from tilewright.runtime.store.wisdom import Circumstances, Wisdom
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreEntry:
-    """An entry of the store, and whether it may be used here.
-
-    Attributes:
-        wisdom: The entry.
-        stale: What differs from the device of its name here: ``hardware``, ``compiler``, ``version``; nothing if it may
-            be used.
-    """
+    """An entry of the store, and whether it may be used here."""
 
     wisdom: Wisdom
+    # what differs from the device of its name here (``hardware``, ``compiler``, ``version``); empty if it may be used
     stale: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
@@ -52,11 +47,7 @@ def _judged(entries: Sequence[Wisdom]) -> tuple[StoreEntry, ...]:
 
 
 def export(path: Path | None = None, program: str | None = None) -> str:
-    """Return the entries as a JSON document, and write it to a file if one is given.
-
-    Raises:
-        UsageError: If the file cannot be written.
-    """
+    """Return the entries as a JSON document, and write it to a file if one is given."""
     text = store.dump([each.wisdom for each in known(program)])
     if path is not None:
         write_text(path, text)
@@ -64,14 +55,7 @@ def export(path: Path | None = None, program: str | None = None) -> str:
 
 
 def take_in(path: Path) -> tuple[StoreEntry, ...]:
-    """Add the entries of an exported file to the store; an entry that is known from later on is kept.
-
-    Returns:
-        What was added.
-
-    Raises:
-        UsageError: If the file is no wisdom file, or the store cannot be written.
-    """
+    """Add an exported file's entries to the store where they are newer than its own; return what was added."""
     newer = {entry.id: entry.when for entry in store.load()}
     added = [entry for entry in store.read_document(path) if entry.when > newer.get(entry.id, "")]
     if added and not store.remember(added):
@@ -82,14 +66,7 @@ def take_in(path: Path) -> tuple[StoreEntry, ...]:
 def forget(
     ids: Sequence[str] = (), program: str | None = None, *, stale: bool = False, everything: bool = False
 ) -> int:
-    """Forget entries: by id, of one program, the stale ones, or all.
-
-    Returns:
-        How many were forgotten.
-
-    Raises:
-        UsageError: If an id is unknown, or nothing says what to forget.
-    """
+    """Forget entries, by id, of one program, the stale ones, or all; return how many."""
     if not (ids or program or stale or everything):
         raise UsageError("say what to forget", "give ids, --program NAME, --stale or --all")
     entries = known(program)

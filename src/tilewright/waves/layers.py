@@ -132,11 +132,7 @@ Layers = Side | Sequence[Side | Sequence[Side]]
 
 
 def sides_of(layers: Layers, rank: int) -> tuple[tuple[Side, Side], ...]:
-    """Return the layer of every side, per axis below and above.
-
-    Raises:
-        UsageError: If they are not as :data:`Layers` says.
-    """
+    """Return the layer of every side, per axis below and above."""
     if layers is None or isinstance(layers, Sponge | CPML | FreeSurface):
         return ((layers, layers),) * rank
     if not isinstance(layers, Sequence) or len(layers) != rank:
@@ -157,9 +153,6 @@ def parse_layers(text: str) -> Layers:
     """Parse layers as the command line writes them.
 
     ``sponge:20``, ``cpml:20``, ``free`` or ``none``; per axis ``cpml:20,sponge:30``; per side ``free/cpml:20``.
-
-    Raises:
-        UsageError: If a part is no layer.
 
     >>> parse_layers("free/cpml:20,sponge")
     ((FreeSurface(), CPML(width=20, frequency=None, reflection=1e-06)), Sponge(width=20, decay=None))
@@ -202,16 +195,8 @@ def memory_along(
 ) -> tuple[Floats, Floats]:
     """Return the decays and gains of memories along an axis with layers at its ends: 0 but in CPMLs.
 
-    Args:
-        pair: The layers below and above.
-        extent: Cells along the axis, layers included.
-        spacing: Distance of neighbouring cells; m.
-        speed: The largest speed of waves; m/s.
-        step: Time step; s.
-        shift: How much further along the axis than the cells the memories are; cells, at least 0 and less than 1.
-
-    Returns:
-        Two arrays of shape (extent,).
+    ``extent`` includes the layers; lengths, speeds and times are in SI units. ``shift`` says how far beyond the cells
+    the memories are, from 0 to below 1 cell.
     """
     decay, gain = np.zeros(extent), np.zeros(extent)
     places = np.arange(extent) + shift

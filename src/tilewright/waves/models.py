@@ -120,11 +120,7 @@ def longest_step(model: Model, space_order: int = 8) -> float:
 
 
 def check_order(space_order: int) -> int:
-    """Return an order of differences in space.
-
-    Raises:
-        UsageError: If it is not an even number from 2 to 16.
-    """
+    """Return a checked order of differences in space."""
     whole = hasattr(space_order, "__index__") and not isinstance(space_order, bool)
     if not whole or int(space_order) not in range(2, 17, 2):
         raise UsageError(f"the space order is an even number from 2 to 16, got {space_order!r}")

@@ -188,31 +188,20 @@ def _elastic(parts: "_Parts") -> "WaveEquation":
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What a field is beyond a free surface.
+    """What a field is beyond a free surface."""
 
-    Attributes:
-        kind: Its boundary there: what lies as far inside.
-        turned: Whether with the other sign, which the program changes.
-    """
-
-    kind: str
-    turned: bool = False
+    kind: str  # its boundary there: what lies as far inside
+    turned: bool = False  # whether with the other sign, which the program changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveEquation:
-    """A program, and the boundaries that it is run with.
-
-    Attributes:
-        program: The program.
-        surfaces: By axis and side with a free surface, the kinds of the fields' boundaries there, where they are not
-            what lies beyond the other sides.
-        between: How far behind the cells the memories between them are, along their axis; cells.
-    """
+    """A program, and the boundaries that it is run with."""
 
     program: Program
+    # by axis and side with a free surface, the kinds of the fields' boundaries there that are not those of other sides
     surfaces: Mapping[tuple[int, int], Mapping[str, str]]
-    between: float
+    between: float  # cells by which memories between cells are behind them, along their axis
 
     def boundaries(self, sides: Sequence[Sequence[str]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Return the boundaries of every field, for those of sides without a free surface; per axis below and above."""
@@ -258,12 +247,8 @@ def root_of_laplacian(space_order: int) -> tuple[tuple[float, ...], float]:
     53-82 and 83-87): with each factor ``1 - x / r`` is taken the zero z of ``x = (2 - z - 1 / z) / 4 = r`` outside the
     unit circle, which makes the first weights the largest.
 
-    Args:
-        space_order: Order of the second difference, even.
-
-    Returns:
-        The weights at a cell and those behind it, half of the order plus one, for cells of size 1; and how far behind
-        the cell, in cells, is the place whose derivative they give: half a cell for order 2, less for others.
+    Returned are the weights at a cell and those behind it, half of the order plus one, for cells of size 1; and how far
+    behind the cell, in cells, is the place whose derivative they give: half a cell for order 2, less for others.
 
     Examples:
         >>> root_of_laplacian(2)

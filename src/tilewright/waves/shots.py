@@ -167,19 +167,12 @@ def shot(  # noqa: PLR0913  (a public verb)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Setup:
-    """A shot that is ready to run.
+    """A shot that is ready to run."""
 
-    Attributes:
-        scheme: The model with its layers, and the program.
-        steps: Time steps.
-        sources: By field.
-        receivers: By field.
-    """
-
-    scheme: "Scheme"
-    steps: int
-    sources: Mapping[str, Points]
-    receivers: Mapping[str, Points]
+    scheme: "Scheme"  # the model with its layers, and the program
+    steps: int  # time steps
+    sources: Mapping[str, Points]  # by field
+    receivers: Mapping[str, Points]  # by field
 
 
 def prepare(  # noqa: PLR0913  (the arguments of a shot)

@@ -38,32 +38,20 @@ _MOST_TILES = 64
 def on_machine(
     problem: Problem, machine: Machine, *, model: str = "exact", scope: str | None = None
 ) -> "StencilWorkload":
-    """Return a problem on a machine.
-
-    Raises:
-        UsageError: If there is no such scope, or no model of the element type.
-    """
+    """Return a problem on a machine."""
     setting = make_setting(problem, machine, scope)
     return StencilWorkload(problem=problem, machine=machine, model=model, scope=scope, setting=setting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StencilWorkload:
-    """A stencil's problem on a machine.
-
-    Attributes:
-        problem: What is computed.
-        machine: Where.
-        model: ``exact``, or ``published`` for the papers' equations as printed.
-        scope: Who shares the bandwidth.
-        setting: What the models take of all that.
-    """
+    """A stencil's problem on a machine."""
 
     problem: Problem
     machine: Machine
-    model: str
-    scope: str | None
-    setting: Setting
+    model: str  # ``exact``, or ``published`` for the papers' equations as printed
+    scope: str | None  # who shares the bandwidth
+    setting: Setting  # what the models take of all these
 
     def c_iter(self, tiling: Tiling) -> Quantity:
         """Seconds per loop-body iteration of one vector unit, in the code of a tiling's family.
@@ -126,11 +114,7 @@ class StencilWorkload:
     def ranked(
         self, metric: str, *, within: float | None, top: int | None = None, points: Points = "all"
     ) -> list[tuple[Tiling, Costs]]:
-        """Return the tilings of all legal families within a share of the best, best first.
-
-        Raises:
-            UsageError: If there is no such metric.
-        """
+        """Return the tilings of all legal families within a share of the best, best first."""
         band = np.inf if within is None else within
         plain = self.model == "exact" and self.scope is None
         blocks = choose_blocks(self.problem, self.machine) if plain and not self.setting.cpu else None

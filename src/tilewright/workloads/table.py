@@ -21,11 +21,7 @@ from tilewright.workload import Points, Request
 
 
 def on_machine(program: Recurrence, asked: Request, machine: Machine) -> "TableWorkload":
-    """Return a table on a machine; ``float32``, the default of stencils, stands for int32, that of tables.
-
-    Raises:
-        UsageError: If the request is not one for a table.
-    """
+    """Return a table on a machine; ``float32``, the default of stencils, stands for int32, that of tables."""
     if asked.steps != 1:
         raise UsageError(f"the table of {program.name!r} is filled once, got {asked.steps} steps", "leave --steps out")
     if asked.model != "exact":
@@ -36,11 +32,7 @@ def on_machine(program: Recurrence, asked: Request, machine: Machine) -> "TableW
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableWorkload:
-    """A table on a machine.
-
-    Attributes:
-        problem: What the model takes.
-    """
+    """A table on a machine."""
 
     problem: TableCase
     model = "exact"
@@ -94,12 +86,7 @@ class TableWorkload:
         top: int | None = None,
         points: Points = "all",  # noqa: ARG002  (there is one grid, and the threads of a tile are its sub-tiles)
     ) -> list[tuple[Tiling, Costs]]:
-        """Return the tilings of a grid of sizes that fit, best first by a metric.
-
-        Raises:
-            UsageError: If none fits.
-            IllegalTilingError: If no orthogonal tile is legal.
-        """
+        """Return the tilings of a grid of sizes that fit, best first by a metric."""
         case = self.problem
         up, left = case.program.reach
         smallest = Tiling(family=orthogonal.NAME, time=max(1, up), space=(max(1, left),))

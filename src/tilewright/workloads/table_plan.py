@@ -22,24 +22,7 @@ _THREADED = 1_000_000
 def plan_table(
     program: Recurrence, data: TableData, target: Target, asked: Tiling | None, threads: int | None, cpu: Machine
 ) -> TablePlan:
-    """Decide how a table is filled.
-
-    Args:
-        program: The recurrence.
-        data: Checked data.
-        target: Where.
-        asked: A tiling; the model's choice by default.
-        threads: Threads of a processor; by default one for few cells, else every CPU that the process may use.
-        cpu: This machine's processor.
-
-    Returns:
-        The plan, with the tiling ``none`` where only NumPy can follow it.
-
-    Raises:
-        UsageError: If a GPU cannot follow the tiling.
-        IllegalTilingError: If the tiling breaks a dependence.
-        ToolchainError: If there is no such device.
-    """
+    """Decide how a table is filled; the tiling is ``none`` where only NumPy can fill it."""
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
     given = None if asked is None else asked if traits(asked.family).untiled else orthogonal.legal_table(program, asked)
     if given is None and (target.backend == "numpy" or not _tiled(program)):

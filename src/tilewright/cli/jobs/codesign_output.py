@@ -88,19 +88,7 @@ def _panel(result: Codesign, weights: Mapping[str, float], title: str) -> Design
 
 
 def write(result: Codesign, folder: Path, suffix: str = ".png") -> tuple[Path, ...]:
-    """Write figures C.3 and C.4, table C.2 and all designs of the range into a folder, which is made.
-
-    Args:
-        result: The codesign.
-        folder: Where to.
-        suffix: Of the figures: ``.png``, ``.svg`` or ``.pdf``.
-
-    Returns:
-        The files: ``designs``, ``shares``, ``sensitivity.csv`` and ``designs.csv``.
-
-    Raises:
-        UsageError: If matplotlib is missing or a file cannot be written.
-    """
+    """Write figures C.3 and C.4, table C.2 and all designs of the range into a folder, which is made."""
     make_folder(folder)
     drawn = panels(result)
     figures = (draw_designs(drawn, folder / f"designs{suffix}"), draw_shares(drawn, folder / f"shares{suffix}"))
@@ -133,11 +121,7 @@ def _points(drawn: tuple[DesignPanel, ...]) -> "list[tuple[object, ...]]":
 
 
 def save(result: Codesign, path: Path) -> None:
-    """Save the solved tables, so that :func:`load` can weigh them again without solving.
-
-    Raises:
-        UsageError: If a program is not built in, or the file cannot be written.
-    """
+    """Save the solved tables, so that :func:`load` can weigh them again without solving."""
     one = result.exploration
     for case in one.cases:
         if case.program not in catalogue.names() or catalogue.program(case.program) != case.problem.program:

@@ -24,9 +24,6 @@ _MOST = 4096
 def area_range(text: str) -> tuple[float, float]:
     """Parse a range of areas in mm^2; one number is a budget.
 
-    Raises:
-        UsageError: If it is no range.
-
     >>> area_range("200:650"), area_range("450")
     ((200.0, 650.0), (0.0, 450.0))
     """
@@ -42,9 +39,6 @@ def area_range(text: str) -> tuple[float, float]:
 
 def values_of(text: str) -> tuple[float, ...]:
     """Parse the values of an axis: numbers and FIRST:LAST:STEP ranges, joined by commas.
-
-    Raises:
-        UsageError: If a part is none of these, or the values are contradictory.
 
     >>> values_of("12,24,48:144:48")
     (12.0, 24.0, 48.0, 96.0, 144.0)
@@ -65,11 +59,7 @@ def values_of(text: str) -> tuple[float, ...]:
 
 
 def axes(texts: Sequence[str], *, caches: bool) -> Axes:
-    """Return the thesis' axes with some replaced, and the Maxwell caches if wanted.
-
-    Raises:
-        UsageError: If an axis is unknown or its values are not as they must be.
-    """
+    """Return the thesis' axes with some replaced, and the Maxwell caches if wanted."""
     changes: dict[str, Any] = dict(WITH_CACHES) if caches else {}
     for text in texts:
         name, separator, values = text.partition("=")
@@ -85,11 +75,7 @@ def axes(texts: Sequence[str], *, caches: bool) -> Axes:
 
 
 def weights(texts: Sequence[str]) -> dict[str, float] | None:
-    """Parse weights such as ``heat2d=2``; None without any.
-
-    Raises:
-        UsageError: If one is not of this form.
-    """
+    """Parse weights such as ``heat2d=2``; None without any."""
     result = {}
     for text in texts:
         name, separator, value = text.partition("=")
@@ -100,11 +86,7 @@ def weights(texts: Sequence[str]) -> dict[str, float] | None:
 
 
 def insights(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of insights; ``all`` is all of them.
-
-    Raises:
-        UsageError: If one is unknown.
-    """
+    """Check the names of insights; ``all`` is all of them."""
     if "all" in names:
         return INSIGHTS
     for name in names:

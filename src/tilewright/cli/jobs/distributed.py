@@ -19,25 +19,15 @@ from tilewright.verbs.running.run import run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributedReport:
-    """What a run on ranks did.
-
-    Attributes:
-        program: Its program.
-        shape: Extents of the whole grid.
-        steps: Steps.
-        dtype: Element type.
-        topology: Ranks per axis.
-        seconds: Time of computing and of messages, on the slowest rank, without reading or writing files.
-        traffic: What the first rank received.
-    """
+    """What a run on ranks did."""
 
     program: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of the whole grid
     steps: int
     dtype: str
-    topology: tuple[int, ...]
-    seconds: float
-    traffic: Traffic
+    topology: tuple[int, ...]  # ranks per axis
+    seconds: float  # computing and messages on the slowest rank, without reading or writing files
+    traffic: Traffic  # of the first rank
 
     @property
     def gcells_per_second(self) -> float:
@@ -80,20 +70,7 @@ class DistributedReport:
 def perform(
     job: Job, topology: str | None = None, checkpoint: Path | None = None, *, resume: bool = False
 ) -> DistributedReport | None:
-    """Do one run; every rank of the job calls this.
-
-    Args:
-        job: What is asked for.
-        topology: Ranks per axis as text, -1 where MPI decides.
-        checkpoint: A folder that keeps the state.
-        resume: Whether the run goes on from there.
-
-    Returns:
-        What was done, on the first rank; None on the others.
-
-    Raises:
-        TilewrightError: On every rank, if anything does not fit.
-    """
+    """Do one run; every rank of the job calls this, and the first alone gets the report."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError):

@@ -40,88 +40,52 @@ _REFERENCE_COPIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What the command line asks for, as it is written there.
+    """What the command line asks for, as it is written there."""
 
-    Attributes:
-        program: A built-in program, or ``file.py:function``.
-        steps: Time steps.
-        shape: Extents as text; those of the inputs by default.
-        backend: ``auto``, ``c`` or ``numpy``.
-        dtype: Element type; that of the inputs by default, else float32.
-        boundary: Boundaries as text.
-        tile: The tiling as text; the model's choice by default.
-        threads: Threads; all by default.
-        strict: Whether the order of operations is kept exactly.
-        inputs: One file per field, or a ``.npz`` file with several; none for random data.
-        outputs: Files for the updated fields; a ``.npz``, ``.zarr`` or ``.h5`` file holds all fields and time levels.
-        scalars: ``name=value`` each.
-        seed: Seed of random data.
-        check: Whether to compare with the reference.
-        every: Look at the run every so many steps; a value that is not finite then ends it.
-        until: End the run when no value changes by more than this per step.
-        where: A file of truth values: where they are false, cells keep their first value.
-        sources: ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step.
-        snapshots: A file beside which the first updated field (all fields and time levels, as ``.npz``) is written, at
-            every look, with the step in its name; or a ``.zarr``, ``.h5`` or ``.vti`` file that gets them all.
-    """
-
-    program: str
+    program: str  # a built-in program, or ``file.py:function``
     steps: int
-    shape: str | None = None
-    backend: str = "auto"
-    dtype: str | None = None
-    boundary: str = "fixed"
-    tile: str | None = None
-    threads: int | None = None
-    strict: bool = False
-    inputs: tuple[Path, ...] = ()
+    shape: str | None = None  # as text; that of the inputs by default
+    backend: str = "auto"  # ``auto``, ``c`` or ``numpy``
+    dtype: str | None = None  # that of the inputs by default, else float32
+    boundary: str = "fixed"  # as text
+    tile: str | None = None  # as text; the model's choice by default
+    threads: int | None = None  # all by default
+    strict: bool = False  # whether the order of operations is kept exactly
+    inputs: tuple[Path, ...] = ()  # one file per field, or a ``.npz`` file with several; none for random data
+    # files for the updated fields; a ``.npz``, ``.zarr`` or ``.h5`` file holds all fields and time levels
     outputs: tuple[Path, ...] = ()
-    scalars: tuple[str, ...] = ()
-    seed: int = 0
-    check: bool = False
-    every: int | None = None
-    until: float | None = None
-    where: Path | None = None
-    sources: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()  # ``name=value`` each
+    seed: int = 0  # of random data
+    check: bool = False  # whether to compare with the reference
+    every: int | None = None  # steps between looks at the run; a value that is not finite then ends it
+    until: float | None = None  # the run ends when no value changes by more than this per step
+    where: Path | None = None  # a file of truth values: where they are false, cells keep their first value
+    sources: tuple[str, ...] = ()  # ``CELL=VALUE`` each, such as ``8,8=1.0``: what is added to a cell in every step
+    # a file beside which the first updated field (all fields and time levels, as ``.npz``) is written, at every look,
+    # with the step in its name; or a ``.zarr``, ``.h5`` or ``.vti`` file that gets them all
     snapshots: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A result against the float64 reference.
+    """A result against the float64 reference."""
 
-    Attributes:
-        max_error: Largest absolute difference over all cells.
-        within: Whether every cell is within its bound.
-    """
-
-    max_error: float
-    within: bool
+    max_error: float  # absolute, over all cells
+    within: bool  # whether every cell is within its bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a run did.
-
-    Attributes:
-        problem: The problem.
-        planes: How often it was computed: 3 for a colour picture, else 1.
-        backend: What computed it, ``c`` or ``numpy``.
-        tiling: The tiling that was used.
-        threads: Threads that were used.
-        steps: Steps that were done: those of the problem, unless the run ended before.
-        seconds: Time of computing, without compiling and without reading or writing files.
-        comparison: The comparison with the reference, where it was asked for.
-    """
+    """What a run did."""
 
     problem: Problem
-    planes: int
-    backend: str
-    tiling: Tiling
-    threads: int
-    seconds: float
-    steps: int
-    comparison: Comparison | None = None
+    planes: int  # how often it was computed: 3 for a colour picture, else 1
+    backend: str  # what computed it, ``c`` or ``numpy``
+    tiling: Tiling  # as it was used
+    threads: int  # as many as were used
+    seconds: float  # computing, without compiling and without reading or writing files
+    steps: int  # as many as were done: those of the problem, unless the run ended before
+    comparison: Comparison | None = None  # with the reference, where it was asked for
 
     @property
     def gcells_per_second(self) -> float:
@@ -162,11 +126,7 @@ class Report:
         return "\n".join(lines)
 
     def raise_if_wrong(self) -> None:
-        """Raise if the comparison failed.
-
-        Raises:
-            WrongResultError: If a cell lies beyond its bound.
-        """
+        """Raise if the comparison failed."""
         if self.comparison is not None and not self.comparison.within:
             raise WrongResultError(
                 f"the result differs from the float64 reference by up to {self.comparison.max_error:.3g}, "
@@ -176,18 +136,7 @@ class Report:
 
 
 def perform(job: Job, note: Note) -> Report:
-    """Do one run.
-
-    Args:
-        job: What is asked for.
-        note: Called with lines for the user while it goes on.
-
-    Returns:
-        What was done; the outputs are written.
-
-    Raises:
-        TilewrightError: If anything does not fit.
-    """
+    """Do one run and write its outputs."""
     program, target = load_program(job.program), target_here(job.backend, job.threads)
     _check_outputs(program, job, note)
     scalars = data.scalar_values(program, job.scalars)

@@ -20,62 +20,35 @@ _LARGEST_TEXT = 2**26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShotJob:
-    """What is asked for; the numbers are those of :func:`tilewright.waves.shot`.
+    """What is asked for; the numbers are those of :func:`tilewright.waves.shot`."""
 
-    Attributes:
-        model: A file of speeds, ``.npy``.
-        spacing: ``H``, or one per axis.
-        source: Its place, ``Z,X``; m.
-        time: Time to compute; s.
-        frequency: Of the Ricker wavelet; Hz.
-        receivers: A file of places, or None.
-        depth: Depth of receivers above every column, in place of a file; m.
-        target: Where traces go, or None.
-        density: A file of densities, or None.
-        shear: A file of speeds of shear waves, or None.
-        layer: Cells of a sponge around, 0 for none, or None.
-        cpml: Cells of a convolutional PML around, or None.
-        absorb: Layers per axis and side, or None.
-        space_order: Order of the differences.
-        time_step: Time step, or None; s.
-        interpolation: ``linear`` or ``sinc``.
-        every: Record every so many steps.
-        dtype: Element type.
-        threads: Threads, or None for all.
-    """
-
-    model: Path
-    spacing: str
-    source: str
-    time: float
-    frequency: float
-    receivers: Path | None
-    depth: float | None
-    target: Path | None
-    density: Path | None
-    shear: Path | None
-    layer: int | None
-    cpml: int | None
-    absorb: str | None
-    space_order: int
-    time_step: float | None
-    interpolation: str
-    every: int
+    model: Path  # a ``.npy`` file of speeds
+    spacing: str  # ``H``, or one per axis
+    source: str  # its place, ``Z,X``; m
+    time: float  # s
+    frequency: float  # of the Ricker wavelet; Hz
+    receivers: Path | None  # a file of places
+    depth: float | None  # of receivers in every column, in place of a file; m
+    target: Path | None  # where traces go
+    density: Path | None  # a file of densities
+    shear: Path | None  # a file of speeds of shear waves
+    layer: int | None  # cells of a sponge around, 0 for none
+    cpml: int | None  # cells of a convolutional PML around
+    absorb: str | None  # layers per axis and side, as text
+    space_order: int  # of the differences
+    time_step: float | None  # s
+    interpolation: str  # ``linear`` or ``sinc``
+    every: int  # steps between two records
     dtype: str
-    threads: int | None
+    threads: int | None  # None for all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShotReport:
-    """What a shot did.
-
-    Attributes:
-        shot: The shot.
-        outputs: Files that were written.
-    """
+    """What a shot did."""
 
     shot: Shot
-    outputs: tuple[Path, ...]
+    outputs: tuple[Path, ...]  # as written
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -100,11 +73,7 @@ class ShotReport:
 
 
 def perform(job: ShotJob) -> ShotReport:
-    """Compute a shot and write its traces.
-
-    Raises:
-        TilewrightError: If anything does not fit.
-    """
+    """Compute a shot and write its traces."""
     velocity = _array(job.model, "the model")
     model = Model(
         velocity,

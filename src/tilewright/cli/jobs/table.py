@@ -32,25 +32,15 @@ _PAIR_OPTIONS = ("match", "mismatch", "gap_open", "gap_extend")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
-    """What a run of a recurrence did.
-
-    Attributes:
-        program: Its name.
-        names: Names of the sequences, or none.
-        shape: Rows and columns.
-        dtype: Element type of the tables; of an alignment the widest that a tile needed.
-        result: The alignment, or what filling did.
-        value: The score, or the last cell of the first table.
-        error: Largest difference from the NumPy reference; None if it was not asked for.
-    """
+    """What a run of a recurrence did."""
 
     program: str
-    names: tuple[str, ...]
-    shape: tuple[int, int]
-    dtype: str
-    result: Alignment | Filling
-    value: float
-    error: float | None = None
+    names: tuple[str, ...]  # of the sequences, or none
+    shape: tuple[int, int]  # rows and columns
+    dtype: str  # of the tables; of an alignment the widest that a tile needed
+    result: Alignment | Filling  # the alignment, or what filling did
+    value: float  # the score, or the last cell of the first table
+    error: float | None = None  # largest difference from the NumPy reference, where it was asked for
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
@@ -93,11 +83,7 @@ class TableReport:
         return "\n".join(lines)
 
     def raise_if_wrong(self) -> None:
-        """Raise if the comparison failed.
-
-        Raises:
-            WrongResultError: If the result differs from the reference.
-        """
+        """Raise if the comparison failed."""
         if self.error:
             raise WrongResultError(
                 f"the result differs from the NumPy reference by {self.error:g}",
@@ -106,18 +92,7 @@ class TableReport:
 
 
 def perform(job: Job, note: Note) -> TableReport:
-    """Do one run of a recurrence.
-
-    Args:
-        job: What is asked for; inputs are FASTA files or ``.npy`` files, without any random letters of ``--shape``.
-        note: Called with lines for the user while it goes on.
-
-    Returns:
-        What was done; the outputs are written.
-
-    Raises:
-        TilewrightError: If anything does not fit.
-    """
+    """Do one run of a recurrence on FASTA or ``.npy`` files; without any, on random letters of ``--shape``."""
     known = load_any(job.program)
     assert isinstance(known, Recurrence)  # noqa: S101  (its caller has looked)
     if len(job.outputs) > 1:

@@ -85,16 +85,7 @@ def _find_box(
 def sum_function(
     name: str, site: Site, near: Sequence[Near], rows: RowPointers, block: RowBlock, *, keeps: bool
 ) -> ir.Function:
-    """A function ``sum(rows, to, stride, place, into[, done])`` that computes one vector of neighbouring rows.
-
-    Args:
-        name: Its name.
-        site: The kernel's surroundings.
-        near: The reads.
-        rows: The rows that are read; ``rows`` points to where they start, in this order.
-        block: The rows of results; the first starts at ``to``, the next ``stride`` elements further.
-        keeps: Whether lanes below ``done`` keep their values.
-    """
+    """A function ``sum(rows, to, stride, place, into[, done])`` for a vector of rows; lanes below ``done`` stay."""
     kind, to = ir.vector(site.dtype), ir.Var("to", ir.pointer(site.dtype))
     where = row_starts(site, const=True)
     starts = found_rows(where, rows)

@@ -160,18 +160,7 @@ def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...]
 
 
 def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Function, ...]:
-    """A function ``box(…, t, low0, high0, …)`` that computes the cells of a box that the statement updates.
-
-    Args:
-        site: The kernel's surroundings.
-        number: Index of the statement.
-        own: Whether tiles compute cells of others, too, in memory of their own.
-
-    Returns:
-        The function, after those that it calls: those of sums in loops, or, where neighbours of long rows come by
-        shuffles (:mod:`tilewright.codegen.passes.shuffle_neighbours`), one for long rows and one for others; where the
-        field has sources or receivers, the one that knows of these; where states are kept, the one that writes them.
-    """
+    """A function ``box(…, t, low0, high0, …)`` for the cells of a box that the statement updates, after its callees."""
     field, name = site.problem.program.statements[number].field, box_name(site, number)
     after: list[ir.Function] = []
     if points.touches(site.problem, field):

@@ -19,21 +19,9 @@ def row_values(
     rows: RowPointers,
     block: RowBlock,
     place: ir.Var,
-    load: Callable[[Read, ir.Var], ir.Expr] | None = None,
+    load: Callable[[Read, ir.Var], ir.Expr] | None = None,  # the vector of a read, where not simply at its place
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
-    """Write one vector of the new values of several neighbouring rows.
-
-    Args:
-        site: The kernel's surroundings.
-        statement: The statement.
-        rows: The rows that it reads.
-        block: The rows of results, and how they are written.
-        place: Index of the vector's first cell in its row.
-        load: The vector of a read in a row, where it is not simply at its place.
-
-    Returns:
-        The operations, and the new value of each row.
-    """
+    """Write one vector of the new values of several neighbouring rows: the operations, and the value of each row."""
     forms = block.sums if load is None else block.assembled
     found = apart(statement.tape) if forms else Apart(statement.tape, ())
     places = [(shift, 0) for shift in range(block.rows)]

@@ -20,52 +20,33 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChipSlot:
-    """One version slot of a field on chip.
+    """One version slot of a field on chip."""
 
-    Attributes:
-        pieces: Cells along axis 0 that a whole tile loads, as half-open ranges.
-        hull: Cells along axis 0 that any tile may read.
-    """
-
-    pieces: tuple[Span, ...]
-    hull: Span
+    pieces: tuple[Span, ...]  # cells along axis 0 that a whole tile loads, as half-open ranges
+    hull: Span  # cells along axis 0 that any tile may read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChipField:
-    """A field on chip.
-
-    Attributes:
-        name: Its name.
-        low: First cell along axis 0.
-        high: End of its cells along axis 0.
-        start: Index on chip of its first value.
-        slots: Its version slots; slot ``k`` holds version ``v`` with ``v - v0 = k`` modulo their number, where ``v0``
-            is the version at the tile's first row.
-    """
+    """A field on chip."""
 
     name: str
-    low: int
-    high: int
-    start: int
+    low: int  # first cell along axis 0
+    high: int  # end of its cells along axis 0
+    start: int  # index on chip of its first value
+    # its version slots; slot ``k`` holds version ``v`` with ``v - v0 = k`` modulo their number, where ``v0`` is the
+    # version at the tile's first row
     slots: tuple[ChipSlot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedLayout:
-    """The layout of a tile's values.
+    """The layout of a tile's values."""
 
-    Attributes:
-        fields: Every field, in field order.
-        box: Per classic axis, first cell and end of what a tile touches.
-        pure: Per axis, least and greatest offset of a read as written.
-        values: Number of values.
-    """
-
-    fields: tuple[ChipField, ...]
-    box: tuple[Span, ...]
-    pure: tuple[Span, ...]
-    values: int
+    fields: tuple[ChipField, ...]  # every field, in field order
+    box: tuple[Span, ...]  # per classic axis, first cell and end of what a tile touches
+    pure: tuple[Span, ...]  # per axis, least and greatest offset of a read as written
+    values: int  # how many
 
     def extent(self, axis: int) -> ir.Int:
         """Cells along a classic axis, counted from 1."""
@@ -74,13 +55,7 @@ class SharedLayout:
 
 
 def chip_of(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLayout:
-    """Lay out a tile.
-
-    Args:
-        problem: The problem.
-        cut: The tile.
-        most_pieces: A slot whose cells come in more pieces is loaded as one.
-    """
+    """Lay out a tile; a slot whose cells come in more than ``most_pieces`` pieces is loaded as one."""
     rank, hexagon = problem.program.rank, cut.hexagon
     box = _box(problem, cut)
     plane = math.prod(high - low for low, high in box)

@@ -41,22 +41,7 @@ _VERSION = 7
 def emit_device(
     problem: Problem, schedule: GpuSchedule, dialect: str, *, strict: bool = False, periodic: bool = False
 ) -> KernelSource[DeviceLayout]:
-    """Write the kernels of a problem under a tiling for GPUs.
-
-    Args:
-        problem: The problem; its shape and steps are parameters of the kernels.
-        schedule: A legal tiling of it, with a value for all that it leaves open.
-        dialect: ``opencl`` or ``cuda``.
-        strict: Keep the program's own order of operations and every operation's own rounding.
-        periodic: Whether the grid has periodic copies around it; the last kernel is then the one that refreshes them.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If the dialect or the element type is not available.
-        IllegalTilingError: If the family has no GPU kernels.
-    """
+    """Write the kernels of a problem under a tiling for GPUs; if ``periodic``, the last refreshes the grid's copies."""
     source, functions = made(problem, schedule, dialect, strict=strict, periodic=periodic)
     return replace(source, text=print_gpu(functions, dialect, strict=strict))
 
@@ -91,11 +76,7 @@ def made(
 
 
 def launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
-    """Yield the launches that advance a problem by some steps from version 0, in order.
-
-    Raises:
-        IllegalTilingError: If the family has no GPU kernels.
-    """
+    """Yield the launches that advance a problem by some steps from version 0, in order."""
     return _maker(schedule)[1](problem, schedule, steps)
 
 

@@ -128,44 +128,22 @@ static void launch(const int *each) {{
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """What a host program runs.
+    """What a host program runs."""
 
-    Attributes:
-        problem: What the kernels compute: the problem on the grid with its periodic copies, if it has some.
-        shape: Extents of the grid proper.
-        below: Periodic copies below it, per axis.
-        slot: Elements from one version of a field to the next one.
-        steps: Steps of the run.
-        turns: How often the repeated launches are made.
-        repeated: Launches that are made so often.
-        rest: Launches after those.
-        scalars: Values of the scalars that do not vary.
-        table: What kernels look up, or None.
-    """
-
-    problem: Problem
-    shape: tuple[int, ...]
-    below: tuple[int, ...]
-    slot: int
+    problem: Problem  # what the kernels compute: the problem on the grid with its periodic copies, if it has some
+    shape: tuple[int, ...]  # extents of the grid proper
+    below: tuple[int, ...]  # periodic copies below it, per axis
+    slot: int  # elements from one version of a field to the next one
     steps: int
-    turns: int
-    repeated: Sequence[Launch]
-    rest: Sequence[Launch]
-    scalars: Sequence[Any]
-    table: np.ndarray[Any, np.dtype[Any]] | None
+    turns: int  # how often the repeated launches are made
+    repeated: Sequence[Launch]  # launches that are made so often
+    rest: Sequence[Launch]  # launches after those
+    scalars: Sequence[Any]  # values of the scalars that do not vary
+    table: np.ndarray[Any, np.dtype[Any]] | None  # what kernels look up, or None
 
 
 def host_program(source: KernelSource[DeviceLayout], run: HostRun, file: str) -> str:
-    """Write the host program.
-
-    Args:
-        source: The kernels.
-        run: What it runs.
-        file: Name of the file that holds the kernels' text, which lies beside the program.
-
-    Returns:
-        CUDA C++ that includes the file, or C that has OpenCL compile it.
-    """
+    """Write the host program: CUDA C++ that includes the kernels' file beside it, or C that has OpenCL compile it."""
     cuda, program = source.dialect == "cuda", run.problem.program
     build = f"nvcc -O3 -std=c++17 -arch=native{' -fmad=false' * source.strict}" if cuda else "cc -O2"
     own = f"{file.rpartition('.')[0]}_main.{'cu' if cuda else 'c'}"

@@ -15,19 +15,14 @@ _NUMBERS = (_OFFSET, _COUNT)
 def look_source(dtype: str, dialect: str, threads: int) -> KernelSource[None]:
     """Return the text of the kernels ``largest``, ``change`` and ``gather``, in this order.
 
-    Their numbers are where in ``source`` a version starts and how many cells there are; every group of the first two
-    leaves the largest value that it saw, or what is not a number, in ``target``:
+    Their numbers are where in ``source`` a version starts and how many cells there are; every group of the first two,
+    of a power of two threads, leaves the largest value that it saw, or what is not a number, in ``target``:
 
     ========  ==========================  ==================================================
     largest   ``(target, source)``        ``|source|``
     change    ``(target, source, old)``   ``|source - old|``; whole numbers stop at the largest
     gather    ``(target, source, cells)``  ``target[i] = source[cells[i]]``
     ========  ==========================  ==================================================
-
-    Args:
-        dtype: Element type.
-        dialect: ``opencl`` or ``cuda``.
-        threads: Threads of a group, a power of two.
     """
     kind = ir.element(dtype)
     target, source = ir.Var("target", ir.pointer(kind)), ir.Var("source", ir.const_pointer(kind))

@@ -32,13 +32,7 @@ def point_functions(site: GpuSite) -> tuple[ir.Function, ...]:
 
 
 def head(steps: int, first: int, parts: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Return the numbers that ``points`` starts with.
-
-    Args:
-        steps: Steps of the tables of numbers.
-        first: The first of them, counted from the start of the run.
-        parts: Per table where its rows and its places start in ``points``, and its numbers.
-    """
+    """Return what ``points`` starts with; ``parts``: where a table's rows and its places start in it, its numbers."""
     return [steps, first, *(place for each in parts for place in each)]
 
 
@@ -49,21 +43,12 @@ def _name(site: GpuSite, field: str) -> str:
 def pointed(
     site: GpuSite,
     field: str,
-    value: ir.Expr,
-    at: tuple[ir.Expr, ...],
-    step: ir.Expr,
-    own: ir.Expr = OWN,
+    value: ir.Expr,  # computed where this is, which is to stand in one place
+    at: tuple[ir.Expr, ...],  # the cell's indices in the grid, inside it
+    step: ir.Expr,  # counted from the start of the launches that belong together
+    own: ir.Expr = OWN,  # whether it is this group that records the cell
 ) -> ir.Expr:
-    """Return a new value with what sources add to it; receivers record it.
-
-    Args:
-        site: The kernel's surroundings.
-        field: The field.
-        value: The value. It is computed where this is, and this is to stand in one place.
-        at: The cell's indices in the grid, inside it.
-        step: The step, counted from the start of the launches that belong together.
-        own: Whether it is this group that records the cell.
-    """
+    """Return a new value with what sources add to it; receivers record it."""
     if not touches(site.problem, field):
         return value
     row: ir.Expr = pieces(at[0], ir.add(at[0], 1))[0] if site.rank == 1 else at[0]

@@ -17,22 +17,13 @@ from tilewright.schedules.tree.nodes import Compute, Let, Loop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrismPlan:
-    """A kernel's surroundings; names in its text: ``left`` the hexagon's place, ``z1``, ``z2`` the classic tile's.
-
-    Attributes:
-        site: Where code is written.
-        schedule: The tiling, and what it leaves open decided.
-        cut: The tiles, in numbers.
-        sizes: The tiles, as expressions.
-        rows: The loop over the rows of a tile, from the schedule's tree.
-        chip: The layout of a tile's values.
-    """
+    """A kernel's surroundings; names in its text: ``left`` the hexagon's place, ``z1``, ``z2`` the classic tile's."""
 
     site: GpuSite
-    schedule: GpuSchedule
-    cut: Prism[int]
-    sizes: Prism[Expr]
-    rows: Loop
+    schedule: GpuSchedule  # the tiling, and what it leaves open decided
+    cut: Prism[int]  # the tiles, in numbers
+    sizes: Prism[Expr]  # the tiles, as expressions
+    rows: Loop  # the loop over the rows of a tile, from the schedule's tree
     chip: SharedLayout
 
     # Geometry.

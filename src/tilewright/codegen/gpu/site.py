@@ -25,45 +25,28 @@ _SLOT = ir.Var("slot", ir.WIDE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceLayout:
-    """Where a stencil's kernels find the fields.
+    """Where a stencil's kernels find the fields."""
 
-    Attributes:
-        copies: Versions kept per field, in field order.
-    """
-
-    copies: tuple[int, ...]
+    copies: tuple[int, ...]  # versions kept per field, in field order
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One start of a kernel; launches of a run follow each other in order.
+    """One start of a kernel; launches of a run follow each other in order."""
 
-    Attributes:
-        kernel: Index of the kernel in its source.
-        groups: Groups to start, in one dimension.
-        numbers: Values of the kernel's numbers.
-    """
-
-    kernel: int
-    groups: int
-    numbers: tuple[int, ...]
+    kernel: int  # index of the kernel in its source
+    groups: int  # groups to start, in one dimension
+    numbers: tuple[int, ...]  # values of the kernel's numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuSite:
-    """A GPU kernel's fixed surroundings.
+    """A GPU kernel's fixed surroundings."""
 
-    Attributes:
-        problem: The problem; nothing here depends on its shape, steps or scalars' values.
-        prefix: Start of every kernel's name.
-        strict: Whether every operation keeps its own rounding.
-        kept: Versions that are kept per field; as many as the dependences ask for by default.
-    """
-
-    problem: Problem
-    prefix: str
-    strict: bool
-    kept: tuple[int, ...] = ()
+    problem: Problem  # nothing here depends on its shape, steps or scalars' values
+    prefix: str  # start of every kernel's name
+    strict: bool  # whether every operation keeps its own rounding
+    kept: tuple[int, ...] = ()  # versions kept per field; empty: as many as the dependences ask for
 
     @property
     def rank(self) -> int:
@@ -162,18 +145,10 @@ class GpuSite:
         read: Callable[[Read], ir.Expr],
         prefix: str = "t",
         *,
-        at: Sequence[ir.Expr],
-        step: ir.Expr,
+        at: Sequence[ir.Expr],  # the cell's indices in the grid, inside it
+        step: ir.Expr,  # counted from the start of the launches that belong together
     ) -> tuple[tuple[ir.Stmt, ...], ir.Expr]:
-        """Lower a statement's expression with its reads from anywhere.
-
-        Args:
-            statement: The statement.
-            read: The value of a read.
-            prefix: Start of new names.
-            at: The cell's indices in the grid, inside it.
-            step: The step, counted from the start of the launches that belong together.
-        """
+        """Lower a statement's expression with its reads from anywhere."""
         program, lets = self.problem.program, dict[str, ir.Stmt]()
 
         def placed(node: Placed) -> ir.Expr:
@@ -196,13 +171,7 @@ class GpuSite:
     def guarded(
         self, node: Read, places: tuple[ir.Expr, ...], load: Callable[[tuple[ir.Expr, ...]], ir.Expr]
     ) -> ir.Expr:
-        """The value of a read that may lie outside the grid.
-
-        Args:
-            node: The read.
-            places: The cell's indices in the grid.
-            load: Loads the value at indices inside the grid.
-        """
+        """The value of a read that may lie outside the grid."""
         sides = self.problem.sides(node.field)
         at = tuple(ir.add(place, offset) for place, offset in zip(places, node.offset, strict=True))
         inner = tuple(
@@ -246,13 +215,7 @@ def global_index(places: tuple[ir.Expr, ...]) -> ir.Expr:
 
 
 def offsets(problem: Problem, axis: int, *, bent: bool) -> tuple[int, int]:
-    """Least and greatest offset of all reads along an axis, with the cell itself.
-
-    Args:
-        problem: The problem.
-        axis: The axis.
-        bent: Whether boundaries count that put a cell of the other side in place of one outside.
-    """
+    """Least and greatest offset of all reads along an axis, with the cell itself."""
     low = high = 0
     for statement in problem.program.statements:
         for read in statement.reads:

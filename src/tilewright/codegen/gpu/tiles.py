@@ -54,12 +54,7 @@ from tilewright.schedules.tree.nodes import (
 
 
 def tile_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Function, EntryPoint], ...]:
-    """Make the kernel of a tree with one kind of wavefront.
-
-    Raises:
-        ValueError: If the tree has none, or more than one kind.
-        IllegalTilingError: If tiles have memory of their own and the program needs more than two versions of a field.
-    """
+    """Make the kernel of a tree with one kind of wavefront."""
     notes, tiles = wavefront(_tree(site.problem, schedule))
     numbers, own = told(tiles), _own(tiles)
     if own is not None:
@@ -129,13 +124,7 @@ def tile_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterat
 
 
 def wavefront_launches(node: Node, problem: Problem, sizes: Mapping[str, int]) -> Iterator[Launch]:
-    """Yield one launch per wavefront of a tree with any tile.
-
-    Args:
-        node: The tree.
-        problem: The problem, whose extents the tree may name.
-        sizes: What the tree's other free names stand for.
-    """
+    """Yield one launch per wavefront of a tree with any tile; ``sizes``: its free names but the extents."""
     yield from _launches(node, {**sizes, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}})
 
 
@@ -193,19 +182,12 @@ def told(tiles: Parallel) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lowering:
-    """What a thread does inside a tile.
-
-    Attributes:
-        site: Where code is written.
-        threads: Threads of a group per axis.
-        own: The memory that a tile has of its own, if any.
-        stored: The cells that a tile writes from there, which are no other tile's.
-    """
+    """What a thread does inside a tile."""
 
     site: GpuSite
-    threads: tuple[int, ...]
-    own: Private | None
-    stored: Box
+    threads: tuple[int, ...]  # threads of a group per axis
+    own: Private | None  # the memory that a tile has of its own, if any
+    stored: Box  # the cells that a tile writes from there, which are no other tile's
 
     def node(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:  # noqa: PLR0911
         match node:

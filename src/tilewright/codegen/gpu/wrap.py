@@ -19,10 +19,6 @@ def wrap_function(site: GpuSite, threads: int) -> tuple[ir.Function, EntryPoint]
     """Make the kernel: every cell outside the grid proper takes the value of the cell that it is a copy of.
 
     Its numbers are the version, and per axis the cells before the grid proper and its extent.
-
-    Args:
-        site: The kernel's surroundings.
-        threads: Threads of a block, a cell each.
     """
     rank, program = site.rank, site.problem.program
     here = tuple(ir.Var(f"x{axis}") for axis in range(rank))
@@ -56,18 +52,7 @@ def wrap_function(site: GpuSite, threads: int) -> tuple[ir.Function, EntryPoint]
 
 
 def wrap_launch(kernel: int, threads: int, problem: Problem, around: tuple[tuple[int, int], ...], step: int) -> Launch:
-    """Return the launch that refreshes the copies of a version and of the earlier ones that the next step reads.
-
-    Args:
-        kernel: Index of the kernel in its source.
-        threads: Its threads.
-        problem: The problem on the larger grid.
-        around: Cells below and above the grid proper, per axis.
-        step: The version.
-
-    Raises:
-        UsageError: If the larger grid has more cells than the kernel's 32 bits count.
-    """
+    """Return the launch that refreshes the copies of a version and of the earlier ones that the next step reads."""
     groups = ceil_div(math.prod(problem.shape), threads)
     if groups * threads > _MOST_CELLS:
         raise UsageError(

@@ -53,13 +53,7 @@ Number = bool | int | float
 
 
 class BuilderValue:
-    """An expression, with operators.
-
-    Attributes:
-        node: The expression.
-        type: Its type.
-        builder: The function that it stands in.
-    """
+    """An expression, with operators, and the function that it stands in."""
 
     __slots__ = ("builder", "node")
 
@@ -257,11 +251,7 @@ def select(condition: BuilderValue, a: BuilderValue | Number, b: BuilderValue | 
 
 
 class Builder:
-    """One function in the making.
-
-    Attributes:
-        threads: How many threads there are: of the team (CPU) or the group (GPU).
-    """
+    """One function in the making."""
 
     def __init__(
         self,

@@ -114,39 +114,25 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation.
-
-    Attributes:
-        op: The operator.
-        args: Its operands.
-        type: The type that it works in: of its operands where these are alike; of the numbers that a condition is
-            chosen by, or turned into. The result is of this type, or a condition on values of it: :func:`type_of`.
-    """
+    """An operation."""
 
     op: Operator
     args: "tuple[Expr, ...]"
+    # what it works in: the type of its operands where these are alike, else of the numbers that a condition chooses or
+    # is turned into; the result is of this type, or a condition on values of it (:func:`type_of`)
     type: Type = INDEX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """The vector that lies some cells beside another one in a row.
+    """The vector that lies some cells beside another one in a row."""
 
-    Attributes:
-        own: The vector that it lies beside.
-        other: The next one on that side, whose lanes it takes over; for a mapped boundary the same one.
-        low: Whether it lies lower.
-        distance: By how many cells.
-        boundary: How cells outside are mapped where the vector lies at the end of the grid, or ``""`` inside.
-        type: The vectors' type.
-    """
-
-    own: "Expr"
-    other: "Expr"
-    low: bool
-    distance: int
-    boundary: str = ""
-    type: Vector
+    own: "Expr"  # the vector that it lies beside
+    other: "Expr"  # the next one on that side, whose lanes it takes over; for a mapped boundary the same one
+    low: bool  # whether it lies lower
+    distance: int  # by how many cells
+    boundary: str = ""  # how cells outside are mapped where the vector lies at the end of the grid, or ``""`` inside
+    type: Vector  # the vectors' type
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +164,13 @@ class Intrinsic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntrinsicSignature:
-    """What an intrinsic takes.
+    """What an intrinsic takes."""
 
-    Attributes:
-        operands: Each as a letter: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index,
-            ``e`` a number, ``v`` a vector, ``b`` a pointer to bytes that are read.
-        returns: Whether it gives the pointer back that it took.
-        gpu: Whether GPUs have it, not CPUs.
-    """
-
+    # a letter each: ``w`` a pointer that is written through, ``r`` one that is read, ``i`` an index, ``e`` a number,
+    # ``v`` a vector, ``b`` a pointer to bytes that are read
     operands: str
-    returns: bool = False
-    gpu: bool = False
+    returns: bool = False  # whether it gives the pointer back that it took
+    gpu: bool = False  # whether GPUs have it, not CPUs
 
 
 INTRINSICS: dict[str, IntrinsicSignature] = {
@@ -247,15 +228,10 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Memory for a fixed number of values, with arbitrary content, until the enclosing statements end.
+    """Memory for a fixed number of values, with arbitrary content, until the enclosing statements end."""
 
-    Attributes:
-        var: Its name, of the type of a pointer to its first value: into shared memory, or a thread's own.
-        length: How many values.
-    """
-
-    var: Var
-    length: int
+    var: Var  # its name, of the type of a pointer to its first value: into shared memory, or a thread's own
+    length: int  # how many values
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,27 +254,20 @@ class Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class For:
-    """A counted loop over ``low, low + step, …`` below ``high``.
-
-    Attributes:
-        closed: Whether the loop runs up to ``high`` itself: C's own types only.
-        falling: Whether it falls, by a negative step, to ``high`` as its least value; closed loops only.
-        share: How the iterations are shared by the threads of the enclosing :class:`Parallel`: ``""`` (not at all),
-            ``static`` or ``dynamic``. A shared loop ends with a barrier.
-        unroll: On GPUs, iterations to unroll: 0 leaves it to the compiler, :data:`UNROLL_WHOLE` means all.
-        independent: Whether no iteration reads or writes what another one writes: a promise to a compiler that makes
-            vectors of it. CPU only.
-    """
+    """A counted loop over ``low, low + step, …`` below ``high``."""
 
     var: Var
     low: Expr
     high: Expr
     step: Expr = field(default_factory=lambda: Int(1))
     body: "tuple[Stmt, ...]"
-    closed: bool = False
-    falling: bool = False
+    closed: bool = False  # whether the loop runs up to ``high`` itself: C's own types only
+    falling: bool = False  # whether it falls, by a negative step, to ``high`` as its least value; closed loops only
+    # how the iterations are shared by the threads of the enclosing :class:`Parallel`: ``""`` (not at all), ``static``
+    # or ``dynamic``; a shared loop ends with a barrier
     share: str = ""
-    unroll: int = 0
+    unroll: int = 0  # on GPUs, iterations to unroll: 0 leaves it to the compiler, :data:`UNROLL_WHOLE` means all
+    # whether no iteration reads or writes what another one writes: a promise to a compiler that makes vectors; CPU only
     independent: bool = False
 
 
@@ -328,88 +297,55 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Statements that every thread of a region runs.
+    """Statements that every thread of a region runs."""
 
-    Attributes:
-        threads: How many they are.
-        body: The statements.
-        flush: Whether the threads take subnormal numbers for zero meanwhile; what they did before they do again after.
-    """
-
-    threads: Expr
+    threads: Expr  # how many they are
     body: "tuple[Stmt, ...]"
+    # whether the threads take subnormal numbers for zero meanwhile, and afterwards do as before
     flush: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """A number per thread of the regions that follow, each 0: how often the thread has met others.
+    """A number per thread of the regions that follow, each 0: how often the thread has met others."""
 
-    Attributes:
-        var: Their name, of the type of a pointer to an index.
-        count: Number of threads.
-    """
-
-    var: Var
-    count: Expr
+    var: Var  # of the type of a pointer to an index
+    count: Expr  # number of threads
 
 
 @dataclass(frozen=True, slots=True)
 class Meet:
-    """Some threads of a region wait for each other and then see what the others wrote.
+    """Some threads of a region wait for each other and then see what the others wrote."""
 
-    Attributes:
-        counters: The :class:`Counters` of the region.
-        first: The first of the threads, which have consecutive numbers and always meet each other.
-        count: How many they are.
-        own: The number of the thread itself.
-    """
-
-    counters: Var
-    first: Expr
-    count: Expr
-    own: Expr
+    counters: Var  # the :class:`Counters` of the region
+    first: Expr  # the first of the threads, which have consecutive numbers and always meet each other
+    count: Expr  # how many they are
+    own: Expr  # the number of the thread itself
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """The threads of a group, or of a region on a CPU, wait for each other and then see what the others wrote.
+    """The threads of a group, or of a region on a CPU, wait for each other and then see what the others wrote."""
 
-    Attributes:
-        memory: On GPUs, whether also what they wrote to global memory, not only to shared memory.
-    """
-
-    memory: bool = False
+    memory: bool = False  # on GPUs, whether also what they wrote to global memory, not only to shared memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declare:
-    """A variable or an array of a user's, which may change.
+    """A variable or an array of a user's, which may change."""
 
-    Attributes:
-        var: Its name; of an array, of the type of a pointer: to its first value, or to its first row.
-        extents: Of an array, its extents, the outermost first.
-        values: Its first values, or nothing.
-    """
-
-    var: Var
-    extents: tuple[Expr, ...] = ()
-    values: tuple[Expr, ...] = ()
+    var: Var  # its name; of an array, of the type of a pointer: to its first value, or to its first row
+    extents: tuple[Expr, ...] = ()  # of an array, its extents, the outermost first
+    values: tuple[Expr, ...] = ()  # its first values, or nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """``place op= value``: the place is found once, and the result turned into its type.
+    """``place op= value``: the place is found once, and the result turned into its type."""
 
-    Attributes:
-        place: A name, or a place in memory.
-        op: What is done.
-        value: The second operand.
-    """
-
-    place: Var | Load
-    op: Operator
-    value: Expr
+    place: Var | Load  # a name, or a place in memory
+    op: Operator  # what is done
+    value: Expr  # the second operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,40 +396,24 @@ Stmt = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function.
+    """A function."""
 
-    Attributes:
-        name: Its name, unique in a unit.
-        params: Names and types.
-        body: Its statements.
-        result: Expression to return, or None.
-        result_type: Type of ``result``.
-        kind: ``entry`` (exported), ``inline``, ``local``, ``apart`` (never inlined; CPU only), or ``kernel`` (a GPU's).
-        distinct: Whether what one pointer parameter writes is reached through no other one.
-        threads: Threads per group of a kernel.
-        about: A line for the reader of the kernel; CPU only.
-        vectorized: Whether the compiler is asked to make vectors of its loops; CPU only.
-        registers: Vector registers of the processors that it is for, 16 or 32; 0 for all. CPU only.
-    """
-
-    name: str
-    params: tuple[Var, ...]
+    name: str  # unique in a unit
+    params: tuple[Var, ...]  # names and types
     body: tuple[Stmt, ...]
     result: Expr | None = None
     result_type: Type | None = None
+    # ``entry`` (exported), ``inline``, ``local``, ``apart`` (never inlined; CPU only), or ``kernel`` (a GPU's)
     kind: str = "local"
-    distinct: bool = False
-    threads: int = 0
-    about: str = ""
-    vectorized: bool = False
-    registers: int = 0
+    distinct: bool = False  # whether what one pointer parameter writes is reached through no other one
+    threads: int = 0  # threads per group of a kernel
+    about: str = ""  # a line for the reader of the kernel; CPU only
+    vectorized: bool = False  # whether the compiler is asked to make vectors of its loops; CPU only
+    registers: int = 0  # vector registers of the processors that it is for, 16 or 32; 0: any (CPU only)
 
 
 def type_of(node: Expr) -> Type:
     """Return the type of an expression.
-
-    Raises:
-        TypeError: If it is a call of something that returns nothing.
 
     >>> str(type_of(Op(Operator.LT, (Var("i"), Int(3)))))
     'bool'

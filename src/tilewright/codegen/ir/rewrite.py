@@ -242,11 +242,8 @@ def _free_in_body(body: Iterable[Stmt]) -> frozenset[str]:
 def substitute(body: Body, values: Mapping[str, Expr]) -> Body:
     """Return statements in which expressions stand in place of names, as far as these mean what they mean before.
 
-    A name that the statements introduce anew is another one from there on.
-
-    Raises:
-        ValueError: If a value would stand where one of its own names means something else, or in place of a name that
-            is assigned to.
+    A name that the statements introduce anew is another one from there on. A value with such a name of its own, or one
+    in place of a name that is assigned to, is a ValueError.
     """
     known = values
     result: list[Stmt] = []

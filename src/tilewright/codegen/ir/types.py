@@ -55,16 +55,10 @@ class AddressSpace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A type of numbers.
+    """A type of numbers."""
 
-    Attributes:
-        name: NumPy's name.
-        kind: What the numbers are.
-        bits: Their width.
-    """
-
-    name: str
-    kind: Kind
+    name: str  # NumPy's name
+    kind: Kind  # what the numbers are
     bits: int
 
     @property
@@ -174,17 +168,11 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An address.
+    """An address."""
 
-    Attributes:
-        to: Type of what lies there.
-        const: Whether nothing is stored through it.
-        space: The memory that it points into.
-    """
-
-    to: "Type"
-    const: bool = False
-    space: AddressSpace = AddressSpace.GLOBAL
+    to: "Type"  # type of what lies there
+    const: bool = False  # whether nothing is stored through it
+    space: AddressSpace = AddressSpace.GLOBAL  # the memory that it points into
 
     def __str__(self) -> str:
         """Return its name."""
@@ -224,13 +212,7 @@ _MASKS = {name: Mask(_COMPLEX_OF.get(name, each)) for name, each in _EVERY.items
 
 
 def element(name: str) -> Element:
-    """Return a type of numbers.
-
-    Args:
-        name: NumPy's name.
-
-    Raises:
-        UsageError: If no kernel can name such a type.
+    """Return the type of numbers that NumPy calls ``name``.
 
     >>> element("int16").bytes, element("uint8").range
     (2, (0, 255))

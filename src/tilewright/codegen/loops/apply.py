@@ -96,18 +96,13 @@ _MODULES = {
 
 @dataclass(slots=True, kw_only=True)
 class Applied:
-    """A nest after its transforms.
+    """A nest after its transforms."""
 
-    Attributes:
-        stmt: The nest.
-        device: Arguments of the first CUDA or OpenCL transform, for loops that no such transform stands before; every
-            loop keeps those of its own transform (:attr:`tilewright.programs.loops.nest.Loop.launch`).
-        notes: What was left out, and why.
-    """
-
-    stmt: Stmt
+    stmt: Stmt  # the nest
+    # arguments of the first CUDA or OpenCL transform, for loops without one; the others keep those of their own
+    # (:attr:`tilewright.programs.loops.nest.Loop.launch`)
     device: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was left out, and why
 
 
 @dataclass(slots=True, kw_only=True)
@@ -389,29 +384,13 @@ class _Applier:
 def apply_transforms(
     stmt: Stmt,
     setting: NestContext,
-    evaluate: Evaluate,
-    parse: Callable[[str], Expr],
+    evaluate: Evaluate,  # of the text of an argument
+    parse: Callable[[str], Expr],  # of an array reference
     *,
-    strict: bool = False,
-    openmp: bool = True,
+    strict: bool = False,  # refuse what a dependence forbids instead of leaving it out
+    openmp: bool = True,  # whether directives of OpenMP may be written
 ) -> Applied:
-    """Carry out the transforms that a nest names.
-
-    Args:
-        stmt: The nest.
-        setting: Where it stands.
-        evaluate: Evaluates the text of an argument.
-        parse: Reads an array reference.
-        strict: Refuse what a dependence forbids instead of leaving it out.
-        openmp: Whether directives of OpenMP may be written.
-
-    Returns:
-        The nest without transforms, what is asked of a device, and notes.
-
-    Raises:
-        UsageError: If a transform or an argument is not known or does not fit.
-        IllegalTransformError: If ``strict`` and a dependence forbids something.
-    """
+    """Carry out the transforms that a nest names."""
     applier = _Applier(setting=setting, evaluate=evaluate, parse=parse, strict=strict, openmp=openmp)
     new = applier.visit(stmt)
     return Applied(stmt=new, device=applier.device, notes=list(dict.fromkeys(applier.notes)))

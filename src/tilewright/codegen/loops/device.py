@@ -25,45 +25,25 @@ _SHARED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchShape:
-    """How kernels are launched.
+    """How kernels are launched."""
 
-    Attributes:
-        threads: Per block.
-        blocks: In the grid.
-        streams: Pieces of the iteration space that run in streams of their own.
-        cache: Read arrays through shared memory.
-        pinned: Pin the host's arrays while they are copied.
-        resident: The arrays are on the device already.
-        unroll: Unroll inner loops by so much, or 0.
-        l1: Kilobytes of first-level cache that are preferred, or 0.
-        vector: Width of ``vec_type_hint``, or 0.
-        sized: Give the required group size as a hint.
-        flags: Options of OpenCL's compiler.
-        platform: Number of the OpenCL platform.
-        device: Number of the device.
-    """
-
-    threads: int
-    blocks: int
-    streams: int
-    cache: bool
-    pinned: bool
-    resident: bool
-    unroll: int
-    l1: int
-    vector: int
-    sized: bool
-    flags: str
-    platform: int
-    device: int
+    threads: int  # per block
+    blocks: int  # in the grid
+    streams: int  # pieces of the iteration space that run in streams of their own
+    cache: bool  # whether arrays are read through shared memory
+    pinned: bool  # whether the host's arrays are pinned while they are copied
+    resident: bool  # whether the arrays are on the device already
+    unroll: int  # factor by which inner loops are unrolled, or 0
+    l1: int  # preferred kilobytes of first-level cache, or 0
+    vector: int  # width of ``vec_type_hint``, or 0
+    sized: bool  # whether the required group size is given as a hint
+    flags: str  # options of OpenCL's compiler
+    platform: int  # number of the OpenCL platform
+    device: int  # number of the device
 
 
 def launch_of(args: Mapping[str, Any]) -> LaunchShape:
-    """Return how a transform wants its kernels launched; at most 16 streams, as the devices of its time had.
-
-    Raises:
-        UsageError: If a value is beyond what devices can do; such points of a space are skipped.
-    """
+    """Return how a transform wants its kernels launched; at most 16 streams, as the devices of its time had."""
     threads = args.get("workItemsPerGroup", args.get("threadCount", 128))
     blocks = args.get("workGroups", args.get("blockCount", 14))
     streams = args.get("streamCount", 1)
@@ -77,7 +57,7 @@ def launch_of(args: Mapping[str, Any]) -> LaunchShape:
         "device": (args.get("device", 0), 0, 64),
         "platform": (args.get("platform", 0), 0, 64),
     }
-    for name, (value, low, high) in given.items():
+    for name, (value, low, high) in given.items():  # points of a space beyond are skipped
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise UsageError(f"{name} is a whole number from {low} to {high}, got {str(value)[:40]!r}")
     if args.get("kind") == "CUDA" and threads % WARP and threads != 16:
@@ -110,11 +90,7 @@ def launch_of(args: Mapping[str, Any]) -> LaunchShape:
 
 
 def joint(launches: Sequence[LaunchShape]) -> LaunchShape:
-    """Return the launch whose values for the whole region, such as its flags, are those of all.
-
-    Raises:
-        UsageError: If they differ.
-    """
+    """Return the launch whose values for the whole region, such as its flags, are those of all."""
     first = launches[0]
     for argument, name in _SHARED.items():
         for other in launches:
@@ -129,28 +105,17 @@ def joint(launches: Sequence[LaunchShape]) -> LaunchShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopKernel:
-    """A parallel loop as a kernel.
-
-    Attributes:
-        name: Its name.
-        launch: How it is launched.
-        loop: The loop whose iterations are the threads'; None for statements of one thread.
-        body: What one iteration does.
-        arrays: Arrays it uses, in order.
-        written: Those that it writes.
-        scalars: Scalars that it takes, with their types.
-        reductions: Scalars that it reduces.
-        cached: Arrays read through shared memory, each at the loop's counter plus offsets from ``low`` to ``high``.
-    """
+    """A parallel loop as a kernel."""
 
     name: str
     launch: LaunchShape
-    loop: Loop | None
-    body: Stmt
-    arrays: tuple[str, ...]
-    written: frozenset[str]
-    scalars: tuple[tuple[str, str], ...]
-    reductions: tuple[Reduction, ...] = ()
+    loop: Loop | None  # the loop whose iterations are the threads'; None for statements of one thread
+    body: Stmt  # what one iteration does
+    arrays: tuple[str, ...]  # arrays it uses, in order
+    written: frozenset[str]  # those that it writes
+    scalars: tuple[tuple[str, str], ...]  # scalars that it takes, with their types
+    reductions: tuple[Reduction, ...] = ()  # scalars that it reduces
+    # arrays read through shared memory, each at the loop's counter plus offsets from ``low`` to ``high``
     cached: tuple[tuple[str, int, int], ...] = ()
 
 
@@ -190,29 +155,17 @@ Step = KernelRun | Host | Repeat | Branch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceProgram:
-    """A region for a device.
+    """A region for a device."""
 
-    Attributes:
-        steps: What the host does.
-        launch: What all kernels have in common: where they run, and how their arrays come there.
-        arrays: Arrays that live on the device, with element types.
-        written: Those that come back.
-        extents: Number of elements of each.
-        shapes: Extents of each.
-        notes: What was left out, and why.
-        reduced: Types of the scalars that kernels reduce.
-        streams: How the iteration space is cut where it runs in streams, or None.
-    """
-
-    steps: tuple[Step, ...]
-    launch: LaunchShape
-    arrays: tuple[tuple[str, str], ...]
-    written: frozenset[str]
-    extents: Mapping[str, Expr]
-    shapes: Mapping[str, tuple[Expr, ...]]
-    notes: tuple[str, ...] = ()
-    reduced: tuple[tuple[str, str], ...] = ()
-    streams: "Streams | None" = None
+    steps: tuple[Step, ...]  # what the host does
+    launch: LaunchShape  # what all kernels have in common: where they run, and how their arrays come there
+    arrays: tuple[tuple[str, str], ...]  # arrays that live on the device, with element types
+    written: frozenset[str]  # those that come back
+    extents: Mapping[str, Expr]  # number of elements of each
+    shapes: Mapping[str, tuple[Expr, ...]]  # extents of each
+    notes: tuple[str, ...] = ()  # what was left out, and why
+    reduced: tuple[tuple[str, str], ...] = ()  # types of the scalars that kernels reduce
+    streams: "Streams | None" = None  # how the iteration space is cut where it runs in streams, or None
 
     @property
     def kernels(self) -> tuple[LoopKernel, ...]:
@@ -222,12 +175,9 @@ class DeviceProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
-    """An iteration space in pieces: every array is cut as the counter is, with a halo where it is read beside it.
+    """An iteration space in pieces: every array is cut as the counter is, with a halo where it is read beside it."""
 
-    Attributes:
-        halos: Per array, elements needed below and above a piece; written ones have none.
-    """
-
+    # per array, elements needed below and above a piece; written ones have none
     halos: tuple[tuple[str, int, int], ...]
 
 

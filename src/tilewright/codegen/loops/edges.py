@@ -50,9 +50,6 @@ def split_edges(stmt: Stmt) -> Stmt:
 
     Before: ``for (i = 0; i <= n; i++) if (i == 0 || i == n) y[i] = 0; else y[i] = x[i-1] + x[i+1];``. After:
     ``if (0 <= n) y[0] = 0; for (i = 1; i <= n - 1; i++) y[i] = x[i-1] + x[i+1]; if (0 < n) y[n] = 0;``
-
-    Args:
-        stmt: The nest. It stays as it is where the copies would be too large.
     """
     new = _split(stmt)
     return new if size(new) <= MOST else stmt

@@ -48,14 +48,10 @@ _OPAQUE = "tw_opaque_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """What a nest touches of an array along its first axis.
+    """What a nest touches of an array along its first axis."""
 
-    Attributes:
-        count: One more than the largest subscript; not positive where nothing is touched.
-        assumes: Conditions under which that is so and no subscript is negative, beyond what the loops say themselves.
-    """
-
-    count: Expr
+    count: Expr  # one more than the largest subscript; not positive where nothing is touched
+    # conditions under which that is so and no subscript is negative, beyond what the loops say themselves
     assumes: tuple[Expr, ...] = ()
 
 
@@ -69,11 +65,7 @@ class _Mention:
 
 
 def extents_of(stmt: Stmt) -> dict[str, Extent]:
-    """Return what a nest touches of its arrays along their first axes; those for which it cannot be told are left out.
-
-    Args:
-        stmt: The nest.
-    """
+    """Return what a nest touches of its arrays along their first axes, as far as that can be told."""
     import islpy  # noqa: PLC0415  (an optional dependency; the dependence analysis has said so where it is missing)
 
     mentions: dict[str, list[_Mention]] = {}

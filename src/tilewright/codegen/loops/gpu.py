@@ -59,29 +59,18 @@ from tilewright.programs.loops.types import bytes_of
 
 @dataclass(slots=True, kw_only=True)
 class _Lowering:
-    """One region on its way to a device.
-
-    Attributes:
-        setting: Where it stands.
-        shapes: Extents of its arrays.
-        prefix: What the kernels' names begin with.
-        away: Arrays whose elements the host does not have while the region runs.
-        reduced: What the loops reduce that run in parallel, by the identity of the loop.
-        sequential: What keeps the others around them from it, by counter.
-        notes: What was left out, and why.
-        types: Types of the scalars that kernels reduce.
-        count: Kernels so far.
-    """
+    """One region on its way to a device."""
 
     setting: NestContext
-    shapes: Mapping[str, tuple[Expr, ...]]
-    prefix: str
-    away: frozenset[str]
+    shapes: Mapping[str, tuple[Expr, ...]]  # extents of its arrays
+    prefix: str  # what the kernels' names begin with
+    away: frozenset[str]  # arrays whose elements the host does not have while the region runs
+    # what the loops reduce that run in parallel, by the identity of the loop
     reduced: Mapping[int, tuple[Reduction, ...]]
-    sequential: Mapping[str, LoopDependence]
-    notes: list[str] = field(default_factory=list)
-    types: dict[str, str] = field(default_factory=dict)
-    count: int = 0
+    sequential: Mapping[str, LoopDependence]  # by counter, what keeps the loops around those from it
+    notes: list[str] = field(default_factory=list)  # what was left out, and why
+    types: dict[str, str] = field(default_factory=dict)  # types of the scalars that kernels reduce
+    count: int = 0  # kernels so far
 
     def steps(  # noqa: PLR0911
         self, stmt: Stmt, local: dict[str, str], asked: Mapping[str, Any]
@@ -252,26 +241,13 @@ def _scalars(stmt: Stmt) -> set[str]:
 
 
 def lower(
-    stmt: Stmt,
-    args: Mapping[str, Any],
+    stmt: Stmt,  # its temporaries inside the loops
+    args: Mapping[str, Any],  # for loops that have no transform of their own
     setting: NestContext,
-    shapes: Mapping[str, tuple[Expr, ...]],
+    shapes: Mapping[str, tuple[Expr, ...]],  # of every array
     prefix: str = "tw",
 ) -> DeviceProgram:
-    """Make a device program of a region.
-
-    Args:
-        stmt: The region, its temporaries inside the loops.
-        args: Arguments of the CUDA or OpenCL transform, for loops that have no transform of their own.
-        setting: Where it stands.
-        shapes: Extents of every array.
-        prefix: What the kernels' names begin with.
-
-    Raises:
-        IllegalTransformError: If no loop can run in parallel, the dependence named, or something stands between kernels
-            that cannot.
-        UsageError: If an argument is beyond what devices can do, or an array's size is not known.
-    """
+    """Make a device program of a region."""
     plan = plan_parallel(stmt, setting, device=True)
     stmt = plan.stmt
     used = _used_arrays(stmt)

@@ -66,47 +66,28 @@ _CLOCK = """static double tw_now(void) {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundVariable:
-    """A variable that is bound from outside.
+    """A variable that is bound from outside."""
 
-    Attributes:
-        ctype: Its arithmetic type.
-        name: Its name.
-        extents: Extents of an array; empty for a scalar.
-        inside: Whether the region declares it itself, so that it is only stored back.
-        held: Where an array is: ``global`` behind a pointer of the unit's that overlaps no other, ``array`` an object
-            of the unit that it is copied into, ``argument`` behind a pointer like a function's parameter, or
-            ``restrict`` the same, which overlaps no other.
-    """
-
-    ctype: str
+    ctype: str  # its arithmetic type
     name: str
-    extents: tuple[int, ...] = ()
-    inside: bool = False
+    extents: tuple[int, ...] = ()  # extents of an array; empty for a scalar
+    inside: bool = False  # whether the region declares it itself, so that it is only stored back
+    # where an array is: ``global`` behind a pointer of the unit's that overlaps no other, ``array`` an object of the
+    # unit that it is copied into, ``argument`` behind a pointer like a function's parameter, or ``restrict`` the same,
+    # which overlaps no other
     held: str = "global"
 
 
 def emit_unit(
     body: Stmt,
-    bound: Sequence[BoundVariable],
+    bound: Sequence[BoundVariable],  # in the order of the pointers
     *,
-    numbers: Mapping[str, int | float] | None = None,
-    loose: Mapping[str, str] | None = None,
-    varying: Mapping[str, str] | None = None,
-    prelude: str = "",
+    numbers: Mapping[str, int | float] | None = None,  # parameters of the input that are constants of the unit
+    loose: Mapping[str, str] | None = None,  # types of scalars that nobody declares
+    varying: Mapping[str, str] | None = None,  # types of parameters of the input that are variables instead
+    prelude: str = "",  # what the body needs before it, such as kernels
 ) -> str:
-    """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds.
-
-    Args:
-        body: What runs: the code around the region, and the region.
-        bound: What is bound, in the order of the pointers.
-        numbers: Parameters of the input; they are constants of the unit.
-        loose: Types of scalars that nobody declares.
-        varying: Types of parameters of the input that are variables instead.
-        prelude: What the bodies need before them, such as kernels.
-
-    Returns:
-        C text.
-    """
+    """Print a unit with ``double tw_run(void **)``: binds, runs, stores scalars back, returns seconds."""
     items = body.body if isinstance(body, Block) else (body,)
     text = [line for each in items for line in lines(each, 2)]
     owned = [node.name for node in statements(body) if isinstance(node, Declare) and _allocated(node)]
@@ -121,18 +102,7 @@ def emit_reference(
     loose: Mapping[str, str],
     varying: Mapping[str, str],
 ) -> str:
-    """Print a unit with ``double tw_run(void **)`` that runs code as the file has it.
-
-    Args:
-        text: The code's own text.
-        bound: What is bound, in the order of the pointers.
-        numbers: Parameters of the input; they are constants of the unit.
-        loose: Types of scalars that nobody declares.
-        varying: Types of parameters of the input that are variables instead.
-
-    Returns:
-        C text.
-    """
+    """Print a unit as :func:`emit_unit` does that runs code as the file has it."""
     head = _HEAD + _ALIASES
     for name, compare in (("min", "<"), ("max", ">")):
         if name not in {each.name for each in bound}:

@@ -34,15 +34,7 @@ _LIMITS = """#ifndef DBL_MAX
 
 
 def kernels_text(program: DeviceProgram, dialect: SourceDialect) -> str:
-    """Print every kernel of a program.
-
-    Args:
-        program: The program.
-        dialect: The language.
-
-    Returns:
-        A translation unit that a run-time compiler takes.
-    """
+    """Print every kernel of a program as a unit that a run-time compiler takes."""
     double = dialect.words.double if dialect.words is not None else ""
     hints = {kernel.name: _hints(kernel, program) for kernel in program.kernels} if dialect is OPENCL else {}
     head = f"{double}\n{_LIMITS}" if double else _LIMITS
@@ -165,23 +157,14 @@ def _plain_pragmas(body: Stmt) -> Stmt:
 
 @dataclass(frozen=True, slots=True)
 class _Iterations:
-    """A kernel's iterations, which threads share.
-
-    Attributes:
-        b: The function.
-        kernel: The kernel.
-        loop: Its loop.
-        given: Its parameters.
-        names: Types of what the iterations read.
-        thread: The thread's number in its group.
-    """
+    """A kernel's iterations, which threads share."""
 
     b: Builder
     kernel: LoopKernel
     loop: Loop
-    given: Mapping[str, BuilderValue]
-    names: Mapping[str, ir.Type]
-    thread: BuilderValue
+    given: Mapping[str, BuilderValue]  # its parameters
+    names: Mapping[str, ir.Type]  # types of what the iterations read
+    thread: BuilderValue  # the thread's number in its group
 
     def emit(self, body: Stmt) -> None:
         """Write what runs a body for every iteration."""

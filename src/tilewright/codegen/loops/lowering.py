@@ -67,22 +67,12 @@ def array_of(kind: ir.Type, rank: int) -> ir.Type:
 
 
 def lower_expression(expr: Expr, names: Names | None = None) -> ir.Expr:
-    """Return an expression of a nest as IR.
-
-    Args:
-        expr: The expression.
-        names: Types of names, as far as they are known.
-    """
+    """Return an expression of a nest as IR; ``names`` holds types as far as they are known."""
     return _Lowering(dict(names or {})).expr(expr)
 
 
 def lower_statements(stmt: Stmt, names: Names | None = None) -> tuple[ir.Stmt, ...]:
-    """Return a statement of a nest as IR; transforms are left out.
-
-    Args:
-        stmt: The statement.
-        names: Types of names, as far as they are known.
-    """
+    """Return a statement of a nest as IR; transforms are left out."""
     return tuple(_Lowering(dict(names or {})).stmt(stmt))
 
 

@@ -65,10 +65,6 @@ class Modules:
 
         Tile sizes belong to the loops of each perfect nest from the outermost on, unroll factors to its innermost
         loops; a second level of tiles cuts the first one's.
-
-        Args:
-            stmt: The region.
-            args: See :data:`POLYSYN`.
         """
         first = _sizes(args.get("l1_tiles") or args.get("tiles") or (), "tiles")
         second = _sizes(args.get("l2_tiles") or (), "l2_tiles")
@@ -104,13 +100,6 @@ class Modules:
         """Follow a script of ``permute([order])``, ``tile(statement, level, size)``, ``unroll(statement, level, n)``.
 
         Levels count the loops of the nest from 1 as they are by then; a level may be a counter's name.
-
-        Args:
-            stmt: The region.
-            args: The commands' arguments by place and name.
-
-        Raises:
-            UsageError: If a command does not fit the nest.
         """
         for key, values in args.items():
             name = key.lstrip("0123456789")
@@ -130,12 +119,7 @@ class Modules:
         return stmt
 
     def spmv(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
-        """Unroll a product of a sparse matrix and run its rows on threads.
-
-        Args:
-            stmt: The loops.
-            args: ``out_unroll_factor``, ``in_unroll_factor``, ``num_threads``, ``block_structure``.
-        """
+        """Unroll a product of a sparse matrix and run its rows on threads."""
         threads = whole(args.get("num_threads") or 1, "num_threads")
         if threads > 1:
             stmt = self.steps.directive(stmt, outermost(stmt), f"omp parallel for num_threads({threads})")

@@ -15,20 +15,7 @@ from tilewright.programs.loops.scalars import Reduction
 def on_cpu(
     stmt: Stmt, device: Mapping[str, object], setting: NestContext, *, strict: bool = False
 ) -> tuple[Stmt, list[str]]:
-    """Run the loops of a device's kernels on the threads of a CPU.
-
-    Args:
-        stmt: The nest.
-        device: The arguments for loops that have no transform of their own.
-        setting: Where it stands.
-        strict: Refuse a nest without a parallel loop, which stays sequential otherwise.
-
-    Returns:
-        The nest with directives, and notes about what was rewritten and about loops that stay sequential.
-
-    Raises:
-        IllegalTransformError: If no loop is parallel, and ``strict``.
-    """
+    """Run the loops of a device's kernels on threads of a CPU; without any, the nest is refused if ``strict``."""
     plan = plan_parallel(stmt, setting)
     stmt = plan.stmt
     if not plan.loops and plan.sequential:
@@ -56,10 +43,6 @@ def vector_sums(loop: Loop, setting: NestContext) -> Loop:
 
     Before: ``for (j…) t[i] += a[i][j] * x[j];``.
     After: ``{ double s = t[i]; #pragma omp simd reduction(+:s) for (j…) s += a[i][j] * x[j]; t[i] = s; }``
-
-    Args:
-        loop: A loop that runs in parallel.
-        setting: Where it stands.
     """
     plain = [inner for inner in innermost(loop) if inner is not loop]
     held = scalar_replace(loop, setting, "tw_sum_") if plain else loop

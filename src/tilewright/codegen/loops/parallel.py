@@ -50,19 +50,14 @@ _TILE = 32
 
 @dataclass(slots=True, kw_only=True)
 class ParallelLoops:
-    """Which loops of a nest run in parallel.
+    """Which loops of a nest run in parallel."""
 
-    Attributes:
-        stmt: The nest, rewritten.
-        loops: The parallel loops of it, none inside another, with what they reduce.
-        sequential: Loops around them that stay as they are, with the dependence that says so.
-        notes: What was rewritten.
-    """
-
-    stmt: Stmt
+    stmt: Stmt  # the nest, rewritten
+    # its parallel loops, none inside another, with what they reduce
     loops: list[tuple[Loop, tuple[Reduction, ...]]] = field(default_factory=list)
+    # loops around them that stay as they are, with the dependence that says so
     sequential: list[tuple[Loop, LoopDependence]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was rewritten
 
 
 def clauses(found: Sequence[Reduction]) -> str:
@@ -70,9 +65,6 @@ def clauses(found: Sequence[Reduction]) -> str:
 
     >>> clauses([Reduction("s", "+"), Reduction("t", "max", Name("n"))])
     ' reduction(+:s) reduction(max:t[:n])'
-
-    Args:
-        found: Scalars and arrays.
     """
     counts = ["" if each.count is None else f"[:{text(each.count)}]" for each in found]
     return "".join(f" reduction({each.op}:{each.name}{count})" for each, count in zip(found, counts, strict=True))
@@ -81,18 +73,11 @@ def clauses(found: Sequence[Reduction]) -> str:
 def free(
     loop: Loop, nest: Nest, setting: NestContext, *, arrays: bool
 ) -> tuple[LoopDependence | None, tuple[Reduction, ...]]:
-    """Return a dependence that keeps a loop from running in parallel, or None, and what the loop reduces.
-
-    Args:
-        loop: A loop of the nest (the same object).
-        nest: Its dependences, or those of what is around it.
-        setting: Where it stands.
-        arrays: Whether sums into arrays of one dimension count as reductions (each thread sums into a copy).
-    """
+    """Return a dependence that keeps a loop (one of the nest's) from being parallel, or None, and what it reduces."""
     found = list(reductions(loop, setting.types))
     apart = {each.name for each in found}
     while (bad := nest.carried(loop, apart)) is not None:
-        if not arrays or bad.array in apart:
+        if not arrays or bad.array in apart:  # arrays: each thread may sum one into a copy
             return bad, ()
         op = accumulated(loop, bad.array, setting.types)
         count = _private_count(loop, bad.array, setting) if op is not None else None
@@ -116,13 +101,7 @@ def plan_parallel(stmt: Stmt, setting: NestContext, *, device: bool = False) -> 
     """Find the outermost parallel loops of a nest, rewriting it where that gives more of them.
 
     A loop that carries a dependence stays sequential and the loops inside it are tried: a time loop becomes a sequence
-    of parallel sweeps.
-
-    Args:
-        stmt: The nest.
-        setting: Where it stands.
-        device: Whether the loops become kernels: then inner loops are brought outside, and there are no sums into
-            arrays.
+    of parallel sweeps. For a device inner loops are brought outside, and there are no sums into arrays.
     """
     planner = _Planner(setting=setting, device=device, plan=ParallelLoops(stmt=stmt))
     for loop in outermost(stmt):
@@ -133,19 +112,12 @@ def plan_parallel(stmt: Stmt, setting: NestContext, *, device: bool = False) -> 
 
 @dataclass(slots=True, kw_only=True)
 class _Planner:
-    """A plan in the making; the nest in it changes as it goes on.
-
-    Attributes:
-        setting: Where the nest stands.
-        device: Whether the loops become kernels.
-        plan: What is known so far.
-        outer: The outermost loop that is being planned.
-    """
+    """A plan in the making; the nest in it changes as it goes on."""
 
     setting: NestContext
-    device: bool
-    plan: ParallelLoops
-    outer: Loop | None = None
+    device: bool  # whether the loops become kernels
+    plan: ParallelLoops  # what is known so far
+    outer: Loop | None = None  # the outermost loop that is being planned
     _nests: list[tuple[Stmt, Nest]] = field(default_factory=list)
 
     def visit(self, loop: Loop) -> None:
@@ -259,13 +231,7 @@ def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = 
 
     Statements of one cycle of dependences stay together (Kennedy and Allen, section 2.4), and so do those that share a
     variable of the body. Neighbours that are parallel together are one loop (typed fusion), unless the finest
-    distribution is asked for.
-
-    Args:
-        root: What the loop stands in.
-        loop: The loop (an object of the tree).
-        setting: Where the nest stands.
-        finest: Whether every cycle becomes a loop of its own.
+    distribution is asked for. The loop is an object of the root's tree.
     """
     items = loop.body.body if isinstance(loop.body, Block) else (loop.body,)
     nest = analyse(root, setting.known, setting.overlap)
@@ -305,13 +271,9 @@ def distributed(root: Stmt, loop: Loop, setting: NestContext, *, finest: bool = 
 
 
 def _reached(items: Sequence[Stmt], edges: Collection[tuple[int, int]]) -> list[list[bool]]:
-    """Return which items come before or stay with which, by way of others; what shares a variable stays together.
-
-    Args:
-        items: The statements of a block.
-        edges: Pairs of which the first has to run before the second.
-    """
+    """Return which items come before or stay with which, by way of others; what shares a variable stays together."""
     count = len(items)
+    # the first of an edge has to run before the second
     near = [[a == b or (a, b) in edges for b in range(count)] for a in range(count)]
     for a, b in itertools.permutations(range(count), 2):
         item = items[a]
@@ -357,20 +319,13 @@ def _headed(loop: Loop) -> Loop:
 
 
 def wavefront(loop: Loop, setting: NestContext, size: int) -> tuple[Loop, Loop] | None:
-    """Run the two outer loops of a perfect nest tile by tile, the tiles of a diagonal in parallel.
+    """Run the two outer loops of a perfect nest by tiles (``size`` iterations a side), those of a diagonal in parallel.
 
     Before: ``for (i = 0; i <= m; i++) for (j = 0; j <= n; j++) a[i+1][j+1] = a[i][j+1] + a[i+1][j];``. After, with
     tiles of one iteration: ``for (w = 0; w <= m + n; w++) for (t = max(0, w - n); t <= min(m, w); t++)``, ``i = t``,
     ``j = w - t``; the loop over t is parallel (Lamport, The parallel execution of DO loops, 1974). Where a row also
-    needs the one before further on, the inner loop is skewed by one first (Wolfe, Loop skewing, 1986).
-
-    Args:
-        loop: The outer loop.
-        setting: Where it stands.
-        size: Iterations per side of a tile.
-
-    Returns:
-        The loop over diagonals, and the parallel one inside it; None if dependences or bounds forbid both forms.
+    needs the one before further on, the inner loop is skewed by one first (Wolfe, Loop skewing, 1986). Returns the loop
+    over diagonals and the parallel one, or None if dependences or bounds forbid both forms.
     """
     loops = chain(loop)
     if len(loops) < 2 or abs(loops[0].step) != 1 or abs(loops[1].step) != 1:

@@ -44,16 +44,7 @@ _CHUNK = 6
 
 
 def block_products(stmt: Stmt, setting: NestContext, how: Blocking) -> tuple[Stmt, tuple[str, ...]]:
-    """Distribute loops, and replace those that add products.
-
-    Args:
-        stmt: The nest, without transforms.
-        setting: Where it stands.
-        how: Blocking of the kernel.
-
-    Returns:
-        The nest, and the element types of the products in it; none where there is no product.
-    """
+    """Distribute loops, and replace those that add products, whose element types are returned as well."""
     separated = _separated(summed_in_place(stmt, setting.types), setting)
     found: list[str] = []
     new = _replaced(separated, setting, how, found)

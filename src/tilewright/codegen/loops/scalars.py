@@ -40,12 +40,7 @@ def scalar_replace(stmt: Stmt, setting: NestContext, prefix: str = "itv_", ctype
 
     Before: ``for (k…) c[i][j] += a[i][k] * b[k][j];``.
     After: ``{ double t = c[i][j]; for (k…) t += a[i][k] * b[k][j]; c[i][j] = t; }``.
-
-    Args:
-        stmt: The nest.
-        setting: Where it stands.
-        prefix: What the scalars' names begin with.
-        ctype: Their type where the array's is not known.
+    ``ctype`` stands in for an array's type that is not known.
     """
     number = 0
     taken = used(stmt)
@@ -169,18 +164,7 @@ def array_copy(
     """Copy the part of an array that inner loops use into a small one, and back if it is written.
 
     Before: ``for (k = kk; k <= kk + 31; k++) c += a[i][k];``. After: the same loop on ``a_copy[k - kk]``,
-    filled before it.
-
-    Args:
-        stmt: The nest.
-        aref: The element as the loops name it.
-        sizes: Extents of the copy, one per index.
-        suffix: What the copy's name ends with.
-        setting: Where it stands.
-        ctype: Its type where the array's is not known.
-
-    Raises:
-        IllegalTransformError: If the copy would be too small, or another element of the array is used.
+    filled before it. ``aref`` is the element as the loops name it, ``ctype`` stands in for a type that is not known.
     """
     if len(sizes) != len(aref.index):
         raise UsageError(f"{aref.array!r} has {len(aref.index)} indices but the copy {len(sizes)} extents")

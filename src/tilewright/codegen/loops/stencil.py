@@ -34,35 +34,21 @@ static void *tw_memory(size_t bytes) {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """A region that the stencil compiler computes.
+    """A region that the stencil compiler computes."""
 
-    Attributes:
-        problem: The problem; its steps are those of the tuning, the call's own are ``steps``.
-        entry: The kernel's function.
-        layout: What its arguments hold.
-        tiling: Its tiling.
-        steps: Number of steps, as an expression of C.
-        strides: Distances of neighbours along the outer axes in the kernel's memory, elements.
-        slot: Distance between versions of a field there, elements.
-        lifted: Whether rows are kept there in the kernel's own order.
-        boxes: Per updated field its cells, first and last per axis.
-        mirrors: Arrays that receive a field's box too, with the field.
-        sizes: Names and what they must be for the grid to have the problem's shape.
-        old: The loops, for other shapes and for want of memory.
-    """
-
-    problem: Problem
-    entry: str
-    layout: StencilLayout
+    problem: Problem  # its steps are those of the tuning, the call's own are ``steps``
+    entry: str  # the kernel's function
+    layout: StencilLayout  # what its arguments hold
     tiling: Tiling
-    steps: Expr
-    strides: tuple[int, ...]
-    slot: int
-    lifted: bool
+    steps: Expr  # number of steps, as an expression of C
+    strides: tuple[int, ...]  # distances along the outer axes in the kernel's memory, elements
+    slot: int  # distance between versions of a field there, elements
+    lifted: bool  # whether rows are kept there in the kernel's own order
+    # per updated field its cells, first and last per axis
     boxes: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    mirrors: tuple[tuple[str, str], ...] = ()
-    sizes: tuple[tuple[str, int], ...] = ()
-    old: Stmt
+    mirrors: tuple[tuple[str, str], ...] = ()  # arrays that receive a field's box too, with the field
+    sizes: tuple[tuple[str, int], ...] = ()  # names and what they must be for the grid to have the problem's shape
+    old: Stmt  # the loops, for other shapes and for want of memory
 
     @property
     def ctype(self) -> str:

@@ -21,16 +21,11 @@ _ASSERTS = re.compile(r"^omp\b|\b(?:ivdep|simd|vector|assume_safety|independent)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestContext:
-    """What is known of the place where a nest stands.
+    """What is known of the place where a nest stands."""
 
-    Attributes:
-        known: Values of names, the same wherever it runs.
-        types: Types of its scalars and elements of its arrays.
-        overlap: Types of arrays that may overlap others of the same type; all others are distinct.
-    """
-
-    known: Mapping[str, int] = field(default_factory=dict)
-    types: Mapping[str, str] = field(default_factory=dict)
+    known: Mapping[str, int] = field(default_factory=dict)  # values of names, the same wherever it runs
+    types: Mapping[str, str] = field(default_factory=dict)  # types of its scalars and elements of its arrays
+    # types of arrays that may overlap others of the same type; all others are distinct
     overlap: Mapping[str, str] = field(default_factory=dict)
 
     def shared(self, array: str, others: Collection[str]) -> bool:
@@ -57,11 +52,7 @@ def chain(stmt: Stmt) -> list[Loop]:
 
 
 def refuse(what: str, dependence: LoopDependence | None) -> None:
-    """Raise if there is a dependence.
-
-    Raises:
-        IllegalTransformError: If there is one.
-    """
+    """Raise if there is a dependence."""
     if dependence is None:
         return
     reason = str(dependence) if dependence.array != "?" else "its dependences cannot be analysed"
@@ -78,16 +69,7 @@ def asserts(pragma: str) -> bool:
 
 
 def recheck(stmt: Stmt, loops: Sequence[Loop], setting: NestContext) -> tuple[Stmt, list[str]]:
-    """Take directives away that a transformation of the loops around has made untrue.
-
-    Args:
-        stmt: The nest.
-        loops: The loops of it that are looked at.
-        setting: Where it stands.
-
-    Returns:
-        The nest, and a note for every directive that is left out.
-    """
+    """Take directives away that a transformation of the loops around has made untrue, with a note for each."""
     notes: list[str] = []
     for loop in loops:
         kept: list[str] = []
@@ -117,19 +99,8 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
     """Cut a loop into strips; the order of the iterations stays the same.
 
     Before: ``for (i = 0; i <= n; i++)``. After, 4 at a time:
-    ``for (ii = 0; ii <= n; ii += 4) for (i = ii; i <= min(n, ii + 3); i++)``.
-
-    Args:
-        loop: The loop, with a positive step.
-        count: Iterations per strip, of the loop whose steps are ``unit``.
-        index: The counter of the strips.
-        unit: Step of the original loop where this one is a loop over its strips.
-
-    Returns:
-        The loop over the strips.
-
-    Raises:
-        IllegalTransformError: If the loop falls or the strips are not whole.
+    ``for (ii = 0; ii <= n; ii += 4) for (i = ii; i <= min(n, ii + 3); i++)``. Where the loop is one over strips itself,
+    ``unit`` is the step of the original one, whose iterations ``count`` counts.
     """
     if loop.step < 0:
         raise IllegalTransformError(f"the loop over {loop.index!r} counts down, so it is not tiled")
@@ -142,19 +113,7 @@ def strip(loop: Loop, count: int, index: str, unit: int = 1) -> Loop:
 
 
 def permute(stmt: Stmt, order: Sequence[str], setting: NestContext) -> tuple[Stmt, list[str]]:
-    """Put the loops of a perfect nest into another order.
-
-    Args:
-        stmt: The nest.
-        order: Counters, outermost first; loops that are not named keep their places.
-        setting: Where it stands.
-
-    Returns:
-        The nest, and notes about directives that are not true in the new order.
-
-    Raises:
-        IllegalTransformError: If a bound would be used outside its loop, or a dependence would be turned round.
-    """
+    """Put the loops of a perfect nest into an order (others keep their places), with notes on directives left out."""
     loops = chain(stmt)
     named = [loop for loop in loops if loop.index in order]
     wanted = [loop for index in order for loop in named if loop.index == index]
@@ -217,19 +176,11 @@ def _even(times: Mapping[int, Sequence[str]]) -> dict[int, list[str]]:
 
 
 def tile(stmt: Stmt, tiles: Sequence[tuple[Sequence[str], int, str]], setting: NestContext) -> tuple[Stmt, list[str]]:
-    """Cut loops into tiles and bring the loops over tiles outside, as far as that is legal.
-
-    Args:
-        stmt: The nest.
-        tiles: Counters (the first that is there is cut), iterations per tile, the counter over the tiles.
-        setting: Where it stands.
-
-    Returns:
-        The nest, and notes about loops over tiles that stay where they are.
-    """
+    """Cut loops into tiles and bring the loops over tiles outside, as far as that is legal; notes say which stay."""
     notes: list[str] = []
     made: list[str] = []
     units: dict[str, int] = {}
+    # the first of the counters that is there is cut; iterations per tile; the counter over the tiles
     for choices, count, index in tiles:
         if not 1 <= count <= MAX_TILE:
             raise UsageError(f"a tile size is from 1 to {MAX_TILE}, got {count}")

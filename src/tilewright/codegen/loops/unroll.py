@@ -38,21 +38,7 @@ MAX_FACTOR = 512
 def unroll_jam(
     stmt: Stmt, index: str, factor: int, setting: NestContext, *, jam: bool = True
 ) -> tuple[Stmt, list[str]]:
-    """Unroll every loop over a counter, and fuse the copies of the loops inside it where that is legal.
-
-    Args:
-        stmt: The nest.
-        index: The counter.
-        factor: Copies.
-        setting: Where it stands.
-        jam: Whether to fuse.
-
-    Returns:
-        The nest, and notes about loops that were not fused.
-
-    Raises:
-        IllegalTransformError: If the loop falls, or the result is too large.
-    """
+    """Unroll every loop over a counter, and fuse the copies of the loops inside it where legal; notes say where not."""
     if not 1 <= factor <= MAX_FACTOR:
         raise UsageError(f"an unroll factor is from 1 to {MAX_FACTOR}, got {factor}")
     notes: list[str] = []

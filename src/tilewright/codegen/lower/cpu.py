@@ -48,15 +48,8 @@ _FIRST, _TEAM, _TEAMS, _MEMBER, _MEMBERS = (ir.Var(name) for name in ("first", "
 
 
 def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...] = ()) -> ir.Function:
-    """Return the exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads.
-
-    Args:
-        site: Where code is written.
-        tree: The order.
-        name: Of the function.
-        further: Names of the tree that are given too, behind the distance between versions.
-    """
-    at = 2 * site.rank + 2
+    """Return the exported function that advances the fields by ``size[0]`` steps with ``size[1]`` threads."""
+    at = 2 * site.rank + 2  # behind the distance between versions
     places = {"steps": 0, "threads": 1, **{each: at + number for number, each in enumerate(further)}}
     sizes = [ir.Let(ir.Var(each), ir.Load(site.params[1], ir.Int(i), ir.INDEX)) for each, i in places.items()]
     body = (*sizes, *unpack(site), *_loops(site, tree))
@@ -77,17 +70,11 @@ def private_memory(tree: Node) -> Private | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lowering:
-    """What nodes need to know of their surroundings besides the names.
-
-    Attributes:
-        site: Where code is written.
-        own: The memory that every tile has of its own, if any.
-        shared: Whether this is inside a tile that several threads share.
-    """
+    """What nodes need to know of their surroundings besides the names."""
 
     site: Site
-    own: Private | None
-    shared: bool = False
+    own: Private | None  # the memory that every tile has of its own, if any
+    shared: bool = False  # whether this is inside a tile that several threads share
 
     @property
     def memory(self) -> private.PrivateLayout:

@@ -19,11 +19,7 @@ _BUILD: Mapping[AffineOperator, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
 
 
 def index(expression: Expr, names: Mapping[str, ir.Expr]) -> ir.Expr:
-    """Return an expression as an index.
-
-    Args:
-        expression: The expression.
-        names: What stands for its names; others are variables of the same name.
+    """Return an expression as an index; names that ``names`` lacks are variables of the same name.
 
     >>> index(Name("n0") - 1, {"n0": ir.Int(8)})
     Int(value=7)

@@ -31,20 +31,12 @@ def copies(problem: Problem) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateLayout:
-    """A thread's memory, in elements.
+    """A thread's memory, in elements."""
 
-    Attributes:
-        strides: Distance of neighbours per axis.
-        slot: Distance between versions.
-        depths: Versions per field.
-        starts: First element per field.
-        size: All of it.
-    """
-
-    strides: tuple[int, ...]
-    slot: int
-    depths: tuple[int, ...]
-    starts: tuple[int, ...]
+    strides: tuple[int, ...]  # distance of neighbours per axis
+    slot: int  # distance between versions
+    depths: tuple[int, ...]  # versions per field
+    starts: tuple[int, ...]  # first element per field
     size: int
 
 
@@ -146,15 +138,7 @@ def _own_version(site: Site, own: PrivateLayout, field: int, version: ir.Expr) -
 
 
 def load(site: Site, own: PrivateLayout, copy: CopyIn, side: ir.Expr, names: Mapping[str, ir.Expr]) -> ir.Stmt:
-    """Copy a version that a band starts from, and what never changes to the versions to come.
-
-    Args:
-        site: Where code is written.
-        own: The thread's memory.
-        copy: What is copied.
-        side: The set of versions on the grid to read.
-        names: What stands for the names in ``copy``.
-    """
+    """Copy a version that a band starts from (``side``: the set on the grid), and what never changes to later ones."""
     program, field, kept = site.problem.program, copy.field, own.depths[copy.field]
     here, there = ir.Var("grid", ir.const_pointer(site.dtype)), ir.Var("own", ir.pointer(site.dtype))
     newest = index(copy.newest, names)

@@ -32,10 +32,6 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
     stage follows the one that it needs at the distance of dependent rows. So many rows at both ends of the part, whose
     neighbours are another thread's or beyond the other end of the grid, it leaves until all threads have met; of a
     part that is one piece it leaves all.
-
-    Args:
-        site: Where code is written.
-        steps: The loop over time steps, around a sequence of sweeps over the grid.
     """
     program = site.problem.program
     stages = analyse(program).stages
@@ -129,17 +125,11 @@ def stage_distances(program: Program) -> tuple[int, ...]:
 
     Boundaries bend no read further from its cell than it is written, but for ``wrap``: what it takes to the other end
     of the grid is among the rows that wait at the ends of parts.
-
-    Args:
-        program: The program.
-
-    Returns:
-        One number per stage, the first 0. In 1D, where rows are cells, multiples of so many as a cache line has bytes:
-        no two threads write to one line.
     """
     analysis = analyse(program)
     copies = dict(zip(program.fields, analysis.copies, strict=True))
     stage_of = {program.statements[number].field: s for s, stage in enumerate(analysis.stages) for number in stage}
+    # in 1D, where rows are cells, a cache line: no two threads write to one
     unit = CACHE_LINE if program.rank == 1 else 1
     result = [0] * len(analysis.stages)
     for last in range(1, len(result)):

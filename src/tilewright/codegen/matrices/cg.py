@@ -35,18 +35,8 @@ def emit_cg(dtype: str, how: Unrolling, block: int) -> KernelSource[None]:
     """Write one iteration.
 
     ``array`` holds x, r, p, p', q, the offsets and the table of diagonals. ``work`` holds a (of the previous iteration)
-    and b, receives p'.q, a' and r.r, and after these five has room for a partial sum per block, in doubles.
-
-    Args:
-        dtype: ``float32`` or ``float64``.
-        how: Unrolling of the product.
-        block: Rows that are multiplied at a time.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If there are no such kernels.
+    and b, receives p'.q, a' and r.r, and after these five has room for a partial sum per block of ``block`` rows, in
+    doubles.
     """
     real = real_element(dtype)
     entry = f"tw_cg_{fingerprint(dtype, how, block, _VERSION)[:12]}"

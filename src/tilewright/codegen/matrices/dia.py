@@ -31,16 +31,6 @@ def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:
 
     ``array`` holds x, y, the offsets (int64, ascending) and the table of the diagonals' addresses; ``size`` holds what
     :data:`SIZES` says.
-
-    Args:
-        dtype: ``float32`` or ``float64``.
-        how: Unrolling.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If there is no such kernel.
     """
     entry = f"tw_dia_{fingerprint(dtype, how, _VERSION)[:12]}"
     functions = library(dtype, how)
@@ -48,23 +38,15 @@ def emit_dia(dtype: str, how: Unrolling) -> KernelSource[None]:
 
 
 def library_text(dtype: str, how: Unrolling) -> str:
-    """Write the functions that a file of the user's language builds on, see :func:`library`.
-
-    Raises:
-        UsageError: If there are no such kernels.
-    """
+    """Write the functions that a file of the user's language builds on, see :func:`library`."""
     return c.print_unit(library(dtype, how))
 
 
 def library(dtype: str, how: Unrolling) -> tuple[ir.Function, ...]:
     """Make the functions that other units build on.
 
-    Returns:
-        The functions; the last is ``dia_rows(columns, count, offset, diagonal, x, y, from, to, stream, add)``: y[from …
-        to - 1] (+)= these rows of A x.
-
-    Raises:
-        UsageError: If there are no such kernels.
+    The last is ``dia_rows(columns, count, offset, diagonal, x, y, from, to, stream, add)``: y[from … to - 1] (+)= these
+    rows of A x.
     """
     real = real_element(dtype)
     passes = [_pass(real, count, how.vectors) for count in range(1, how.depth + 1)]
@@ -74,19 +56,12 @@ def library(dtype: str, how: Unrolling) -> tuple[ir.Function, ...]:
 
 @dataclass(slots=True)
 class Matrix:
-    """A matrix among the parameters of a function.
-
-    Attributes:
-        columns: Its columns.
-        count: Its diagonals.
-        offset: Their offsets, ascending.
-        diagonal: Their addresses.
-    """
+    """A matrix among the parameters of a function."""
 
     columns: BuilderValue
-    count: BuilderValue
-    offset: BuilderValue
-    diagonal: BuilderValue
+    count: BuilderValue  # its diagonals
+    offset: BuilderValue  # their offsets, ascending
+    diagonal: BuilderValue  # their addresses
 
     @property
     def arguments(self) -> tuple[BuilderValue, ...]:

@@ -27,19 +27,7 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelS
     """Write y = A x for any matrix of diagonals; the transposed one has other offsets and starts.
 
     Arguments: the diagonals' elements one after the other, per diagonal its start among them and its offset (64-bit
-    integers), x, y, and the numbers of rows, columns and diagonals (64-bit).
-
-    Args:
-        dtype: ``float32`` or ``float64``.
-        dialect: ``opencl`` or ``cuda``.
-        threads: Threads of a group.
-        unroll: Diagonals per iteration of the inner loop.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If there is no such kernel.
+    integers), x, y, and the numbers of rows, columns and diagonals (64-bit). An iteration takes ``unroll`` diagonals.
     """
     real = _real(dtype, dialect, threads)
     entry = f"tw_dia_gpu_{fingerprint(dtype, dialect, threads, unroll, _VERSION)[:12]}"
@@ -62,24 +50,11 @@ def emit_dia_gpu(dtype: str, dialect: str, threads: int, unroll: int) -> KernelS
 
 
 def emit_vectors_gpu(what: VectorKernel, dtype: str, dialect: str, threads: int) -> KernelSource[None]:
-    """Write a vector kernel.
+    """Write a vector kernel, for any number of groups, and, where there are sums, one for one group that finishes them.
 
     Arguments: the vectors, the scalars, where the groups' sums go (as many elements as groups times sums) if there are
     any, and the length (64-bit). The finishing kernel takes those sums and the number of groups (an int), and leaves
     the totals in the first elements.
-
-    Args:
-        what: The kernel.
-        dtype: ``float32`` or ``float64``.
-        dialect: ``opencl`` or ``cuda``.
-        threads: Threads of a group, a power of two.
-
-    Returns:
-        The source: the kernel to start with any number of groups, and, where there are sums, the one to start
-        afterwards with one group.
-
-    Raises:
-        UsageError: If there is no such kernel.
     """
     if threads & (threads - 1):
         raise UsageError(f"sums are halved, so the threads of a group are a power of two, got {threads}")

@@ -33,12 +33,7 @@ def work_elements(
 ) -> int:
     """Return how many elements of memory a kernel works in: its tiles of the intermediate, and its panels.
 
-    Args:
-        fusion: ``left`` or ``right``.
-        width: Most columns of a panel.
-        sizes: P0 … P3.
-        tile: Rows and columns of the intermediate's block.
-        threads: Threads.
+    ``width`` is the most columns of a panel, ``sizes`` are P0 … P3, ``tile`` is the intermediate's.
 
     >>> work_elements("left", 24, (100, 24, 24, 24), (8, 24), 2)
     1536
@@ -58,17 +53,6 @@ def emit_fused(fusion: str, dtype: str, blocking: Blocking) -> KernelSource[None
 
     ``array`` holds pointers to A1, A2, A3 and R, ``size`` what :data:`SIZES` says, ``work`` points to as many elements
     as :func:`work_elements` says, aligned to a vector.
-
-    Args:
-        fusion: ``left`` or ``right``.
-        dtype: ``float32`` or ``float64``.
-        blocking: Register blocking.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If there is no such kernel.
     """
     if dtype not in REALS:
         raise UsageError(f"fused products compute in {' or '.join(REALS)}, got {dtype!r}")

@@ -27,19 +27,6 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counti
 
     Arguments are A1, A2, A3, R (row-major, contiguous) and P0 … P3 as ints; a counting kernel takes a pointer to one
     unsigned int after them.
-
-    Args:
-        fusion: ``left`` or ``right``.
-        dtype: ``float32`` or ``float64``.
-        dialect: ``opencl`` or ``cuda``.
-        block: How a group cuts its work.
-        counting: Count the words that move between memory and chip.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If there is no such kernel, or the block's sizes do not divide.
     """
     if dialect not in DIALECTS or fusion not in {"left", "right"} or dtype not in REALS:
         raise UsageError(
@@ -64,11 +51,7 @@ def emit_gpu(fusion: str, dtype: str, dialect: str, block: GroupBlock, *, counti
 
 
 class _Parts:
-    """The functions that both kernels are made of.
-
-    Attributes:
-        functions: All of them, callees first.
-    """
+    """The functions that both kernels are made of."""
 
     def __init__(self, real: ir.Element, block: GroupBlock, *, counting: bool) -> None:
         self.real, self.block, self.counting = real, block, counting
@@ -76,7 +59,7 @@ class _Parts:
         self.across, self.down = self.y // self.columns, self.x // self.rows
         self.stage, self.multiply = self._stage(), self._multiply()
         self.fill, self.add = self._fill(), self._add()
-        self.functions = (self.stage, self.multiply, self.fill, self.add)
+        self.functions = (self.stage, self.multiply, self.fill, self.add)  # callees first
 
     @property
     def cells(self) -> int:

@@ -20,10 +20,6 @@ def product_text(dtype: str, how: Blocking) -> str:
     It adds A[m x k] B[k x n] to the columns ``low + l r`` to ``high + h r`` of row r of C, so far as they are from 0
     to n - 1. Rows of A lie ``sa`` apart, panels of B ``pb`` and rows of C ``sc``. A panel's columns are
     :func:`panel_columns`, its last ones zeros where n is no multiple; columns of C lie side by side.
-
-    Args:
-        dtype: ``float32`` or ``float64``.
-        how: Register blocking.
     """
     real = ir.element(dtype)
     micro = micro_kernel(real, how.rows, how.vectors, how, f"tw_micro_{dtype}_")

@@ -18,11 +18,7 @@ UNITS = 64
 
 
 def real_element(dtype: str) -> ir.Element:
-    """Return the element type of a matrix.
-
-    Raises:
-        UsageError: If matrices do not compute in it.
-    """
+    """Return the element type of a matrix."""
     if dtype not in REALS:
         raise UsageError(f"sparse kernels compute in {' or '.join(REALS)}, got {dtype!r}")
     return ir.element(dtype)
@@ -32,25 +28,14 @@ def sweep(  # noqa: PLR0913  (what a loop over registers is)
     b: Builder,
     n: BuilderValue,
     of: ir.Element,
-    vectors: int,
-    whole: Callable[[BuilderValue], None],
-    single: Callable[[BuilderValue], None],
+    vectors: int,  # registers of elements at a time
+    whole: Callable[[BuilderValue], None],  # computes these, from a place on
+    single: Callable[[BuilderValue], None],  # computes one element: before the vectors' boundary, and what is left
     *,
     first: int = 0,
-    aligned: BuilderValue | None = None,
+    aligned: BuilderValue | None = None,  # a pointer that is at a vector's boundary wherever ``whole`` is called
 ) -> None:
-    """Go over elements ``first`` to ``n - 1``, in order.
-
-    Args:
-        b: The function; names are kept to a scope.
-        n: How many there are.
-        of: Their type.
-        vectors: Registers of elements at a time.
-        whole: Computes these, from a place on.
-        single: Computes one element: before the boundary of vectors, and what is left.
-        first: The first one.
-        aligned: A pointer that stands at a vector's own boundary wherever ``whole`` is called.
-    """
+    """Go over elements ``first`` to ``n - 1``, in order."""
     with b.scope():
         start: BuilderValue | int = first
         if aligned is not None:

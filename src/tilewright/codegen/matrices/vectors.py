@@ -46,32 +46,20 @@ def _names(formula: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """An assignment ``target = formula``, or a sum of ``formula`` over all elements where the target is empty.
+    """An assignment ``target = formula``, or a sum of ``formula`` over all elements where the target is empty."""
 
-    Attributes:
-        target: A vector, or nothing.
-        formula: Vectors and scalars with + - * and parentheses.
-    """
-
-    target: str = ""
-    formula: str
+    target: str = ""  # a vector, or nothing
+    formula: str  # vectors and scalars with + - * and parentheses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorKernel:
-    """What a kernel does to every element.
-
-    Attributes:
-        name: Its name.
-        scalars: Its scalars, in argument order.
-        vectors: Its vectors, in argument order.
-        operations: What is done, in order; an assignment is seen by what follows.
-    """
+    """What a kernel does to every element."""
 
     name: str
-    scalars: tuple[str, ...] = ()
-    vectors: tuple[str, ...]
-    operations: tuple[Operation, ...]
+    scalars: tuple[str, ...] = ()  # in argument order
+    vectors: tuple[str, ...]  # in argument order
+    operations: tuple[Operation, ...]  # what is done, in order; an assignment is seen by what follows
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -252,17 +240,7 @@ def fuse(first: VectorKernel, second: VectorKernel, share: Mapping[str, str]) ->
 def compute(
     what: VectorKernel, values: dict[str, BuilderValue | Number], b: Builder, name: str = ""
 ) -> list[BuilderValue | Number]:
-    """Do a kernel's operations on one element, or on vectors of elements.
-
-    Args:
-        what: The kernel.
-        values: Its scalars and the elements that it reads, by name; afterwards also those that it writes.
-        b: The function that it is done in.
-        name: End of the new names.
-
-    Returns:
-        What is to be added to each sum.
-    """
+    """Return a kernel's terms of each sum for an element, or vectors of them; ``values`` gains what is assigned."""
     terms = []
     for number, each in enumerate(what.operations):
         value = _evaluated(ast.parse(each.formula, mode="eval").body, values)
@@ -276,22 +254,11 @@ def compute(
 
 
 def emit_vectors(what: VectorKernel, dtype: str, vectors: int) -> KernelSource[None]:
-    """Write a kernel for CPUs.
+    """Write a kernel for CPUs, with ``vectors`` registers of elements per iteration.
 
     ``array`` holds the vectors' addresses, ``size`` their length, the number of threads and whether vectors that are
     only written go past the caches; ``work`` has room for as many doubles as sums times blocks, and holds the sums
     afterwards; the last argument points to the scalars, as doubles.
-
-    Args:
-        what: The kernel.
-        dtype: ``float32`` or ``float64``.
-        vectors: Registers of elements per iteration.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If there are no kernels in that type.
     """
     real = real_element(dtype)
     entry = f"tw_vectors_{fingerprint(what, dtype, vectors, _VERSION)[:12]}"

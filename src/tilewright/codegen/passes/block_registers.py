@@ -42,28 +42,16 @@ class Reads(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperandTable:
-    """Where sums in loops take their weights and their vectors from.
+    """Where sums in loops take their weights and their vectors from."""
 
-    Attributes:
-        start: The table.
-        load: The load of a read at a place of the block, from an index along the row that its offset is part of.
-        factors: The weights; sums add theirs.
-    """
-
-    start: ir.Expr
+    start: ir.Expr  # the table
+    # the load of a read at a place of the block, from an index along the row that its offset is part of
     load: Callable[[Read, Place, ir.Expr], ir.Load]
-    factors: list[float] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)  # the weights; sums add theirs
 
 
 class Names:
-    """Statements that name vectors.
-
-    Attributes:
-        dtype: Element type.
-        kind: Type of a vector.
-        prefix: Of new names.
-        body: Statements go here.
-    """
+    """Statements that name vectors; they go to the end of ``body``."""
 
     def __init__(self, dtype: ir.Element, prefix: str, body: list[ir.Stmt]) -> None:
         self.dtype, self.kind, self.prefix, self.body = dtype, ir.vector(dtype), prefix, body
@@ -82,39 +70,21 @@ def _at(placed: Callable[[Placed, Place], ir.Expr], at: Place, node: Placed) -> 
 
 
 class RegisterBlock:
-    """The statements of a block, as they are written.
-
-    Attributes:
-        dtype: Element type.
-        places: The results.
-        body: Statements so far.
-        axis: The axis along which the first index of a place counts.
-        table: Where sums in loops take theirs from, if there may be any.
-    """
+    """The statements of a block, as they are written."""
 
     def __init__(  # noqa: PLR0913
         self,
         reads: Reads,
-        places: Sequence[Place],
+        places: Sequence[Place],  # the results
         *,
-        letter: str = "r",
-        axis: int = 0,
-        held: bool = False,
-        table: OperandTable | None = None,
+        letter: str = "r",  # start of the names of loaded vectors
+        axis: int = 0,  # along which the first index of a place counts
+        held: bool = False,  # whether an empty instruction keeps vectors that are loaded out of turn in registers
+        table: OperandTable | None = None,  # of sums in loops, if there may be any
+        # what depends on the cell's place alone: a vector, or a number for all of one
         placed: Callable[[Placed, Place], ir.Expr] | None = None,
     ) -> None:
-        """Start.
-
-        Args:
-            reads: Where vectors come from.
-            places: The results.
-            letter: Start of the names of loaded vectors.
-            axis: The axis along which the first index of a place counts.
-            held: Whether vectors that are loaded out of turn are kept in registers by an empty instruction.
-            table: Where sums in loops take their weights and vectors from.
-            placed: What depends on the cell's place alone, at a place of the block: a vector, or a number for all of
-                one; None where nothing does.
-        """
+        """Start."""
         self.dtype, self.kind, self.places = reads.dtype, ir.vector(reads.dtype), tuple(places)
         self.reads, self.letter, self.axis, self.held, self.table = reads, letter, axis, held, table
         self.placed = placed
@@ -152,14 +122,8 @@ class RegisterBlock:
     def values(
         self, tape: Tape, names: Callable[[Place], str], known: Mapping[str, Results], *, in_turn: bool = True
     ) -> dict[Place, ir.Expr]:
-        """Write an expression for every place, output by output.
-
-        Args:
-            tape: The expression.
-            names: Start of the names at a place.
-            known: What reads stand for that are no vectors of memory, by their field: sums, results.
-            in_turn: Whether the operations of all places are written in turn, not place after place.
-        """
+        """Write an expression for every place, one after the other or their operations in turn."""
+        # known, by field: what reads stand for that are no vectors of memory, such as sums
         if len(tape) == 1 and isinstance(tape[0], Read) and tape[0].field in known:
             return {at: known[tape[0].field][at] for at in self.places}
         rows: dict[Place, tuple[tuple[ir.Stmt, ...], ir.Expr]] = {}

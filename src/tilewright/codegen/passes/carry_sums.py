@@ -19,25 +19,14 @@ from tilewright.programs.stencil.weights import EqualBox
 
 
 class CarriedSum(Names):
-    """One sum, for all places of a block.
-
-    Attributes:
-        box: The sum.
-        ahead: Vectors that come before the first one of a row, whose columns it needs.
-        columns: The columns' sums at the last place that the box reads, by place of the block.
-    """
+    """One sum, for all places of a block, which is a whole box of planes and lines."""
 
     def __init__(self, block: RegisterBlock, prefix: str, box: EqualBox) -> None:
-        """Write the columns' sums of the last place along the row into the block.
-
-        Args:
-            block: The results that are computed together, a whole box of planes and lines.
-            prefix: Of new names.
-            box: The sum.
-        """
+        """Write the columns' sums of the last place along the row into the block."""
         super().__init__(block.dtype, f"{prefix}_", block.body)
+        # ahead: vectors before the first one of a row, whose columns it needs
         self.block, self.box, self.ahead = block, box, len(box.ranges[-1]) - 1
-        self.columns = self._columns()
+        self.columns = self._columns()  # their sums at the last place that the box reads, by place of the block
 
     def start(self) -> tuple[ir.Stmt, ...]:
         """What is carried, named before the vectors of a row."""

@@ -38,13 +38,7 @@ def beside(own: ir.Expr, other: ir.Expr, offset: int, kind: ir.Vector) -> ir.Shi
 
 
 def carried(statement: Statement, rows: RowPointers, block: RowBlock) -> tuple[Carried, ...]:
-    """The rows read at several places, if the neighbours of these rows of results come by shuffles.
-
-    Args:
-        statement: The statement.
-        rows: The rows that it reads.
-        block: The rows of results, and how they are written.
-    """
+    """The rows read at several places, if the neighbours of these rows of results come by shuffles."""
     if block.neighbours != "shuffles":
         return ()
     offsets: dict[ir.Var, set[int]] = {}
@@ -61,13 +55,8 @@ def long(site: Site, statement: Statement, length: ir.Expr) -> ir.Expr:
 
 
 def bounds(site: Site, begin: tuple[ir.Expr, ir.Expr], end: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Stmt, ...]:
-    """Name where such vectors begin in a row, and how many cells they are.
-
-    Args:
-        site: The kernel's surroundings.
-        begin: Where vectors begin, and the first cell, which may come later.
-        end: Where vectors end, and what is behind the last cell, which may come earlier.
-    """
+    """Name where such vectors begin in a row, and how many cells they are."""
+    # begin: of vectors, and the first cell, which may come later; end: of vectors, and of cells, which may come earlier
     lanes = ir.Lanes(site.dtype)
     late = ir.lt(begin[0], ir.largest(begin[1], lanes))
     room = ir.sub(ir.smallest(ir.smallest(*end), ir.sub(extent(site.rank - 1), lanes)), _FROM)

@@ -40,18 +40,12 @@ class BlockLayout:
 
     Arguments: pointers to the inputs, then to the outputs (contiguous), the two extents as ints, then the pipeline's
     scalars, of type ``scalar_type``.
-
-    Attributes:
-        inputs: Grids that it reads.
-        outputs: Grids that it writes.
-        block: (T_y, T_x, N_y, N_x).
-        scalar_type: ``float32`` or ``float64``.
     """
 
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    block: tuple[int, int, int, int]
-    scalar_type: str
+    inputs: tuple[str, ...]  # grids that it reads
+    outputs: tuple[str, ...]  # grids that it writes
+    block: tuple[int, int, int, int]  # (T_y, T_x, N_y, N_x)
+    scalar_type: str  # ``float32`` or ``float64``
 
     def groups(self, shape: tuple[int, ...]) -> int:
         """Return how many blocks to start, in one dimension."""
@@ -62,18 +56,7 @@ class BlockLayout:
 def emit_gpu_group(
     problem: PipelineProblem, group: Group, dialect: str, block: tuple[int, int, int, int]
 ) -> KernelSource[BlockLayout]:
-    """Write the kernel of a group.
-
-    Args:
-        problem: A 2D pipeline with its types and borders.
-        group: Stencils to fuse.
-        dialect: ``opencl`` or ``cuda``.
-        block: (T_y, T_x, N_y, N_x).
-
-    Raises:
-        UsageError: If there is no such dialect, block or dimension.
-        IllegalTilingError: If the group cannot be fused on these grids.
-    """
+    """Write the kernel of a group of stencils to fuse; the block is (T_y, T_x, N_y, N_x)."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
     if problem.pipeline.rank != 2 or len(block) != len(_BLOCK) or min(block) < 1:
@@ -187,18 +170,11 @@ class _Kernel:
         self,
         grid: str,
         at: tuple[BuilderValue, BuilderValue],
-        found: Callable[[BuilderValue, BuilderValue], BuilderValue],
+        found: Callable[[BuilderValue, BuilderValue], BuilderValue],  # the value of a cell inside
         *,
-        wrapped: bool = False,
+        wrapped: bool = False,  # whether cells beyond a periodic side are found as well
     ) -> BuilderValue:
-        """The value of a cell anywhere.
-
-        Args:
-            grid: The grid.
-            at: The cell.
-            found: The value of a cell inside.
-            wrapped: Whether cells beyond a periodic side are found as well.
-        """
+        """The value of a cell anywhere."""
         b = self.b
         value = b.mutable("value", 0, self.kind(grid))
         inside = [b.mutable(name, place) for name, place in zip("vu", at, strict=True)]

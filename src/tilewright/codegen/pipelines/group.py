@@ -34,34 +34,18 @@ class GroupLayout:
     ``array`` holds pointers to the group's inputs, then to its outputs. ``size`` holds threads, rows of a band, whether
     to write past the caches, the extents, and per array the strides of the outer axes in elements. ``work`` is
     ``scratch`` bytes per thread, aligned to a cache line; ``scalar`` the pipeline's scalars as float64.
-
-    Attributes:
-        inputs: Grids that it reads.
-        outputs: Grids that it writes.
-        scratch: Bytes of memory per thread.
-        width: Columns of a strip.
     """
 
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    scratch: int
-    width: int
+    inputs: tuple[str, ...]  # grids that it reads
+    outputs: tuple[str, ...]  # grids that it writes
+    scratch: int  # bytes of memory per thread
+    width: int  # columns of a strip
 
 
 def emit_group(
     problem: PipelineProblem, group: Group, tile: RowTile, *, strict: bool = False
 ) -> KernelSource[GroupLayout]:
-    """Write the kernel of a group.
-
-    Args:
-        problem: The pipeline with its types and borders.
-        group: Stencils to fuse.
-        tile: Sizes of a tile; the band is a parameter of the kernel.
-        strict: Whether the compiler must keep every operation's own rounding; the text is the same.
-
-    Raises:
-        IllegalTilingError: If the group cannot be streamed.
-    """
+    """Write the kernel of a group of stencils to fuse; the band is a parameter; ``strict`` changes no text."""
     rows = 1 if problem.pipeline.rank == 3 else tile.rows
     plan = plan_rows(problem, group, rows)
     stencils = tuple(problem.pipeline.stencils[i] for i in group)
@@ -372,24 +356,13 @@ class _Tiles:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of a pass.
+    """One run of a pass."""
 
-    Attributes:
-        number: Of the pass.
-        step: The pass.
-        operands: Its pointers.
-        y0: Its first row.
-        xs: Its first column.
-        n: Its columns.
-        into: Pointers to what it reads.
-        out: Pointers to what it writes.
-    """
-
-    number: int
+    number: int  # of the pass
     step: Pass
     operands: PassPorts
-    y0: BuilderValue
-    xs: BuilderValue
-    n: BuilderValue
-    into: BuilderValue
-    out: BuilderValue
+    y0: BuilderValue  # its first row
+    xs: BuilderValue  # its first column
+    n: BuilderValue  # its columns
+    into: BuilderValue  # pointers to what it reads
+    out: BuilderValue  # pointers to what it writes

@@ -17,17 +17,12 @@ INDEX = ir.Var("i")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSource:
-    """Rows of one grid that a pass reads: a box of offsets on the outer axes, in order.
-
-    Attributes:
-        grid: The grid.
-        box: Per outer axis the first and the last offset; on the axis of blocked rows the last one of the last row.
-        start: Number of its first pointer.
-    """
+    """Rows of one grid that a pass reads: a box of offsets on the outer axes, in order."""
 
     grid: str
+    # per outer axis the first and the last offset; on the axis of blocked rows the last one of the last row
     box: tuple[tuple[int, int], ...]
-    start: int
+    start: int  # number of its first pointer
 
     @property
     def count(self) -> int:
@@ -47,15 +42,10 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassPorts:
-    """The pointers of a pass.
+    """The pointers of a pass."""
 
-    Attributes:
-        sources: What it reads.
-        stored: Grids whose rows it stores, ``rows`` pointers each.
-    """
-
-    sources: tuple[RowSource, ...]
-    stored: tuple[str, ...]
+    sources: tuple[RowSource, ...]  # what it reads
+    stored: tuple[str, ...]  # grids whose rows it stores, ``rows`` pointers each
 
 
 def ports(problem: PipelineProblem, plan: RowPlan, step: Pass, rows: int) -> PassPorts:

@@ -10,25 +10,21 @@ _BYTE = ir.element("uint8")
 
 
 class RowFunctions:
-    """Functions on rows, per grid.
-
-    Attributes:
-        maps: Those that map indices, by name.
-        ends: ``(row, a, b, n)``: make cells of a row, which starts at column a and ends before b, beyond the picture.
-        row: ``(own, y, n0)``, in 3D ``(own, y, n0, l, n1, l0)``: the row of a ring that any row stands for.
-        fetch: ``(to, from, a, b, n)``: copy columns a to b of a row of an input, with what lies beyond the picture.
-        functions: All of them, callees first.
-    """
+    """Functions on rows, per grid."""
 
     def __init__(self, rings: Rings) -> None:
         """Make them."""
         self.rings = rings
         problem, grids = rings.problem, [grid.name for grid in rings.plan.grids]
         kinds = [side.kind for grid in grids for axis in problem.sides(grid) for side in axis]
-        self.maps = {each.name: each for each in map_functions(kinds)}
+        self.maps = {each.name: each for each in map_functions(kinds)}  # of indices
+        # ``(row, a, b, n)``: make cells of a row, which starts at column a and ends before b, beyond the picture
         self.ends = {grid: self._ends(grid) for grid in grids if rings.has_ends(grid)}
+        # ``(own, y, n0)``, in 3D ``(own, y, n0, l, n1, l0)``: the row of a ring that any row stands for
         self.row = {grid: self._row(grid) for grid in grids if rings.is_read(grid)}
+        # ``(to, from, a, b, n)``: copy columns a to b of a row of an input, with what lies beyond the picture
         self.fetch = {grid: self._fetch(grid) for grid in rings.plan.group.inputs}
+        # callees first
         self.functions = (*self.maps.values(), *self.ends.values(), *self.row.values(), *self.fetch.values())
 
     def ring(self, own: BuilderValue, grid: str) -> BuilderValue:

@@ -57,40 +57,23 @@ def in_comment(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """How a language writes what differs.
+    """How a language writes what differs."""
 
-    Attributes:
-        title: What its texts are called in an error.
-        elements: Its element types.
-        index: The type of an index, which counts cells.
-        wide: The type of an index of 64 bits.
-        literal: How a number of an element type, or a condition, is written.
-        built_in: Operators without operands.
-        spaces: Qualifiers of pointers, by the memory that they point into.
-        vectors: Whether it has vectors.
-        memory: Element types that are others in memory.
-        natives: C's own types that have another name.
-        functions: Functions of C's library that have another name.
-    """
-
-    title: str
+    title: str  # what its texts are called in an error
     elements: Mapping[str, str]
-    index: str
-    wide: str
-    literal: Callable[[complex, str], str]
-    built_in: Mapping[Operator, str]
+    index: str  # the type of an index, which counts cells
+    wide: str  # the type of an index of 64 bits
+    literal: Callable[[complex, str], str]  # how a number of an element type, or a condition, is written
+    built_in: Mapping[Operator, str]  # operators without operands
+    # qualifiers of pointers, by the memory that they point into
     spaces: Mapping[ir.AddressSpace, str] = field(default_factory=lambda: dict.fromkeys(ir.AddressSpace, ""))
     vectors: bool = False
-    memory: Mapping[str, str] = field(default_factory=dict)
-    natives: Mapping[str, str] = field(default_factory=dict)
-    functions: Mapping[str, str] = field(default_factory=dict)
+    memory: Mapping[str, str] = field(default_factory=dict)  # element types that are others in memory
+    natives: Mapping[str, str] = field(default_factory=dict)  # C's own types that have another name
+    functions: Mapping[str, str] = field(default_factory=dict)  # functions of C's library that have another name
 
     def type_name(self, kind: ir.Type) -> str:  # noqa: PLR0911  (one return a kind of type)
-        """Return the name of a type.
-
-        Raises:
-            UsageError: If the language has no such type.
-        """
+        """Return the name of a type."""
         match kind:
             case ir.Element(name) if name in self.elements:
                 return self.elements[name]
@@ -117,53 +100,31 @@ class Language:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Macros:
-    """What a language for GPUs calls things, and the layer of macros over it; see :mod:`.gpu_prelude` for their names.
+    """What a language for GPUs calls things, and its layer of macros; see :mod:`.gpu_prelude` for their names."""
 
-    Attributes:
-        kernel: Before a kernel's name.
-        space: Before a pointer to the device's memory.
-        shared: Before memory that a group shares.
-        barrier: Lets the threads of a group meet.
-        thread: Number of the thread in its group.
-        group: Number of the group.
-        groups: Number of groups.
-        text: The macros.
-        elements: The language's own names of element types.
-        double: A line that texts with numbers of 64 bits need.
-        strict: A line that keeps the rounding of every operation, unless an option of the compiler does.
-        single: What functions of a library end with where they take numbers of 32 bits.
-        magnitude: The absolute value of a whole number ``a`` of type ``{t}``.
-    """
-
-    kernel: str
-    space: str
-    shared: str
-    barrier: str
-    thread: str
-    group: str
-    groups: str
-    text: str
-    elements: Mapping[str, str]
-    double: str = ""
-    strict: str = ""
-    single: str = ""
-    magnitude: str
+    kernel: str  # before a kernel's name
+    space: str  # before a pointer to the device's memory
+    shared: str  # before memory that a group shares
+    barrier: str  # lets the threads of a group meet
+    thread: str  # number of the thread in its group
+    group: str  # number of the group
+    groups: str  # number of groups
+    text: str  # the macros
+    elements: Mapping[str, str]  # the language's own names of element types
+    double: str = ""  # a line that texts with numbers of 64 bits need
+    strict: str = ""  # a line that keeps every operation's rounding, unless a compiler's option does
+    single: str = ""  # what functions of a library end with where they take numbers of 32 bits
+    magnitude: str  # the absolute value of a whole number ``a`` of type ``{t}``
 
 
 class Printer(ABC):
-    """Prints functions of a unit, and keeps what its text needs besides.
-
-    Attributes:
-        language: What differs.
-        dtypes: Element types that the text uses, in the order in which they are met.
-        lines: The text so far.
-    """
+    """Prints functions of a unit, and keeps what its text needs besides."""
 
     language: Language
 
     def __init__(self) -> None:
         """Start a unit."""
-        self.dtypes: dict[str, None] = {}
+        self.dtypes: dict[str, None] = {}  # in the order in which they are met
         self.lines: list[str] = []
         self._declared: dict[int, tuple[str, str]] = {}
         self._statements: dict[type, Callable[[Any, str], object]] = {

@@ -30,23 +30,12 @@ _WIDTH = 120
 
 
 def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False, strict: bool = False) -> str:
-    """Print a translation unit.
-
-    Args:
-        functions: Its functions, callees first.
-        vectorized: Whether the compiler is to make vectors of its loops, whatever it is told otherwise (GCC).
-        strict: Whether exponentials and their like are C's library's, number by number.
-
-    Returns:
-        C text.
-
-    Raises:
-        UsageError: If the functions use an element type that C does not have.
-    """
+    """Print a translation unit of functions, callees first."""
     printer = _Printer()
     bodies = [printer.function(function) for function in tuple(functions)]
     lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
-    start = [_VECTORIZED] if vectorized else []
+    start = [_VECTORIZED] if vectorized else []  # GCC makes vectors, whatever it is told otherwise
+    # strict: exponentials and their like are those of C's library, number by number
     return "\n".join([*start, prelude(printer.dtypes, printer.helpers, strict=strict), *lifted, *bodies])
 
 

@@ -144,14 +144,7 @@ def _is_own_pair(name: str, dtype: str) -> bool:
 
 
 def complex_function(name: str, called: str, dtype: str, *, vector: bool) -> str:
-    """Return the C text of a function of complex numbers; nothing where C has it, or it is that of any type.
-
-    Args:
-        name: The operator.
-        called: The function's name.
-        dtype: Type of the complex numbers.
-        vector: Whether it is one of vectors.
-    """
+    """Return the C text of a function of complex numbers; nothing where C has it, or it is that of any type."""
     if not vector:
         if name not in _SCALAR:
             return ""

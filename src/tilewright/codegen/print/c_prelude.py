@@ -333,13 +333,7 @@ def _mask_element(dtype: str) -> str:
 
 
 def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]], *, strict: bool = False) -> str:
-    """Return the start of a unit.
-
-    Args:
-        dtypes: Element types that it uses.
-        helpers: Operators written as calls: name, element type, whether on vectors.
-        strict: Whether functions of vectors are those of C's library, number by number.
-    """
+    """Return the start of a unit; ``helpers`` are operators written as calls: name, type, whether on vectors."""
     parts = [_HEAD]
     for dtype in sorted(set(dtypes)):
         suffix, kind = SUFFIX[dtype], ir.element(dtype)

@@ -63,14 +63,7 @@ def is_written(name: str, dtype: str) -> bool:
 
 
 def dividing(name: str, dtype: str, names: Mapping[str, str], called: Callable[[str], str]) -> str:
-    """Return the body of a function of ``a`` and ``b``, as NumPy computes it; whole numbers wrap around.
-
-    Args:
-        name: The operator.
-        dtype: Type of its operands.
-        names: The language's names of element types.
-        called: The language's name of a function of its library for numbers of that type.
-    """
+    """Return the body of a function of ``a`` and ``b``, as NumPy computes it; whole numbers wrap around."""
     kind = element(dtype)
     if kind.is_float:
         library = {each: called(each) for each in ("fmod", "copysign", "floor")}
@@ -110,14 +103,7 @@ _RESULTS = {
 
 
 def dividing_vector(name: str, dtype: str, called: str, scalar: str) -> str:
-    """Return the C function of vectors of numbers that are rounded.
-
-    Args:
-        name: ``remainder`` or ``floor_divide``.
-        dtype: Their element type.
-        called: The function's name.
-        scalar: The name of the function of two numbers.
-    """
+    """Return the C function ``remainder`` or ``floor_divide`` of vectors of floats; ``scalar``: that of two."""
     single = C_LANES[dtype] == "float"
     words = {"v": f"tw_v_{SUFFIX[dtype]}", "m": f"tw_m_{SUFFIX[dtype]}", "s": SUFFIX[dtype]}
     return _VECTOR.format(

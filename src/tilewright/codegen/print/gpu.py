@@ -16,17 +16,6 @@ def print_gpu(functions: Iterable[ir.Function], dialect: str, *, strict: bool = 
 
     A parameter of a kernel that points to shared memory is as much of it as the launch gives; at most one does, and it
     comes last.
-
-    Args:
-        functions: Its functions, callees first.
-        dialect: ``opencl`` or ``cuda``; only the layer of macros at the start depends on it.
-        strict: Keep the rounding of every operation.
-
-    Returns:
-        The text.
-
-    Raises:
-        UsageError: If the functions use an element type that GPUs do not have here.
     """
     printer = GpuPrinter()
     bodies = [printer.function(function) for function in tuple(functions)]

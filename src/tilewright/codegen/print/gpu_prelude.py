@@ -41,23 +41,12 @@ _BODY = {
 def prelude(
     dialect: str,
     dtypes: Iterable[str] = (),
-    helpers: Iterable[tuple[str, str]] = (),
+    helpers: Iterable[tuple[str, str]] = (),  # operators that are written as calls, with element types
     *,
-    strict: bool = False,
-    index: bool = True,
+    strict: bool = False,  # in CUDA an option of the compiler does it
+    index: bool = True,  # with the functions of indices, ``tw_min`` and the like
 ) -> str:
-    """Return the start of a text.
-
-    Args:
-        dialect: One of :data:`DIALECTS`.
-        dtypes: Element types that the text uses.
-        helpers: Operators that it writes as calls, each with its element type.
-        strict: Keep the rounding of every operation; in CUDA an option of the compiler does it.
-        index: With the functions of indices, ``tw_min`` and the like.
-
-    Raises:
-        UsageError: If there is no such dialect.
-    """
+    """Return the start of a text."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
     macros = DIALECTS[dialect]

@@ -45,17 +45,11 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDialect:
-    """C, or a language of kernels beside it.
+    """C, or a language of kernels beside it."""
 
-    Attributes:
-        language: What differs in names and types.
-        restrict: Before the name of a pointer through which alone its array is reached.
-        words: What a language of kernels calls them, and where their threads meet.
-    """
-
-    language: Language
-    restrict: str = "restrict "
-    words: Macros | None = None
+    language: Language  # what differs in names and types
+    restrict: str = "restrict "  # before the name of a pointer through which alone its array is reached
+    words: Macros | None = None  # what a language of kernels calls them, and where their threads meet
 
 
 def _kernels(
@@ -101,11 +95,7 @@ OPENCL = _kernels(
 
 
 def expression_text(node: ir.Expr, level: int = _CHOICE) -> str:
-    """Return an expression in C.
-
-    Args:
-        node: The expression.
-        level: How strongly what stands beside it binds; 12 puts all but names and calls into parentheses.
+    """Return an expression in C; level: how strongly its surroundings bind, 12 for parentheses but of names and calls.
 
     >>> a, b = ir.Var("a", ir.Native("int")), ir.Var("b", ir.Native("int"))
     >>> expression_text(ir.mul(ir.add(a, b), 2))
@@ -122,13 +112,7 @@ def statement_lines(body: Iterable[ir.Stmt], depth: int = 0) -> list[str]:
 def print_kernels(
     functions: Iterable[ir.Function], dialect: SourceDialect, attributes: Mapping[str, str] | None = None
 ) -> str:
-    """Return kernels and functions.
-
-    Args:
-        functions: The unit, callees first.
-        dialect: The language.
-        attributes: Per name of a kernel, what stands right before its type.
-    """
+    """Return kernels and functions, callees first; ``attributes``: per kernel, what is right before its type."""
     printer = SourcePrinter(dialect, attributes)
     return "\n".join(map(printer.function, functions))
 
@@ -137,12 +121,7 @@ class SourcePrinter(Printer):
     """Prints by precedence."""
 
     def __init__(self, dialect: SourceDialect, attributes: Mapping[str, str] | None = None) -> None:
-        """Start a text.
-
-        Args:
-            dialect: The language.
-            attributes: Per name of a kernel, what stands right before its type.
-        """
+        """Start a text."""
         self.language = dialect.language
         super().__init__()
         self.dialect, self.attributes = dialect, attributes or {}

@@ -298,14 +298,7 @@ def common_text(dtypes: Sequence[str]) -> str:
 
 
 def function_text(name: str, dtype: str, called: str, lanes: str) -> str:
-    """Return the C text of a function of vectors.
-
-    Args:
-        name: One of :data:`VECTOR_MATH`.
-        dtype: Element type.
-        called: The function's name.
-        lanes: The text of the same by C's library, one lane after the other.
-    """
+    """Return the C text of a function of vectors; ``lanes`` is that of C's library, lane after lane."""
     params = "@v a, @v b" if name in PAIRS else "@v a"
     own = "tw_power_@s" if name == "pow" else called
     text = f"static inline @v {own}({params}) {{\n{_BODIES[name]}}}\n".replace("@called", called)

@@ -48,11 +48,7 @@ def row_cells(site: Site, tiling: Tiling) -> int:
 
 
 def streaming_functions(site: Site, tiling: Tiling, name: str) -> tuple[ir.Function, ...]:
-    """Every function of a streaming kernel, callees first.
-
-    Raises:
-        IllegalTilingError: If the tiling is one of a GPU's thread blocks.
-    """
+    """Every function of a streaming kernel, callees first."""
     if tiling.threads:
         raise IllegalTilingError(
             f"a streaming tiling with threads is one for GPUs, got {str(tiling)!r}", "leave threads out on a CPU"

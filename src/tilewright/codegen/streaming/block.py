@@ -18,19 +18,14 @@ from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operands:
-    """What a block reads and writes.
+    """What a block reads and writes."""
 
-    Attributes:
-        slab: Where the slab of a version (field, level) at a position along axis 0 starts.
-        result: Where that of a field's results starts.
-        placed: What depends on the cell's place alone, at a position along axis 0 and a line.
-        factors: The table of weights, where sums may be loops.
-    """
-
+    # where the slab of a version (field, level) at a position along axis 0 starts
     slab: Callable[[int, int, int], ir.Expr]
-    result: Callable[[int, int], ir.Expr]
+    result: Callable[[int, int], ir.Expr]  # where that of a field's results starts
+    # what depends on the cell's place alone, at a position along axis 0 and a line
     placed: Callable[[Placed, Place], ir.Expr]
-    factors: ir.Expr | None = None
+    factors: ir.Expr | None = None  # the table of weights, where sums may be loops
 
 
 def parameters(plan: StreamingContext) -> Operands:
@@ -58,13 +53,8 @@ def along(
 ) -> ir.Expr:
     """The numbers of a block that depend on the place alone: one for all of a row, or a vector.
 
-    Args:
-        plan: The kernel's plan.
-        node: What they are.
-        at: The place in the block.
-        start: The numbers of the advance's first position, of the tile's first line, or of a lifted row.
-        line: The block's first line, counted as ``start`` is.
-        low: Where the row starts along which the block's vectors are counted; by default that of ``line``.
+    ``start`` are those of the advance's first position, of the tile's first line (``line`` counts as it does), or of a
+    lifted row; ``low`` is where the row starts along which vectors are counted.
     """
     dtype, axis = plan.site.dtype, axis_of(plan, node)
     if axis == plan.rank - 1:
@@ -111,21 +101,13 @@ def moved(index: ir.Expr, unit: ir.Var, times: int) -> ir.Expr:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iteration:
-    """The code of one iteration, a vector of every row of a block.
-
-    Attributes:
-        body: Its statements.
-        start: What comes before the first vector of a row.
-        ahead: Vectors before the first one that are gone through as well.
-        lead: What is done for each of them.
-        weights: The weights that the table holds.
-    """
+    """The code of one iteration, a vector of every row of a block."""
 
     body: tuple[ir.Stmt, ...]
-    start: tuple[ir.Stmt, ...] = ()
-    ahead: int = 0
-    lead: tuple[ir.Stmt, ...] = ()
-    weights: tuple[float, ...] = ()
+    start: tuple[ir.Stmt, ...] = ()  # what comes before the first vector of a row
+    ahead: int = 0  # vectors before the first one that are gone through as well
+    lead: tuple[ir.Stmt, ...] = ()  # what is done for each of them
+    weights: tuple[float, ...] = ()  # the weights that the table holds
 
     def loop(self, plan: StreamingContext, low: ir.Expr, high: ir.Expr) -> tuple[ir.Stmt, ...]:
         """The iterations from ``low`` to ``high``."""
@@ -141,18 +123,7 @@ class Iteration:
 def block_body(
     plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, operands: Operands
 ) -> Iteration:
-    """Write one iteration: some rows along axis 0, and some along the middle axis in 3D.
-
-    Args:
-        plan: The kernel's plan.
-        stage: The stage.
-        code: How it is written.
-        block: What of it is computed together.
-        operands: What it reads and writes.
-
-    Returns:
-        The iteration.
-    """
+    """Write one iteration: some rows along axis 0, and some along the middle axis in 3D."""
     places = [(shift, line) for shift in range(block.planes) for line in range(block.lines)]
     reads = _Slabs(plan, stage, operands)
     table = None if operands.factors is None else OperandTable(start=operands.factors, load=reads.along)

@@ -188,13 +188,7 @@ def ahead_function(plan: StreamingContext, field: int) -> ir.Function:
 
 
 def outer(plan: StreamingContext, strides: str = "s") -> tuple[ir.Var, ...]:
-    """Extents and strides of the outer axes.
-
-    Args:
-        plan: The kernel's plan.
-        strides: First letter of the strides' names: ``s`` between bands, ``p`` of the caller's arrays, ``i`` and ``o``
-            where this band reads and writes.
-    """
+    """Extents and strides of the outer axes: between bands (s), of the caller's arrays (p), or of this band (i, o)."""
     names = (ir.Var("n0"), ir.Var("n1"))
     return (*names, *(ir.Var(f"{strides}{axis}") for axis in range(plan.site.rank - 1)))
 

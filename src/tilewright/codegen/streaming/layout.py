@@ -25,27 +25,16 @@ PITCH, SLAB, VECTORS, EDGE = ir.Var("pitch"), ir.Var("slab"), ir.Var("vectors"),
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamingContext:
-    """What the parts of a streaming kernel share; axes count as in :mod:`tilewright.schedules.streaming.levels`.
-
-    Attributes:
-        site: The kernel's surroundings.
-        pipeline: The pipeline.
-        levels: Most steps of a band.
-        rows: Cells of axis 0 per advance.
-        space: Tile sizes per axis.
-        halo: Per axis, cells that a tile holds beyond its own, below and above.
-        width: Cells of a lifted row, a multiple of a cache line.
-        variant: End of the names of the stages' functions, where these are written for some tiles alone.
-    """
+    """What the parts of a streaming kernel share; axes count as in :mod:`tilewright.schedules.streaming.levels`."""
 
     site: Site
     pipeline: LevelPipeline
-    levels: int
-    rows: int
-    space: tuple[int, ...]
-    halo: tuple[tuple[int, int], ...]
-    width: int
-    variant: str = ""
+    levels: int  # most steps of a band
+    rows: int  # cells of axis 0 per advance
+    space: tuple[int, ...]  # tile sizes per axis
+    halo: tuple[tuple[int, int], ...]  # per axis, cells that a tile holds beyond its own, below and above
+    width: int  # cells of a lifted row, a multiple of a cache line
+    variant: str = ""  # end of the names of the stages' functions, where these are written for some tiles alone
 
     @property
     def rank(self) -> int:

@@ -27,17 +27,12 @@ from tilewright.schedules.bodies.body import StageCode, StreamBlock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planes:
-    """A function that computes rows of some planes.
-
-    Attributes:
-        function: The function.
-        table: The factors that it is given.
-        arguments: What else it is given, for planes from so many on: scalars and numbers of places, where slabs start
-            that it reads, and those of its results.
-    """
+    """A function that computes rows of some planes."""
 
     function: ir.Function
-    table: ir.ConstArray
+    table: ir.ConstArray  # the factors that it is given
+    # what else it is given, for planes from so many on: scalars and numbers of places, where slabs start that it reads,
+    # and those of its results
     arguments: Callable[[int], tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]]
 
     def call(self, shift: int, low: ir.Expr) -> ir.Call:
@@ -49,15 +44,7 @@ class Planes:
 def planes_function(
     plan: StreamingContext, stage: int, code: StageCode, block: StreamBlock, scalars: tuple[ir.Stmt, ...]
 ) -> Planes:
-    """Write the function for a number of planes and lines.
-
-    Args:
-        plan: The kernel's plan.
-        stage: The stage.
-        code: How it is written.
-        block: Planes of results and rows of each.
-        scalars: Statements that name the program's scalars which the stage uses, out of the parameter ``scalar``.
-    """
+    """Write the function for a number of planes and lines."""
     kind, fields, planes = plan.site.dtype, stage_outputs(plan, stage), range(block.planes)
     read: dict[tuple[int, int, int], ir.Var] = {}
     places = stage_places(plan, stage)

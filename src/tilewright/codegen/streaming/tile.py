@@ -321,14 +321,7 @@ def _compute(plan: StreamingContext, stage: int, left: ir.Expr) -> ir.Stmt:
 
 
 def _of_regions(plan: StreamingContext, stage: int, given: Callable[[Lines], list[ir.Expr]], lines: Lines) -> ir.Stmt:
-    """Call a stage for its rows: where they meet no edge of a region, the one that knows of none.
-
-    Args:
-        plan: The kernel's plan.
-        stage: The stage.
-        given: The stage's arguments, but for the last, for some lines of the slabs.
-        lines: All lines, in 3D.
-    """
+    """Call a stage for its rows: where they meet no edge of a region, the one that knows of none."""
 
     def call(variant: str, some: Lines) -> ir.Call:
         return ir.Call(plan.name(f"stage_{stage}{variant}"), (*given(some), GX, N, EDGE))

@@ -52,15 +52,12 @@ _CALM = 64
 
 @functools.cache
 def emit_align() -> KernelSource[None]:
-    """Write the kernels of alignments; everything is their parameter.
+    """Write the kernels of alignments, scores and the way through a tile; everything is their parameter.
 
-    Returns:
-        The source of two functions. The first computes scores: ``array`` holds pointers to the letters x and y (uint8
-        codes), the matrix of scores (int32, letters x letters), the vertical edges H and E (int32, ``m`` each, times
-        one more than the tile columns if kept), the horizontal edges H and V (int32, ``n`` each, times one more than
-        the tile rows; null unless kept), the best score per tile (int32), the bits that each tile needed (uint8) and
-        flags (128 bytes for each tile column); ``size`` holds what :data:`SIZES` says. The second follows an alignment
-        through a tile, which it computes again with directions, see :mod:`tilewright.codegen.tables.align_trace`.
+    ``array`` of the first holds the letters x and y (uint8 codes), the matrix of scores (int32, letters x letters), the
+    vertical edges H and E (int32, ``m`` each, times one more than the tile columns if kept), the horizontal edges H and
+    V (int32, ``n`` each, times one more than the tile rows; null unless kept), the best score (int32) and the bits
+    (uint8) per tile, and flags (128 bytes per tile column); ``size`` holds what :data:`SIZES` says.
     """
     name = f"tw_align_{fingerprint('align', _VERSION)[:12]}"
     tiles = levels()

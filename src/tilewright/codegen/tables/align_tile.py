@@ -29,35 +29,20 @@ _FIELDS = ("span", "width", "letters", "tall", "gap_open", "gap_extend", "lowest
 
 @dataclass(slots=True, kw_only=True)
 class TileColumn:
-    """What a thread keeps of the column of tiles that it walks down.
+    """What a thread keeps of the column of tiles that it walks down."""
 
-    Attributes:
-        mine: The thread's memory.
-        span: Columns that there is memory for.
-        state: See :data:`READY`.
-        y: The column's letters.
-        matrix: Scores of letters.
-        width: Columns.
-        letters: Letters of the alphabet.
-        tall: Rows of a tile.
-        gap_open: Cost of a gap's first letter.
-        gap_extend: Cost of every further one.
-        lowest: The score of columns that fill up a tile.
-        largest: The largest score of two letters.
-    """
-
-    mine: BuilderValue
-    span: BuilderValue
-    state: BuilderValue
-    y: BuilderValue
-    matrix: BuilderValue
-    width: BuilderValue
-    letters: BuilderValue
-    tall: BuilderValue
-    gap_open: BuilderValue
-    gap_extend: BuilderValue
-    lowest: BuilderValue
-    largest: BuilderValue
+    mine: BuilderValue  # the thread's memory
+    span: BuilderValue  # columns that there is memory for
+    state: BuilderValue  # see :data:`READY`
+    y: BuilderValue  # the column's letters
+    matrix: BuilderValue  # scores of letters
+    width: BuilderValue  # columns
+    letters: BuilderValue  # of the alphabet, how many
+    tall: BuilderValue  # rows of a tile
+    gap_open: BuilderValue  # cost of a gap's first letter
+    gap_extend: BuilderValue  # cost of every further one
+    lowest: BuilderValue  # the score of columns that fill up a tile
+    largest: BuilderValue  # the largest score of two letters
 
     @property
     def arguments(self) -> tuple[BuilderValue, ...]:
@@ -105,12 +90,7 @@ def levels() -> tuple["BitWidthFunctions", ...]:
 
 
 class BitWidthFunctions:
-    """The functions that compute on so many bits.
-
-    Attributes:
-        bits: How many.
-        functions: All but :meth:`attempt`, callees first.
-    """
+    """The functions that compute on so many bits."""
 
     def __init__(self, bits: int) -> None:
         """Make them."""
@@ -121,6 +101,7 @@ class BitWidthFunctions:
         self.fall = self._fall()
         self.carry = self._carry()
         self.tile = self._tile()
+        # all but :meth:`attempt`, callees first
         self.functions = (self.profile, self.pack, self.unpack, self.fall, self.carry, self.tile)
 
     def builder(self, name: str, *, kind: str = "local", distinct: bool = False) -> Builder:

@@ -27,21 +27,9 @@ def lower_cells(
     read: Callable[[Read], BuilderValue],
     lookup: Callable[[str, BuilderValue, BuilderValue], BuilderValue],
     *,
-    wrapping: bool = False,
+    wrapping: bool = False,  # whether the language lets no signed number overflow
 ) -> Iterator[tuple[str, BuilderValue]]:
-    """Compute the statements of a cell, one after the other.
-
-    Args:
-        b: The function that it is computed in.
-        program: The recurrence.
-        dtype: Element type of the tables.
-        read: The value of an input, or of a table's cell that comes before.
-        lookup: An entry of a matrix, of its name, row and column.
-        wrapping: Whether the language lets no signed number overflow.
-
-    Yields:
-        A table and its value in this cell, which later statements read.
-    """
+    """Compute a cell's statements in order; yield each table and its value here, which later ones read."""
     real = element_of(dtype)
     now: dict[str, BuilderValue] = {}
 

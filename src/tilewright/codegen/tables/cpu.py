@@ -36,14 +36,7 @@ _VERSION = 2
 
 
 def work_bytes(program: Recurrence, itemsize: int, tile: tuple[int, int], kept: int) -> int:
-    """Return the bytes that a thread works in, a multiple of 64.
-
-    Args:
-        program: The recurrence.
-        itemsize: Bytes per value.
-        tile: Rows and columns of a tile.
-        kept: Anti-diagonals after which a wanted table's cells are copied into it.
-    """
+    """Return the bytes, a multiple of 64, that a thread works in with ``kept`` anti-diagonals of wanted tables."""
     up, left = program.reach
     rows = (up + left + 1) * (tile[0] + up) + tile[0] * left + 2 * up * left + kept * (tile[0] + kept)
     columns = sum(each.kind == "column" for each in program.inputs)
@@ -57,18 +50,7 @@ def emit_table(program: Recurrence, dtype: str, floating: tuple[str, ...], kept:
     (``m`` x ``left``) and the table (``m`` x ``n``); then the inputs in order, the flags (128 bytes per row of tiles)
     and the results: the last cell of the first table, and what its cells fold to, one per row of tiles. ``size`` holds
     what :data:`SIZES` says, ``work`` starts at a cache line, the last argument holds pointers to the scalars.
-
-    Args:
-        program: The recurrence; no read goes up and to the right.
-        dtype: Element type of the tables.
-        floating: Inputs whose values are of the tables' type; the others are whole numbers of 32 bits.
-        kept: Anti-diagonals after which a wanted table's cells are copied into it.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: If the recurrence cannot be cut into orthogonal tiles, or a constant does not fit its type.
+    Inputs that are not ``floating``, of the tables' type, are whole numbers of 32 bits.
     """
     offsets = [offset for many in program.reads.values() for offset in many]
     paired = dtype in C_ELEMENTS and (element_of(dtype).is_complex or element_of(dtype).is_narrow)

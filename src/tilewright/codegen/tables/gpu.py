@@ -45,19 +45,7 @@ def emit_gpu_table(
     last cell of the first table, what its cells join to (one value per row of tiles and thread) and the scalars, all
     of them pointers; then m, n, t, the number of the wavefront, its first row of tiles, whether tables are wanted and
     whether cells are joined; then rows and columns of every matrix; and memory on chip for all matrices, if any.
-
-    Args:
-        program: The recurrence; no read goes up and to the right.
-        dtype: Element type of the tables.
-        floating: Inputs whose values are of the tables' type; the others are whole numbers of 32 bits.
-        shape: Threads and sub-tiles.
-        dialect: ``opencl`` or ``cuda``.
-
-    Returns:
-        The source, with one kernel.
-
-    Raises:
-        UsageError: If a tile cannot be run by one group, or an operator has no code.
+    Inputs that are not ``floating``, of the tables' type, are whole numbers of 32 bits.
     """
     passed = passed_bytes(program, shape.threads, element_of(dtype).bytes)
     _check(program, shape, passed)
@@ -96,19 +84,12 @@ def _on_chip(program: Recurrence, shape: TableShape) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Own:
-    """What a thread keeps of a table: rows above and the row it computes, and where they come from and go to.
+    """What a thread keeps of a table: rows above and the row it computes, and where they come from and go to."""
 
-    Attributes:
-        above: The rows above tiles, in memory.
-        beside: The columns on the left of tiles, in memory.
-        whole: The table.
-        row: ``up + 1`` rows of ``left + sub`` cells of the thread's own: row 0 is the one that it computes.
-    """
-
-    above: BuilderValue
-    beside: BuilderValue
-    whole: BuilderValue
-    row: BuilderValue
+    above: BuilderValue  # the rows above tiles, in memory
+    beside: BuilderValue  # the columns on the left of tiles, in memory
+    whole: BuilderValue  # the table
+    row: BuilderValue  # ``up + 1`` rows of ``left + sub`` cells of the thread's own: row 0 is the one that it computes
 
 
 class _Kernel:

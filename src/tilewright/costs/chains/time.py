@@ -26,27 +26,16 @@ TERMS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What a machine does per second and joule, for one element type.
-
-    Attributes:
-        machine: The machine's name.
-        operations: Multiply-adds per second.
-        words: Words per second between memory and chip.
-        call: Seconds per node.
-        watts: Static power; None where nobody determined it.
-        word_joules: Joules per word moved.
-        operation_joules: Joules per multiply-add, with its words from shared memory.
-        notes: Where the numbers come from.
-    """
+    """What a machine does per second and joule, for one element type."""
 
     machine: str
-    operations: float
-    words: float
-    call: float
-    watts: float | None
-    word_joules: float | None
-    operation_joules: float | None
-    notes: tuple[str, ...]
+    operations: float  # multiply-adds per second
+    words: float  # words per second between memory and chip
+    call: float  # seconds per node
+    watts: float | None  # static power; None where nobody determined it
+    word_joules: float | None  # joules per word moved
+    operation_joules: float | None  # joules per multiply-add, with its words from shared memory
+    notes: tuple[str, ...]  # where the numbers come from
 
     @property
     def metered(self) -> bool:
@@ -56,17 +45,11 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainCost:
-    """Seconds and joules of a tree on a machine.
+    """Seconds and joules of a tree on a machine."""
 
-    Attributes:
-        seconds: Every node takes the longer of its arithmetic and its traffic.
-        static_joules: Static power times seconds.
-        dynamic_joules: Multiply-adds and words moved.
-    """
-
-    seconds: float
-    static_joules: float
-    dynamic_joules: float
+    seconds: float  # every node takes the longer of its arithmetic and its traffic
+    static_joules: float  # static power times seconds
+    dynamic_joules: float  # multiply-adds and words moved
 
     @property
     def joules(self) -> float:
@@ -79,10 +62,6 @@ def machine_rates(machine: Machine, itemsize: int) -> Rates:
 
     One multiply-add per lane and cycle on a GPU; on a CPU as many as ``flop_cycles`` says. A word of ``itemsize`` bytes
     costs as much energy as ``itemsize / 4`` of the machine file's 4-byte words.
-
-    Args:
-        machine: The machine.
-        itemsize: Bytes per element.
     """
     lanes = machine.sm_count.value * machine.vector_width.value * (1.0 if itemsize <= 4 else machine.fp64_ratio.value)
     cycles = 1.0 if machine.kind == "gpu" else 2 * machine.flop_cycles.value
@@ -114,11 +93,7 @@ def seconds(rates: Rates, operations: Floats, words: Floats) -> Floats:
 
 
 def joules(rates: Rates, operations: Floats, words: Floats) -> tuple[Floats, Floats]:
-    """Return static and dynamic joules of nodes.
-
-    Raises:
-        UsageError: If the machine's energies are unknown.
-    """
+    """Return static and dynamic joules of nodes."""
     if rates.watts is None or rates.word_joules is None or rates.operation_joules is None:
         raise UsageError(
             f"the machine {rates.machine!r} has no energy figures",
@@ -141,32 +116,17 @@ def energy(rates: Rates, nodes: Sequence[tuple[float, float]]) -> ChainCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTimes:
-    """How long products take on this machine, as a sum of :data:`TERMS` with one coefficient each.
+    """How long products take on this machine, as a sum of :data:`TERMS` with one coefficient each."""
 
-    Attributes:
-        single: Coefficients of one product by the array library, seconds per unit.
-        left: Coefficients of a left fusion by our kernel.
-        right: Coefficients of a right fusion by our kernel.
-        itemsize: Bytes per element.
-        source: ``measured`` or ``estimated``.
-        spread: Median of the fit's absolute relative errors; 0 where nothing was measured.
-    """
-
-    single: tuple[float, ...]
-    left: tuple[float, ...]
-    right: tuple[float, ...]
-    itemsize: int
-    source: str
-    spread: float = 0.0
+    single: tuple[float, ...]  # coefficients of one product by the array library, seconds per unit
+    left: tuple[float, ...]  # coefficients of a left fusion by our kernel
+    right: tuple[float, ...]  # coefficients of a right fusion by our kernel
+    itemsize: int  # bytes per element
+    source: str  # ``measured`` or ``estimated``
+    spread: float = 0.0  # median of the fit's absolute relative errors; 0 where nothing was measured
 
     def seconds(self, fusion: str, p: Sequence[Floats], tile: tuple[Floats, Floats]) -> Floats:
-        """Return the seconds of nodes of one kind.
-
-        Args:
-            fusion: ``none``, ``left`` or ``right``.
-            p: Sizes, three or four arrays.
-            tile: Rows and columns of the kept intermediate; not looked at for single products.
-        """
+        """Return the seconds of nodes of one kind."""
         weights = {"none": self.single, "left": self.left, "right": self.right}[fusion]
         result = np.zeros(np.shape(p[0]))
         for weight, term in zip(weights, host_terms(fusion, p, tile, self.itemsize), strict=True):
@@ -208,18 +168,9 @@ def estimated_times(rates: Rates, itemsize: int) -> HostTimes:
 
 
 def fit(samples: Sequence[tuple[tuple[float, ...], float]]) -> tuple[tuple[float, ...], float]:
-    """Fit coefficients of at least 0 to measured seconds: least absolute relative errors.
+    """Fit coefficients of at least 0 to measured seconds by least absolute relative errors; also return their median.
 
     Absolute errors, since a few sizes on which a library does badly must not spoil the others.
-
-    Args:
-        samples: Per measurement its terms and its seconds.
-
-    Returns:
-        One coefficient per term, and the median of the absolute relative errors.
-
-    Raises:
-        UsageError: If there are fewer samples than terms.
 
     >>> weights, spread = fit([((1.0, 2.0), 5.0), ((1.0, 4.0), 9.0), ((1.0, 0.0), 1.0)])
     >>> [round(weight, 6) for weight in weights], spread < 1e-6
@@ -252,11 +203,7 @@ def _least_squares(unit: Floats, trust: Floats, start: Floats) -> Floats:
 
 
 def times_from(data: Mapping[str, object]) -> HostTimes:
-    """Return times from plain data, as :func:`dataclasses.asdict` gives them.
-
-    Raises:
-        UsageError: If anything is missing or no number of at least 0.
-    """
+    """Return times from plain data, as :func:`dataclasses.asdict` gives them."""
     columns: list[tuple[float, ...]] = []
     for name, terms in (("single", TERMS["none"]), ("left", TERMS["fused"]), ("right", TERMS["fused"])):
         column = data.get(name)

@@ -38,23 +38,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """The cheapest schedule per entry; all arrays have the entries' shape.
+    """The cheapest schedule per entry; all arrays have the entries' shape."""
 
-    Attributes:
-        words: Words moved.
-        schedule: Index into :data:`SCHEDULES`.
-    """
-
-    words: Floats
-    schedule: Ints
+    words: Floats  # words moved
+    schedule: Ints  # index into :data:`SCHEDULES`
 
 
 def check_model(model: str, memory: int) -> None:
-    """Refuse an unknown model or on-chip size.
-
-    Raises:
-        UsageError: If either cannot be used.
-    """
+    """Refuse an unknown model or on-chip size."""
     if model not in MODELS:
         raise UsageError(f"the model of a chain is one of {', '.join(MODELS)}, got {model!r}")
     if isinstance(memory, bool) or not isinstance(memory, int) or not 1 <= memory <= 2**40:
@@ -63,10 +54,6 @@ def check_model(model: str, memory: int) -> None:
 
 def terms(schedule: str, p: Sequence[_Size]) -> tuple[_Size, _Size, _Size, _Size, _Size]:
     """Return (a, u, b, v, c) of a schedule: u ceil(a/x) + v ceil(b/y) + c words.
-
-    Args:
-        schedule: One of :data:`SCHEDULES`.
-        p: P0, P1, P2, and P3 for a fusion; numbers or arrays.
 
     >>> terms("R", (4, 5, 6))
     (4, 30, 6, 20, 24)
@@ -85,14 +72,6 @@ def terms(schedule: str, p: Sequence[_Size]) -> tuple[_Size, _Size, _Size, _Size
 def count(schedule: str, p: Sequence[int], tile: tuple[int, int]) -> int:
     """Return the words that a schedule moves with a tile, exactly.
 
-    Args:
-        schedule: One of :data:`SCHEDULES`.
-        p: P0, P1, P2, and P3 for a fusion.
-        tile: Rows and columns of what is kept.
-
-    Returns:
-        Words read and written.
-
     >>> count("left", (1000, 64, 24, 64), (256, 24))
     140288
     """
@@ -105,15 +84,6 @@ def closed_form(schedule: str, p: Sequence[Floats], memory: int, *, printed: boo
 
     Dividing by whole numbers of blocks without rounding, the words are u a/x + v b/y + c, least at
     x = sqrt(M u a / (v b)) with 2 sqrt(u a v b / M) + c words: (D.3), (D.5), (D.6), (D.10) and (D.14).
-
-    Args:
-        schedule: One of :data:`SCHEDULES`.
-        p: Sizes, as for :func:`terms`; arrays of one shape.
-        memory: M, in words.
-        printed: Take the printed beta = P0/P1 of a right fusion instead of the right one, P0/P2.
-
-    Returns:
-        Words and rows of the block; its columns are M / rows.
     """
     if printed and schedule == "right":
         beta = p[0] / p[1]
@@ -125,24 +95,14 @@ def closed_form(schedule: str, p: Sequence[Floats], memory: int, *, printed: boo
 
 
 def moves(model: str, memory: int, fusion: str, p: Sequence[Floats]) -> Moves:
-    """Return the cheapest schedule of many products or fused pairs.
-
-    Args:
-        model: One of :data:`MODELS`.
-        memory: M, in words.
-        fusion: ``none``, ``left`` or ``right``.
-        p: Three arrays of sizes for products, four for pairs.
-
-    Returns:
-        Words and schedules; of equally cheap schedules the first.
-    """
+    """Return the cheapest schedule of many products or fused pairs."""
     first = _FIRST[fusion]
     if model == "published":
         words, _ = closed_form(SCHEDULES[first], p, memory, printed=True)
         return Moves(words=words, schedule=np.full(words.shape, first, dtype=np.int64))
     kinds = SCHEDULES[:3] if fusion == "none" else (fusion,)
     every = np.stack([_words(kind, p, memory, counted=model == "counts") for kind in kinds])
-    best = np.argmin(every, axis=0)
+    best = np.argmin(every, axis=0)  # of equally cheap ones the first
     return Moves(words=np.take_along_axis(every, best[None], 0)[0], schedule=best + first)
 
 
@@ -168,17 +128,7 @@ def least(a: Floats, u: Floats, b: Floats, v: Floats, memory: int) -> tuple[Floa
     """Minimise u ceil(a/x) + v ceil(b/y) over whole x <= a and y <= b with x y <= memory, for many entries at once.
 
     With p = ceil(a/x) passes, x = ceil(a/p) and the largest y leave u p + v ceil(b/y) >= u p + v a b / (memory p): only
-    the few p whose bound is below the best value known are tried. Exact below 2^53.
-
-    Args:
-        a: First extents, at least 1; all arrays have one shape.
-        u: Words per pass over the first direction, above 0.
-        b: Second extents.
-        v: Words per pass over the second direction.
-        memory: Words on chip, at least 1.
-
-    Returns:
-        Least value, and the x and y that reach it, of equal ones those with the largest x.
+    the few p whose bound is below the best value known are tried. Exact below 2^53; of equal ones the largest x.
 
     >>> [part.tolist() for part in least(*(np.array([float(n)]) for n in (10, 1, 10, 1)), 50)]
     [[3.0], [10.0], [5.0]]
@@ -237,12 +187,6 @@ def _scan(entries: _Entries, words: float, limits: tuple[Floats, Floats], known:
 
 def tile(model: str, memory: int, schedule: str, p: Sequence[int]) -> tuple[int, int]:
     """Return rows and columns of what a schedule keeps on chip.
-
-    Args:
-        model: ``published`` rounds the closed form's block as the thesis does, the others give the best whole block.
-        memory: M, in words.
-        schedule: One of :data:`SCHEDULES`.
-        p: Sizes of the product or the pair.
 
     >>> tile("published", 65536, "right", (936, 1008, 552, 368))
     (312, 210)

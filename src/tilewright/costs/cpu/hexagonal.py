@@ -20,15 +20,7 @@ SHORT_ROW = 7
 
 
 def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
-    """Evaluate the model of a CPU.
-
-    Args:
-        sizes: Tile sizes, even heights, bases of at least the reach; shape (n,).
-        setting: The problem on its machine.
-
-    Returns:
-        Every quantity, of shape (n,); the seconds and words of a tile are a prism's over its number of tiles.
-    """
+    """Evaluate the model of a CPU; seconds and words of a tile are a prism's over its number of tiles."""
     rows, face = traffic.height(sizes, setting), traffic.face_points(sizes, setting)
     count = traffic.prism_tiles(sizes, setting)
     plane = setting.cells // setting.shape[0]
@@ -199,13 +191,7 @@ def again_seconds(sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def beside_seconds(values: Floats, footprint: Ints | Floats, setting: Setting) -> Floats:
-    """What is felt, per vector, of values that are read once more while so many bytes are touched; nothing goes back.
-
-    Args:
-        values: Values per cell; shape (n,).
-        footprint: Bytes; shape (n,).
-        setting: The problem on a CPU.
-    """
+    """What is felt, per vector, of values read once more while so many bytes are touched; nothing goes back."""
     lost, far = missed_inside(footprint, setting), missed_outside(footprint, setting)
     outer = setting.coefficients.l3_exposed_fraction_boxes * (1.0 - far) * setting.outer_byte_seconds
     vector = setting.vector_width * setting.itemsize
@@ -221,13 +207,7 @@ def _plane_bytes(sizes: TileSizes, setting: Setting) -> Floats:
 
 
 def vector_seconds(footprint: Ints, again: Floats, setting: Setting) -> Floats:
-    """Time per vector and logical step of a tile that touches so many bytes all over again at every step.
-
-    Args:
-        footprint: Bytes; shape (n,).
-        again: Lines that come from L2 once more, as :func:`read_again` counts them; shape (n,).
-        setting: The problem on a CPU.
-    """
+    """Time per vector and logical step of a tile that touches so many bytes all over again at every step."""
     exposed = np.full(len(footprint), setting.coefficients.l3_exposed_fraction_boxes)
     hidden, felt = _transfers(footprint, again, exposed, setting)
     return np.asarray(overlapped(setting.c_iter.value, hidden, setting) + felt) / setting.stages
@@ -246,14 +226,8 @@ def _transfers(footprint: Ints | Floats, again: Floats, exposed: Floats, setting
     """Time of the lines of one vector where data of this size lie: what hides behind arithmetic, and what is felt.
 
     A line is fetched for what is read, and for what is written unless it has been read. All pass from L2 to L1, where
-    the hardware fetches ahead; of those from L3 a part is felt, of those from memory all, since boxes' rows are too
-    short to fetch them ahead.
-
-    Args:
-        footprint: Bytes; shape (n,).
-        again: Lines that are fetched from M_SM besides those of every value that is read; shape (n,).
-        exposed: Share of the time of lines from L3 that is felt; shape (n,).
-        setting: The problem on a CPU.
+    the hardware fetches ahead; of those from L3 the share ``exposed`` is felt, of those from memory all, since boxes'
+    rows are too short to fetch them ahead.
     """
     missed, beyond = missed_inside(footprint, setting), missed_outside(footprint, setting)
     vector = np.where(footprint > setting.l1_bytes, setting.vector_width * setting.itemsize, 0.0)

@@ -61,15 +61,7 @@ def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
 
 
 def missed_by_bands(touched: Floats, setting: Setting) -> Floats:
-    """Share of what one band of tiles leaves for the next that L3 has lost by then.
-
-    Args:
-        touched: Bytes that all cores touch in between; shape (n,).
-        setting: The problem on a CPU.
-
-    Returns:
-        The share, 1 without L3.
-    """
+    """Share of what one band of tiles leaves for the next that L3 has lost when all cores touched so many bytes."""
     room = setting.coefficients.l3_grid_fraction * setting.sm_count * setting.outer_bytes
     return share_missed(touched, room) if room else np.ones(np.shape(touched))
 

@@ -20,13 +20,7 @@ back, which occupies no buffer. Bandwidths are those of copies."""
 
 
 def with_states(seconds: Floats, sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what tiles take with the states.
-
-    Args:
-        seconds: What they take without; shape (n,).
-        sizes: Their sizes; shape (n,).
-        setting: A problem that keeps or reads a state per step, on a CPU.
-    """
+    """Return what tiles take with the states."""
     moved, problem = state_seconds(setting), setting.problem
     extent, size = setting.shape[-1], sizes.space[-1]
     lines = setting.steps * setting.cells / extent * len(problem.series or problem.program.updated)

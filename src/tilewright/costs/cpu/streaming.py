@@ -31,15 +31,7 @@ and elastic waves of orders 2 to 16 in 2D, whose stages use 32 to 182 rows."""
 
 
 def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
-    """Evaluate the model.
-
-    Args:
-        sizes: Levels and tile sizes; shape (n,).
-        setting: The problem on a CPU.
-
-    Returns:
-        Every quantity, of shape (n,): a wavefront is a band, a tile one tile of it.
-    """
+    """Evaluate the model; a wavefront is a band, a tile one tile of it."""
     columns = [_one(setting, int(t), tuple(int(s[i]) for s in sizes.space)) for i, t in enumerate(sizes.time)]
     table = np.array(columns, dtype=np.float64).reshape(len(columns), 8)
     bands, tiles, points, words_in, words_out, footprint, compute, move = table.T
@@ -130,18 +122,7 @@ def hides(rank: int) -> bool:
 def both(
     arithmetic: float | Floats, near: float | Floats, felt: float | Floats, coefficients: CpuCoefficients
 ) -> Floats:
-    """Seconds of arithmetic beside lines that are fetched ahead.
-
-    Args:
-        arithmetic: Seconds of the arithmetic.
-        near: Those of lines from L2: the longer one counts, and both where they are alike.
-        felt: Those of lines from L3 that arithmetic does not hide where it waits for L2; it hides more where it is
-            longer. All broadcast.
-        coefficients: The machine's, for both exponents.
-
-    Returns:
-        The seconds.
-    """
+    """Seconds of arithmetic beside lines from L2 (``near``) and what is felt of those from L3 while it waits for L2."""
     power = coefficients.overlap_exponent
     longer = (np.power(arithmetic, power) + np.power(near, power)) ** (1.0 / power)
     idle = np.less(near, arithmetic)
@@ -162,16 +143,10 @@ def _line_seconds(footprint: float, row: int, side: int, setting: Setting) -> tu
 
 
 def fills(footprint: float, row: int, side: int, setting: Setting) -> tuple[float, float, float]:
-    """Values per cell and level that L1, L2 and a core's part of L3 lack and fetch.
+    """Values per cell and level that L1, L2 and a core's part of L3 lack and fetch; ``side`` is the rows of a slab.
 
     Rows that a level uses again within an advance find between the two uses what
     :func:`tilewright.costs.reuse.uses` counts; of those that outlive an advance the whole tile lies in between.
-
-    Args:
-        footprint: Bytes of the tile.
-        row: Bytes of a row.
-        side: Rows of a slab: those of a plane in 3D, else 1.
-        setting: The problem on a CPU.
     """
     block_growth, known = _known(setting)
     lines, ways = ceil_div(row, CACHE_LINE), max(1, setting.l1_bytes // PAGE)

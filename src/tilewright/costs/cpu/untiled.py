@@ -22,14 +22,7 @@ _PIECE_ROWS = 2
 
 
 def evaluate(setting: Setting) -> Breakdown:
-    """Evaluate the roofline of one sweep per stage and step.
-
-    Args:
-        setting: The problem on its machine.
-
-    Returns:
-        Every quantity, of shape (1,): a wavefront is one sweep, a tile what one SM or core does of it.
-    """
+    """Evaluate the roofline of one sweep per stage and step; a wavefront is a sweep, a tile a core's part of it."""
     if analyse(setting.problem.program).sweep:
         return recurrences.evaluate(setting)
     cells = np.array([setting.cells], dtype=np.int64)
@@ -119,13 +112,6 @@ def fetched_again(room: float, setting: Setting) -> float:
     """Values per cell that a sweep fetches once more from beyond a cache with so much room per core.
 
     A cell is read first in the foremost of the rows or planes that a result reads, and again in every other one.
-
-    Args:
-        room: Bytes of the cache that are used.
-        setting: The problem on a CPU.
-
-    Returns:
-        The values per cell and step: 0 where all stays, at most those of all rows and planes but the foremost.
     """
     row = setting.shape[-1] * setting.itemsize * setting.levels
     reach = [sum(side) for side in setting.sides[:-1]]

@@ -15,21 +15,11 @@ _WAYS = 8
 
 
 def walk(lines: int, positions: int, cores: int, tile: float, last: float) -> float:
-    """Return the time of all lines of tiles.
+    """Return the time of all lines of P tiles by n cores; ``tile`` and ``last`` are mean times of a tile.
 
     With equal tiles it is exact: line a = r n + j of core j starts at r max(P, n) + j tiles, since it waits for the
     first tile of line a - 1 and for its own core, which has P tiles in line a - n. A narrower last line ends no sooner
     than its core, and a tile of its own after the line before.
-
-    Args:
-        lines: Lines of tiles, at least 1.
-        positions: P, tiles of a line, at least 1.
-        cores: n, at least 1.
-        tile: Mean time of a tile.
-        last: The same of the last line, which may be narrower. It counts where the last round is that line alone.
-
-    Returns:
-        The time, in the unit of a tile's.
 
     >>> walk(3, 5, 1, 1.0, 0.5), walk(4, 5, 2, 1.0, 0.5), walk(3, 5, 2, 1.0, 0.5), walk(3, 2, 2, 1.0, 0.1)
     (12.5, 11.0, 7.5, 3.1)
@@ -45,30 +35,19 @@ def walk(lines: int, positions: int, cores: int, tile: float, last: float) -> fl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreMemory:
-    """A core's caches.
+    """A core's caches."""
 
-    Attributes:
-        inner_bytes: L1; 0 where it is not known.
-        own_bytes: L2 (M_SM).
-        own_seconds: Seconds per byte from L2.
-        outer_seconds: Seconds per byte from beyond it.
-        flag_seconds: From one core's flag to another that waits for it: a line of the outer cache.
-    """
-
-    inner_bytes: float
-    own_bytes: float
-    own_seconds: float
-    outer_seconds: float
-    flag_seconds: float
+    inner_bytes: float  # L1; 0 where it is not known
+    own_bytes: float  # L2 (M_SM)
+    own_seconds: float  # seconds per byte from L2
+    outer_seconds: float  # seconds per byte from beyond it
+    flag_seconds: float  # from one core's flag to another that waits for it: a line of the outer cache
 
     def with_arithmetic(self, seconds: float, *streams: tuple[float, float]) -> float:
         """Return the time of arithmetic with the data that it takes from the caches.
 
-        Lines from L2 are hidden behind the arithmetic, or hide it. What L2 has lost is waited for.
-
-        Args:
-            seconds: The arithmetic, its data being in L1.
-            *streams: Bytes that are loaded and stored, and the bytes that are used until the same ones are used again.
+        A stream is bytes moved, and bytes used until the same ones are used again. Lines from L2 are hidden behind the
+        arithmetic, or hide it. What L2 has lost is waited for.
         """
         own = outer = 0.0
         for moved, footprint in streams:

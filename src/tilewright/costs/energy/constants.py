@@ -30,29 +30,18 @@ _RANGE = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constants:
-    """The energy constants of a machine (table B.2), each with its provenance.
+    """The energy constants of a machine (table B.2), each with its provenance."""
 
-    Attributes:
-        static_watts: P_stat.
-        global_word_joules: e_gs, one 4-byte word between memory and chip.
-        shared_word_joules: e_sr, one 4-byte word between on-chip memory and registers.
-        add_joules: e_fadd.
-        multiply_joules: e_fmul.
-        int_add_joules: e_iadd.
-        int_max_joules: e_imax.
-        special_joules: One division, root or function; nobody measured it: so many multiplications as its cycles.
-        board: What the board may draw, in watts; None where nobody says.
-    """
-
-    static_watts: Quantity
-    global_word_joules: Quantity
-    shared_word_joules: Quantity
-    add_joules: Quantity
-    multiply_joules: Quantity
-    int_add_joules: Quantity
-    int_max_joules: Quantity
+    static_watts: Quantity  # P_stat
+    global_word_joules: Quantity  # e_gs, one 4-byte word between memory and chip
+    shared_word_joules: Quantity  # e_sr, one 4-byte word between on-chip memory and registers
+    add_joules: Quantity  # e_fadd
+    multiply_joules: Quantity  # e_fmul
+    int_add_joules: Quantity  # e_iadd
+    int_max_joules: Quantity  # e_imax
+    # a division, root or function, unmeasured: as many multiplications as its cycles
     special_joules: Quantity
-    board: Quantity | None = None
+    board: Quantity | None = None  # what the board may draw, in watts; None where nobody says
 
     def vector(self, end: str = "value") -> Floats:
         """Return the ``value``, ``low`` or ``high`` of all constants in order; shape (8,)."""
@@ -71,12 +60,6 @@ def constants(machine: Machine) -> Constants:
     supply: a GPU whose lanes, shared memory and DRAM all run at the data sheet's rates draws its TDP at most. Both are
     right within a factor of about 3, which is the range they are given with; no constant is above what would draw the
     TDP alone.
-
-    Args:
-        machine: The machine.
-
-    Returns:
-        All constants.
 
     >>> from tilewright.machines.files import load
     >>> constants(load("k20c")).static_watts.source, constants(load("h200")).static_watts.source
@@ -104,11 +87,7 @@ def settled(machine: Machine) -> Machine:
 
 
 def require_known(machine: Machine) -> Constants:
-    """Return the constants of a machine whose energies somebody determined.
-
-    Raises:
-        UsageError: If they are not known.
-    """
+    """Return the constants of a machine whose energies somebody determined."""
     names = ("static_watts", "global_word_joules", "shared_word_joules", "add_joules")
     missing = [name for name in names if getattr(machine, name) is None]
     if missing:
@@ -124,16 +103,6 @@ def at_clock(machine: Machine, ratio: float) -> Machine:
 
     Our assumption, not the papers': the voltage falls with the clock as 0.6 + 0.4 f, on-chip energy goes with its
     square, static power with the voltage; memory keeps its bandwidth and its energy per word, kernel calls their time.
-
-    Args:
-        machine: The machine at its own clock.
-        ratio: The new clock over the old one, 0.2 to 2.
-
-    Returns:
-        The machine, its energies estimated; the same machine where the ratio is 1.
-
-    Raises:
-        UsageError: If the ratio is out of range.
     """
     if not 0.2 <= ratio <= 2:
         raise UsageError(f"a clock is given as a share of the machine's own, 0.2 to 2, got {ratio!r}")

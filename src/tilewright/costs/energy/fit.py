@@ -30,25 +30,16 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression:
-    """A fit of the energy constants.
+    """A fit of the energy constants."""
 
-    Attributes:
-        names: The constants that were fitted; others have no column of any size.
-        values: Watts or joules; shape (p,).
-        low: Smallest value of each with which the fit is as good; None without :func:`intervals`.
-        high: Largest such value.
-        alike: Groups of constants that the runs cannot tell apart: of each only a combination is determined.
-        runs: Number of runs fitted.
-        rmse: Root of the mean squared relative deviation over them.
-    """
-
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    names: tuple[str, ...]  # the constants that were fitted; others have no column of any size
+    values: tuple[float, ...]  # watts or joules; shape (p,)
+    low: tuple[float, ...]  # smallest value of each with which the fit is as good; None without :func:`intervals`
+    high: tuple[float, ...]  # largest such value
+    # groups of constants that the runs cannot tell apart: of each only a combination is determined
     alike: tuple[tuple[str, ...], ...]
-    runs: int
-    rmse: float
+    runs: int  # number of runs fitted
+    rmse: float  # root of the mean squared relative deviation over them
 
     def vector(self) -> Floats:
         """Return the values of all of :data:`FITTED`, 0 where there was no column; shape (7,)."""
@@ -68,19 +59,7 @@ def columns(usages: Sequence[Usage], special_cycles: float = 8.0) -> Floats:
 
 
 def regress(table: Floats, joules: Floats) -> Regression:
-    """Fit the constants to measured energies by least absolute deviations.
-
-    Args:
-        table: Amounts per run; shape (n, 7).
-        joules: Measured energies; shape (n,), above 0.
-
-    Returns:
-        The fit.
-
-    Raises:
-        UsageError: If there are fewer runs than constants to fit, an energy is not above 0, scipy is missing, or the
-            solver gives up.
-    """
+    """Fit the constants to measured energies by least absolute deviations; ``table`` has a row of amounts per run."""
     used = np.flatnonzero((table != 0).any(axis=0))
     if len(joules) < len(used) or not len(used):
         raise UsageError(f"a fit of {len(used)} constants needs as many runs, got {len(joules)}")
@@ -114,20 +93,7 @@ def rmse(predicted: Floats, measured: Floats) -> float:
 
 
 def split(count: int, share: float, seed: int, least: int = 1) -> tuple[Ints, Ints]:
-    """Divide runs into those to fit and those held out, at random but repeatably.
-
-    Args:
-        count: Number of runs.
-        share: Share of the runs to fit, above 0 and at most 1.
-        seed: Of the random order.
-        least: Fit at least so many.
-
-    Returns:
-        Indices to fit and indices held out, each sorted.
-
-    Raises:
-        UsageError: If the share is out of range.
-    """
+    """Divide runs into those to fit and those held out, at random but repeatably."""
     if not 0 < share <= 1:
         raise UsageError(f"the share of runs to fit is above 0 and at most 1, got {share!r}")
     order = np.random.default_rng(seed).permutation(count)

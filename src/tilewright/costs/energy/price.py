@@ -34,27 +34,16 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a run uses of each constant: the amounts of the scalar product.
+    """What a run uses of each constant: the amounts of the scalar product."""
 
-    Attributes:
-        seconds: T_alg.
-        global_words: 4-byte words between memory and chip.
-        shared_words: 4-byte words between on-chip memory and registers.
-        adds: Floating-point additions, subtractions, comparisons and selections.
-        multiplies: Floating-point multiplications.
-        int_adds: Integer additions.
-        int_maxima: Integer maxima and minima.
-        specials: Divisions, roots and functions.
-    """
-
-    seconds: float
-    global_words: float
-    shared_words: float
-    adds: float = 0.0
-    multiplies: float = 0.0
-    int_adds: float = 0.0
-    int_maxima: float = 0.0
-    specials: float = 0.0
+    seconds: float  # T_alg
+    global_words: float  # 4-byte words between memory and chip
+    shared_words: float  # 4-byte words between on-chip memory and registers
+    adds: float = 0.0  # floating-point additions, subtractions, comparisons and selections
+    multiplies: float = 0.0  # floating-point multiplications
+    int_adds: float = 0.0  # integer additions
+    int_maxima: float = 0.0  # integer maxima and minima
+    specials: float = 0.0  # divisions, roots and functions
 
     def times(self, factor: float) -> "Usage":
         """Return so many times the amounts."""
@@ -67,31 +56,19 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joules:
-    """The energy of a run and its parts, in joules.
-
-    Attributes:
-        joules: All of it.
-        low: The same with every constant at the low end of its range, the time as it is.
-        high: The same at the high end, but no more than the board draws in that time where the energy is not, either.
-        watts: Average power.
-        static: P_stat T_alg.
-        off_chip: Words between memory and chip.
-        on_chip: Words between on-chip memory and registers.
-        arithmetic: Operations.
-        source: Where the constants that matter come from: ``estimated`` as soon as one of them is.
-        board_watts: What the board may draw; None where nobody says.
-    """
+    """The energy of a run and its parts, in joules."""
 
     joules: float
-    low: float
+    low: float  # the same with every constant at the low end of its range, the time as it is
+    # the same at the high end, but no more than the board draws in that time where the energy is not, either
     high: float
-    watts: float
-    static: float
-    off_chip: float
-    on_chip: float
-    arithmetic: float
-    source: str
-    board_watts: float | None = None
+    watts: float  # average power
+    static: float  # P_stat T_alg
+    off_chip: float  # words between memory and chip
+    on_chip: float  # words between on-chip memory and registers
+    arithmetic: float  # operations
+    source: str  # where the constants that matter come from: ``estimated`` as soon as one of them is
+    board_watts: float | None = None  # what the board may draw; None where nobody says
 
     @property
     def warning(self) -> str:
@@ -118,15 +95,7 @@ def above_board(watts: float, board: float | None) -> str:
 
 
 def price(usage: Usage, known: Constants) -> Joules:
-    """Return the energy of a run.
-
-    Args:
-        usage: What it uses.
-        known: What that costs.
-
-    Returns:
-        Joules with parts, range and provenance.
-    """
+    """Return the energy of a run."""
     amounts = usage.vector()
     each = amounts * known.vector()
     total = float(each.sum())
@@ -150,35 +119,19 @@ def price(usage: Usage, known: Constants) -> Joules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergyRule:
-    """The general rule for one problem on one machine.
-
-    Attributes:
-        known: The machine's constants.
-        updates: Cell updates of the problem.
-        accesses: 4-byte words between on-chip memory and registers per update: every read and every result.
-        operations: Per update, operations in the order of the constants after e_sr: adds, multiplies, integer adds and
-            maxima, specials. An operation of 8 bytes counts twice.
-    """
+    """The general rule for one problem on one machine."""
 
     known: Constants
-    updates: float
-    accesses: float
+    updates: float  # cell updates of the problem
+    accesses: float  # 4-byte words between on-chip memory and registers per update: every read and every result
+    # per update, in the order of the constants after e_sr: adds, multiplies, integer adds and maxima, specials; one of
+    # 8 bytes counts twice
     operations: tuple[float, ...]
 
     def dynamic(
         self, dram_bytes: Floats, updates: Floats | float | None = None, shared_words: Floats | None = None
     ) -> Floats:
-        """Return the dynamic energy in joules, N_tiles E_tile.
-
-        Args:
-            dram_bytes: Bytes between memory and chip; shape (n,).
-            updates: Updates that the tiles compute, if more or fewer than the problem's own; shape (n,).
-            shared_words: Words between on-chip memory and registers, if other than the accesses of all updates;
-                shape (n,).
-
-        Returns:
-            Joules; shape (n,).
-        """
+        """Return the dynamic energy in joules, N_tiles E_tile."""
         count = self.updates if updates is None else updates
         words = self.accesses * count if shared_words is None else shared_words
         joules = self.known.vector()
@@ -192,17 +145,7 @@ class EnergyRule:
         updates: Floats | float | None = None,
         shared_words: Floats | None = None,
     ) -> Floats:
-        """Return the energy in joules; infinite where the time is.
-
-        Args:
-            seconds: T_alg; shape (n,).
-            dram_bytes: As for :meth:`dynamic`.
-            updates: As for :meth:`dynamic`.
-            shared_words: As for :meth:`dynamic`.
-
-        Returns:
-            Joules; shape (n,).
-        """
+        """Return the energy in joules; infinite where the time is."""
         static = self.known.static_watts.value * seconds
         return np.asarray(static + self.dynamic(dram_bytes, updates, shared_words))
 
@@ -230,15 +173,7 @@ def make_energy(problem: Problem, machine: Machine) -> EnergyRule:
 
 
 def rule(problem: Problem, known: Constants) -> EnergyRule:
-    """Collect what the energy model needs of a problem.
-
-    Args:
-        problem: What is computed.
-        known: What it costs.
-
-    Returns:
-        The rule.
-    """
+    """Collect what the energy model needs of a problem."""
     program, wide = problem.program, arithmetic(problem.dtype).itemsize / WORD
     cells = float(np.prod([float(extent) for extent in problem.shape]))
     return EnergyRule(
@@ -253,12 +188,7 @@ def rule(problem: Problem, known: Constants) -> EnergyRule:
 def operations(program: Program, integral: bool = False) -> tuple[float, ...]:
     """Count the operations of one update by type: adds, multiplies, integer adds, integer maxima, specials.
 
-    Args:
-        program: The program.
-        integral: Whether it computes with integers.
-
-    Returns:
-        Five counts. Comparisons, selections and logic count as additions.
+    Comparisons, selections and logic count as additions.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> operations(program("jacobi2d")), operations(program("gradient2d"))

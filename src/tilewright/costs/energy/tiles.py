@@ -24,20 +24,13 @@ INSTANCES = {"smith_waterman": "orthogonal", "jacobi1d": "skewed", "jacobi2d": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """What one tile uses, and how many tiles there are.
+    """What one tile uses, and how many tiles there are."""
 
-    Attributes:
-        tiles: N_tiles.
-        points: V_tile.
-        global_words: M_io.
-        shared_words: Words between on-chip memory and registers.
-        operations: Per point, in the order of :attr:`tilewright.costs.energy.price.EnergyRule.operations`.
-    """
-
-    tiles: Numbers
-    points: Numbers
-    global_words: Numbers
-    shared_words: Numbers
+    tiles: Numbers  # N_tiles
+    points: Numbers  # V_tile
+    global_words: Numbers  # M_io
+    shared_words: Numbers  # words between on-chip memory and registers
+    # per point, in the order of :attr:`tilewright.costs.energy.price.EnergyRule.operations`
     operations: tuple[float, ...]
 
     def usage(self, seconds: float) -> Usage:
@@ -60,15 +53,6 @@ def smith_waterman(shape: tuple[float, float], t_s: Numbers, t_t: Numbers, s_s: 
     """Smith-Waterman in orthogonal tiles with sub-tiles.
 
     E_tile = 4.25 (t_S + t_T) e_gs + (V + 5 t_T t_S / s_S) e_sr + 5 V (e_iadd + e_imax), V = t_S t_T, N_tiles = S T / V.
-
-    Args:
-        shape: T and S, the lengths of the sequences.
-        t_s: t_S.
-        t_t: t_T.
-        s_s: s_S, the width of a sub-tile.
-
-    Returns:
-        The tile.
     """
     points = t_s * t_t
     return Tile(
@@ -85,16 +69,6 @@ def jacobi1d(extent: float, steps: float, t_s: Numbers, t_t: Numbers, s_s: Numbe
 
     E_tile = 2 e_gs (2 t_T + t_S) + 4 e_sr (2 t_S + 4 t_T t_S / s_S) + (2 e_fadd + e_fmul) V, V = t_S t_T,
     N_tiles = S T / V.
-
-    Args:
-        extent: S.
-        steps: T.
-        t_s: t_S.
-        t_t: t_T.
-        s_s: s_S.
-
-    Returns:
-        The tile.
     """
     points = t_s * t_t
     return Tile(
@@ -111,16 +85,6 @@ def jacobi2d(shape: tuple[float, float], steps: float, t_t: Numbers, t_s1: Numbe
 
     M_io = 2 t_S2 (t_S1 + 2 t_T), V = t_S2 t_T (2 t_S1 + t_T - 2) / 2, N_tiles = (2 T / t_T) (S_1 / (t_S1 + w_tile))
     ((S_2 + t_T) / t_S2), E_tile = e_gs M_io + 6 e_sr V + (4 e_fadd + e_fmul) V.
-
-    Args:
-        shape: S_1 and S_2.
-        steps: T.
-        t_t: t_T, even.
-        t_s1: t_S1.
-        t_s2: t_S2.
-
-    Returns:
-        The tile.
     """
     pitch = 2 * t_s1 + t_t - 2
     points = t_s2 * t_t * pitch / 2
@@ -134,21 +98,7 @@ def jacobi2d(shape: tuple[float, float], steps: float, t_t: Numbers, t_s1: Numbe
 
 
 def printed(program: str, shape: tuple[int, ...], steps: int, tiling: Tiling) -> Tile | None:
-    """Return the printed instance of a program in a tiling, or None where nothing is printed.
-
-    Args:
-        program: The program's name.
-        shape: Extents; of Smith-Waterman T and S.
-        steps: Time steps; of Smith-Waterman not used.
-        tiling: ``orthogonal`` with ``sub`` for smith_waterman, ``skewed`` with ``sub`` for jacobi1d, ``hybrid`` for
-            jacobi2d.
-
-    Returns:
-        The tile.
-
-    Raises:
-        UsageError: If the tiling lacks a size that the instance needs.
-    """
+    """Return the printed instance of a program in a tiling, or None; of Smith-Waterman the shape is T and S."""
     if INSTANCES.get(program) != tiling.family:
         return None
     rank = 2 if program == "jacobi2d" else 1

@@ -30,22 +30,15 @@ Threads = tuple[Ints, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeCounts:
-    """What one point of a program costs, in instructions and accesses.
+    """What one point of a program costs, in instructions and accesses."""
 
-    Attributes:
-        arithmetic: Arithmetic instructions per cell and step, multiplications and additions fused in pairs.
-        columns: For every column of reads along the hexagon's axis the offsets along that axis: the reads of
-            ``u[-1, 0], u[0, 0], u[1, 0], u[0, 1]`` are two columns, ``(-1, 0, 1)`` and ``(0,)``.
-        stores: Values written per cell and step.
-        rows: Contiguous rows that a point reads.
-        rows_kept: The same of a thread that keeps in registers what it has read along the hexagon's axis.
-    """
-
-    arithmetic: float
+    arithmetic: float  # arithmetic instructions per cell and step, multiplications and additions fused in pairs
+    # for every column of reads along the hexagon's axis the offsets along that axis: the reads of ``u[-1, 0], u[0, 0],
+    # u[1, 0], u[0, 1]`` are two columns, ``(-1, 0, 1)`` and ``(0,)``
     columns: tuple[tuple[int, ...], ...]
-    stores: int
-    rows: int
-    rows_kept: int
+    stores: int  # values written per cell and step
+    rows: int  # contiguous rows that a point reads
+    rows_kept: int  # the same of a thread that keeps in registers what it has read along the hexagon's axis
 
     @property
     def reads(self) -> int:
@@ -55,64 +48,37 @@ class CodeCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileWork:
-    """What the code of n tilings does per tile; arrays of shape (n,).
+    """What the code of n tilings does per tile; arrays of shape (n,)."""
 
-    Attributes:
-        threads: Threads per block.
-        warps: Warps per block.
-        rows: Rows of the hexagon, each followed by a barrier.
-        statements: Points that the busiest thread computes, idle turns included: the unrolled statements of a tile.
-        reads: Accesses that a thread reads for them, each from shared memory or L1.
-        reads_plain: The same without any re-use in registers.
-        stores: Values that a thread stores for them.
-        straight: One column of the tile per thread: no guards, and copies without guards.
-        even: Rows deal evenly to the threads, so that no statement is guarded.
-        copies: Rounds of copying per thread, in and out.
-        copy_warps: Instructions of copying per block, in and out, by warps.
-        box_values: Values in the bounding box that a tile touches, every copy of every field.
-        box_rows: Segments of contiguous values in that box.
-        core_values: The box without the halo along the classic axes: what neighbouring tiles do not share.
-        core_rows: Segments of it.
-        out_values: Values copied out.
-        out_rows: Segments of them.
-        point_rows: Segments of contiguous values that a tile computes.
-        points: Points of a whole tile.
-        last: Tile size along the innermost axis.
-        conflicts: Most lanes of a warp that meet in one bank of shared memory.
-        segments: Rows that one warp spans.
-        step_rows: Segments of contiguous values that a row of the hexagon reads on average, over all that is read.
-        held_rows: The same of all that it reads and writes.
-        near_rows: The same between two uses by one point of the hexagon's axis and the next: the planes that a point
-            reads and the one that it writes.
-        again: Further rows that a point reads, each of which another point has read first.
-    """
-
-    threads: Ints
-    warps: Ints
-    rows: Ints
+    threads: Ints  # threads per block
+    warps: Ints  # warps per block
+    rows: Ints  # rows of the hexagon, each followed by a barrier
+    # points that the busiest thread computes, idle turns included: the unrolled statements of a tile
     statements: Floats
-    reads: Floats
-    reads_plain: Floats
-    stores: Floats
-    straight: Flags
-    even: Flags
-    copies: Floats
-    copy_warps: Floats
-    box_values: Floats
-    box_rows: Floats
-    core_values: Floats
-    core_rows: Floats
-    out_values: Floats
-    out_rows: Floats
-    point_rows: Floats
-    points: Floats
-    last: Ints
-    conflicts: Ints
-    segments: Floats
-    step_rows: Floats
-    held_rows: Floats
+    reads: Floats  # accesses that a thread reads for them, each from shared memory or L1
+    reads_plain: Floats  # the same without any re-use in registers
+    stores: Floats  # values that a thread stores for them
+    straight: Flags  # one column of the tile per thread: no guards, and copies without guards
+    even: Flags  # rows deal evenly to the threads, so that no statement is guarded
+    copies: Floats  # rounds of copying per thread, in and out
+    copy_warps: Floats  # instructions of copying per block, in and out, by warps
+    box_values: Floats  # values in the bounding box that a tile touches, every copy of every field
+    box_rows: Floats  # segments of contiguous values in that box
+    core_values: Floats  # the box without the halo along the classic axes: what neighbouring tiles do not share
+    core_rows: Floats  # segments of it
+    out_values: Floats  # values copied out
+    out_rows: Floats  # segments of them
+    point_rows: Floats  # segments of contiguous values that a tile computes
+    points: Floats  # points of a whole tile
+    last: Ints  # tile size along the innermost axis
+    conflicts: Ints  # most lanes of a warp that meet in one bank of shared memory
+    segments: Floats  # rows that one warp spans
+    step_rows: Floats  # segments of contiguous values that a row of the hexagon reads on average, over all that is read
+    held_rows: Floats  # the same of all that it reads and writes
+    # the same between two uses by one point of the hexagon's axis and the next: the planes that a point reads and the
+    # one that it writes
     near_rows: Floats
-    again: Floats
+    again: Floats  # further rows that a point reads, each of which another point has read first
 
 
 @functools.lru_cache(maxsize=256)
@@ -143,17 +109,7 @@ def body(program: Program) -> CodeCounts:
 
 
 def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting) -> TileWork:
-    """Count what the code of every tiling does.
-
-    Args:
-        program: The program.
-        sizes: Tile sizes of two or three axes; shape (n,).
-        threads: Threads per axis, outermost first, each of shape (n,).
-        setting: The problem on its machine, for slopes, stages, copies and the element size.
-
-    Returns:
-        The work per tile.
-    """
+    """Count what the code of every tiling does."""
     one = body(program)
     rows = traffic.height(sizes, setting)
     classic = [ceil_div(size, n) for size, n in zip(sizes.space[1:], threads[1:], strict=True)]

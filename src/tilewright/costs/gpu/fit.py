@@ -40,45 +40,23 @@ _OWN_PRIOR = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPoints:
-    """Measured points of one stencil.
-
-    Attributes:
-        case: The tilings; shape (n,).
-        seconds: Their measured times; shape (n,).
-    """
+    """Measured points of one stencil."""
 
     case: TilingBatch
-    seconds: Floats
+    seconds: Floats  # measured, of every tiling; shape (n,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuFit:
-    """What a calibration found.
-
-    Attributes:
-        constants: The constants.
-        scales: Per stencil the factor between measured and predicted time.
-        points: Number of points used.
-    """
+    """What a calibration found."""
 
     constants: GpuConstants
-    scales: tuple[float, ...]
-    points: int
+    scales: tuple[float, ...]  # per stencil the factor between measured and predicted time
+    points: int  # number of points used
 
 
 def sample(predicted: Floats, count: int, seed: int | Sequence[int]) -> Ints:
     """Choose points to measure: more than half of them among the most promising, the others anywhere else.
-
-    Args:
-        predicted: Seconds as the uncalibrated model predicts them; shape (n,).
-        count: Number of points.
-        seed: Seed of the choice.
-
-    Returns:
-        Indices, ascending; fewer if there are fewer points.
-
-    Raises:
-        UsageError: If the number is negative.
 
     >>> len(sample(np.arange(1000.0), 10, 0)), (sample(np.arange(1000.0), 10, 0) < 50).sum().item()
     (10, 6)

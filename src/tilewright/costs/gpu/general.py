@@ -32,11 +32,7 @@ simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`)."""
 
 
 def footing(setting: Setting) -> BlockGrowth:
-    """Return how a problem's streaming tiles grow.
-
-    Raises:
-        UsageError: If there are none.
-    """
+    """Return how a problem's streaming tiles grow."""
     if setting.block is None:
         raise UsageError("the cost of streaming tiles is known in 2D and 3D, and where such tiles are legal")
     return setting.block
@@ -44,29 +40,17 @@ def footing(setting: Setting) -> BlockGrowth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneralBlocks:
-    """Blocks of the general kernel for one length of a band, each attribute of shape (n,).
+    """Blocks of the general kernel for one length of a band, each attribute of shape (n,)."""
 
-    Attributes:
-        count: Blocks per tile.
-        threads: Threads.
-        chip_bytes: Shared memory.
-        slots: Instructions of all warps of a block.
-        longest: Instructions of the warp that has most.
-        lanes: Cycles of a scheduler in which the arithmetic of a block occupies its lanes.
-        words: Words between a block's threads and the chip, in wavefronts of a warp.
-        fetches: Loads from memory that follow each other.
-        moved: Bytes between DRAM and chip.
-    """
-
-    count: Ints
+    count: Ints  # blocks per tile
     threads: Ints
-    chip_bytes: Ints
-    slots: Floats
-    longest: Floats
-    lanes: Floats
-    words: Floats
-    fetches: Floats
-    moved: Floats
+    chip_bytes: Ints  # shared memory
+    slots: Floats  # instructions of all warps of a block
+    longest: Floats  # instructions of the warp that has most
+    lanes: Floats  # cycles of a scheduler in which the arithmetic of a block occupies its lanes
+    words: Floats  # words between a block's threads and the chip, in wavefronts of a warp
+    fetches: Floats  # loads from memory that follow each other
+    moved: Floats  # bytes between DRAM and chip
 
     def cycles(self, together: Ints, gpu: Hardware, dram: float) -> Floats:
         """Return the cycles of so many together on a multiprocessor, ``dram`` of them per byte that a block moves."""
@@ -85,19 +69,8 @@ class GeneralBlocks:
 def general_blocks(
     tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, setting: Setting, gpu: Hardware
 ) -> GeneralBlocks:
-    """Count what blocks do in bands of some lengths.
-
-    Args:
-        tiles: Tile sizes with threads, and the sizes of the parts into which they are cut; shape (n,).
-        levels: Levels of whole bands, for which a text is; shape (n,).
-        band: Levels of the bands; shape (n,).
-        setting: The problem on a GPU.
-        gpu: The GPU's numbers.
-
-    Raises:
-        UsageError: If no streaming tile of a thread block is legal.
-    """
-    sizes, parts = tiles
+    """Count what blocks do in bands of ``band`` levels, by a text for whole bands of ``levels``."""
+    sizes, parts = tiles  # parts: sizes of what tiles are cut into
     foot = footing(setting)
     count, own, plane = (np.ones_like(levels) for _ in range(3))
     for axis in range(1, len(parts)):

@@ -24,14 +24,7 @@ def most_registers(threads: Ints, gpu: Hardware) -> Ints:
 
 
 def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Hardware) -> Ints:
-    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator; shape (n,).
-
-    Args:
-        threads: Threads of a block.
-        registers: Registers of a thread; no more than one block may have, since the compiler keeps to that.
-        chip_bytes: Shared memory of a block.
-        gpu: The GPU's numbers.
-    """
+    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
     whole = -(-registers // REGISTER_UNIT) * REGISTER_UNIT
     used = np.maximum(np.minimum(whole, most_registers(threads, gpu)), REGISTER_UNIT)
     warps = np.maximum(ceil_div(threads, WARP), 1)
@@ -44,13 +37,8 @@ def combined(together: Ints | Floats, alone: Floats, busy: Floats, dram: Floats)
     """Return the cycles of blocks that are resident together, one tile each; 0 for no block.
 
     Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until
-    the last one runs alone, part of whose waiting nothing fills.
-
-    Args:
-        together: How many they are.
-        alone: Cycles of one that has the multiprocessor to itself.
-        busy: Cycles in which its units work for all of them.
-        dram: Cycles in which their bytes pass.
+    the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block, ``busy`` and
+    ``dram`` are those of all.
     """
     some = np.maximum(np.asarray(together), 1)
     each = busy / some
@@ -59,14 +47,7 @@ def combined(together: Ints | Floats, alone: Floats, busy: Floats, dram: Floats)
 
 
 def in_waves(blocks: Ints, places: Ints, gpu: Hardware, cycles: Callable[[Ints], Floats]) -> Floats:
-    """Return the cycles of launches of equal blocks; shape (n,).
-
-    Args:
-        blocks: Blocks of a launch.
-        places: Blocks that may be resident together on a multiprocessor.
-        gpu: The GPU's numbers.
-        cycles: Returns the cycles of so many together.
-    """
+    """Return the cycles of launches of equal blocks, of which so many have a place on a multiprocessor."""
     queue = ceil_div(blocks, gpu.sm_count)
     together = np.maximum(np.minimum(places, queue), 1)
     turns, rest = queue // together, queue % together
@@ -75,17 +56,11 @@ def in_waves(blocks: Ints, places: Ints, gpu: Hardware, cycles: Callable[[Ints],
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileGrid:
-    """Tiles of n launches, numbered with the last axis fastest.
+    """Tiles of n launches, numbered with the last axis fastest."""
 
-    Attributes:
-        counts: Tiles per axis, outermost first, each of shape (n,).
-        first: The first of them that lies in the middle, per axis.
-        inside: How many lie there, per axis; 0 where none does.
-    """
-
-    counts: tuple[Ints, ...]
-    first: tuple[Ints, ...]
-    inside: tuple[Ints, ...]
+    counts: tuple[Ints, ...]  # tiles per axis, outermost first, each of shape (n,)
+    first: tuple[Ints, ...]  # the first of them that lies in the middle, per axis
+    inside: tuple[Ints, ...]  # how many lie there, per axis; 0 where none does
 
     @property
     def all(self) -> Ints:
@@ -111,15 +86,7 @@ class TileGrid:
 
 
 def makespan(grid: TileGrid, places: Ints, slow: Floats) -> Floats:
-    """Return when the last block of every launch ends.
-
-    Args:
-        grid: The blocks' tiles.
-        places: Blocks that run at a time; shape (n,).
-        slow: The time of a tile at an edge, at least 1; shape (n,).
-
-    Returns:
-        The times in units of a tile in the middle; shape (n,).
+    """Return when the last block of every launch ends, in units of a tile in the middle; one at an edge takes ``slow``.
 
     >>> one = tuple(np.array([each]) for each in (4, 3))
     >>> grid = TileGrid(counts=one, first=(np.array([0]), np.array([1])), inside=(np.array([4]), np.array([1])))

@@ -54,47 +54,26 @@ is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTiles:
-    """Tiles of n tilings, each of shape (n,).
+    """Tiles of n tilings, each of shape (n,)."""
 
-    Attributes:
-        levels: Steps of a whole band.
-        rows: Advances of a tile.
-        tested: Those of a tile in the middle of the grid that are computed in the loop with tests.
-        row: Cells of a loaded row or plane.
-        turns: Cells of a thread in it.
-        threads: Threads.
-        tiles: Tiles of a band.
-        steady: Those of whole bands that the steady kernel computes; its middle ones lie inside the grid.
-        parts: Sizes of the general kernel's tiles, per axis.
-        part_bytes: Shared memory of a block of that kernel.
-        own: A tile's own cells.
-        loaded: Cells that it loads per version.
-        chip_bytes: Shared memory.
-        held: Registers that a thread's rows take.
-        reads: Reads of a kernel that is written out.
-        words: Values that a thread reads and stores on chip per advance.
-        moves: Instructions for that.
-        points: Cells that a tile computes over its levels.
-    """
-
-    levels: Ints
-    rows: Floats
-    tested: Floats
-    row: Ints
-    turns: Ints
+    levels: Ints  # steps of a whole band
+    rows: Floats  # advances of a tile
+    tested: Floats  # those of a tile in the middle of the grid that are computed in the loop with tests
+    row: Ints  # cells of a loaded row or plane
+    turns: Ints  # cells of a thread in it
     threads: Ints
-    tiles: Ints
-    steady: launch.TileGrid
-    parts: tuple[Ints, ...]
-    part_bytes: Ints
-    own: Floats
-    loaded: Floats
-    chip_bytes: Ints
-    held: Ints
-    reads: Ints
-    words: Ints
-    moves: Ints
-    points: Floats
+    tiles: Ints  # tiles of a band
+    steady: launch.TileGrid  # those of whole bands that the steady kernel computes; its middle ones lie inside the grid
+    parts: tuple[Ints, ...]  # sizes of the general kernel's tiles, per axis
+    part_bytes: Ints  # shared memory of a block of that kernel
+    own: Floats  # a tile's own cells
+    loaded: Floats  # cells that it loads per version
+    chip_bytes: Ints  # shared memory
+    held: Ints  # registers that a thread's rows take
+    reads: Ints  # reads of a kernel that is written out
+    words: Ints  # values that a thread reads and stores on chip per advance
+    moves: Ints  # instructions for that
+    points: Floats  # cells that a tile computes over its levels
 
 
 def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
@@ -119,17 +98,7 @@ def _cell_slots(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
 
 
 def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None = None) -> Breakdown:
-    """Evaluate the model.
-
-    Args:
-        sizes: Levels, tile sizes and threads; shape (n,).
-        setting: The problem on a GPU.
-        gpu: The GPU's numbers.
-        compiled: What a compiler says of the code, in place of estimates.
-
-    Returns:
-        Every quantity, of shape (n,): a wavefront is a band, a tile one tile of it.
-    """
+    """Evaluate the model; a wavefront is a band, a tile one tile of it."""
     foot = footing(setting)
     block = blocks_of(sizes, setting, foot)
     run = _run(sizes, setting, gpu, (block, _resident(block, setting, gpu, compiled)))
@@ -160,23 +129,14 @@ def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: Compil
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """What runs launch, each of shape (n,).
-
-    Attributes:
-        bands: Bands.
-        launches: Launches.
-        resident: Blocks of the steady kernel that a multiprocessor holds.
-        tile_seconds: Mean time of a tile in the middle of the grid.
-        seconds: Seconds of all launches, without what it takes to start them.
-        moved: Bytes between DRAM and chip.
-    """
+    """What runs launch, each of shape (n,)."""
 
     bands: Ints
     launches: Ints
-    resident: Ints
-    tile_seconds: Floats
-    seconds: Floats
-    moved: Floats
+    resident: Ints  # blocks of the steady kernel that a multiprocessor holds
+    tile_seconds: Floats  # mean time of a tile in the middle of the grid
+    seconds: Floats  # seconds of all launches, without what it takes to start them
+    moved: Floats  # bytes between DRAM and chip
 
 
 def _run(sizes: TileSizes, setting: Setting, gpu: Hardware, tiled: tuple[StreamTiles, Ints]) -> _Run:
@@ -224,11 +184,7 @@ def _lengths(levels: Ints, steps: int, versions: int) -> Iterator[tuple[Ints, In
 
 
 def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTiles:
-    """Count what the tiles are.
-
-    Raises:
-        UsageError: If threads are missing.
-    """
+    """Count what the tiles are."""
     rank = len(setting.shape)
     if len(sizes.threads) != rank:
         raise UsageError("streaming tiles on a GPU have threads per axis", "write it like threads=1x256")

@@ -44,109 +44,71 @@ class GpuConstants:
     instruction caches are fitted to the public logs of a V100, tightly around estimates, fast points first: a choice is
     made of these (``reproduce/first_choice.py`` repeats the fit). Registers were read off which launches exist in
     the logs at all (a block that needs more registers than the file has cannot start), not off times.
-
-    Attributes:
-        latency: Cycles per dependent instruction over the pipeline's length: 1 without any overlap inside a thread.
-        row_cycles: Cycles per row of a tile for its first access and its barrier.
-        copy_cycles: Cycles per round of copying where copies have no guards.
-        guarded_copy_cycles: The same where they have: the loads of several rounds are then not in flight together.
-        guarded_copy_slots: Issue slots per warp and round of guarded copying.
-        dram_share: Sustained share of the peak off-chip bandwidth.
-        l2_share: Sustained share of the L2 bandwidth.
-        boundary: Time of a point in a tile that the grid's boundary cuts, over one in a whole tile.
-        global_access: Issue slots of an access through L1 over one to shared memory: unaligned rows span two lines.
-        global_row_cycles: Further cycles per row where values come through L1.
-        fetch_cycles: Cycles per block and instruction that comes from beyond the instruction cache.
-        plain_slots: Further instructions per point of straight code: addresses and loop control.
-        guarded_slots: The same of guarded code.
-        segment_words: Words that a contiguous segment of a copy costs off chip beyond its own: accesses to DRAM of 64
-            bytes, cut short at either end. What comes through L1 costs the sectors that it touches.
-        overlap: Exponent p by which latency and the sum of issue and memory combine: ``(a^p + b^p)^(1/p)``; 1 is their
-            sum, infinity their maximum.
-        tile_cycles: Cycles per tile for the first copy.
-        copy_slots: Issue slots per warp and round of copying without guards.
-        row_slots: Issue slots per warp and row.
-        issue: Issue slots per instruction: above 1 for replays and dual-use pipes.
-        global_latency: Growth of the time of a dependent instruction where values come through L1.
-        halo_share: Share of the halo along the classic axes that comes from DRAM again; the rest is in L2.
-        l1_share: Share of L1 that holds useful lines.
-        step_misses: How often a step's rows come from L2 again when L1 holds none of them.
-        near_misses: The same for every further row that a point reads, when L1 holds not even the rows between two
-            uses by one step: few, since warps that read the same row run side by side.
-        spill_slots: Instructions per value that does not fit into registers.
-        base_registers: Registers of a kernel without unrolled statements.
-        even_registers: Registers per unrolled statement without guards.
-        guarded_registers: Registers per guarded statement: its address and its condition stay alive over all tiles.
-        near_fetch_cycles: Cycles per instruction that a scheduler's own cache does not hold, per block on it.
-        near_code_slots: Instructions that it holds: 12 KiB of 16 bytes each (Jia et al. 2018).
-        code_slots: Instructions that the instruction cache holds: 128 KiB of 16 bytes each (Jia et al. 2018).
-        drift: Share of a partial wave's rounding that blocks which have fallen out of step make up for.
     """
 
+    # cycles per dependent instruction over the pipeline's length: 1 without any overlap inside a thread
     latency: float = 0.99
-    row_cycles: float = 33.0
-    copy_cycles: float = 73.3
+    row_cycles: float = 33.0  # cycles per row of a tile for its first access and its barrier
+    copy_cycles: float = 73.3  # cycles per round of copying where copies have no guards
+    # the same where they have: the loads of several rounds are then not in flight together
     guarded_copy_cycles: float = 136.0
-    guarded_copy_slots: float = 46.1
-    dram_share: float = 1.0
-    l2_share: float = 0.962
-    boundary: float = 1.17
+    guarded_copy_slots: float = 46.1  # issue slots per warp and round of guarded copying
+    dram_share: float = 1.0  # sustained share of the peak off-chip bandwidth
+    l2_share: float = 0.962  # sustained share of the L2 bandwidth
+    boundary: float = 1.17  # time of a point in a tile that the grid's boundary cuts, over one in a whole tile
+    # issue slots of an access through L1 over one to shared memory: unaligned rows span two lines
     global_access: float = 1.49
-    global_row_cycles: float = 442.0
-    fetch_cycles: float = 3.0
-    plain_slots: float = 8.12
-    guarded_slots: float = 17.7
+    global_row_cycles: float = 442.0  # further cycles per row where values come through L1
+    fetch_cycles: float = 3.0  # cycles per block and instruction that comes from beyond the instruction cache
+    plain_slots: float = 8.12  # further instructions per point of straight code: addresses and loop control
+    guarded_slots: float = 17.7  # the same of guarded code
+    # words that a contiguous segment of a copy costs off chip beyond its own: accesses to DRAM of 64 bytes, cut short
+    # at either end (what comes through L1 costs the sectors that it touches)
     segment_words: float = 15.3
+    # exponent p by which latency and the sum of issue and memory combine: ``(a^p + b^p)^(1/p)``; 1 is their sum,
+    # infinity their maximum
     overlap: float = 2.89
-    tile_cycles: float = 279.0
-    copy_slots: float = 9.86
-    row_slots: float = 3.0
-    issue: float = 1.03
-    global_latency: float = 1.22
-    halo_share: float = 0.3
-    l1_share: float = 0.556
-    step_misses: float = 1.03
+    tile_cycles: float = 279.0  # cycles per tile for the first copy
+    copy_slots: float = 9.86  # issue slots per warp and round of copying without guards
+    row_slots: float = 3.0  # issue slots per warp and row
+    issue: float = 1.03  # issue slots per instruction: above 1 for replays and dual-use pipes
+    global_latency: float = 1.22  # growth of the time of a dependent instruction where values come through L1
+    halo_share: float = 0.3  # share of the halo along the classic axes that comes from DRAM again; the rest is in L2
+    l1_share: float = 0.556  # share of L1 that holds useful lines
+    step_misses: float = 1.03  # how often a step's rows come from L2 again when L1 holds none of them
+    # the same for every further row that a point reads, when L1 holds not even the rows between two uses by one step:
+    # few, since warps that read the same row run side by side
     near_misses: float = 0.1
-    spill_slots: float = 3.0
-    base_registers: float = 40.0
-    even_registers: float = 0.3
+    spill_slots: float = 3.0  # instructions per value that does not fit into registers
+    base_registers: float = 40.0  # registers of a kernel without unrolled statements
+    even_registers: float = 0.3  # registers per unrolled statement without guards
+    # registers per guarded statement: its address and its condition stay alive over all tiles
     guarded_registers: float = 1.55
-    near_fetch_cycles: float = 1.6
-    near_code_slots: float = 768.0
+    near_fetch_cycles: float = 1.6  # cycles per instruction that a scheduler's own cache does not hold, per block on it
+    near_code_slots: float = 768.0  # instructions that it holds: 12 KiB of 16 bytes each (Jia et al. 2018)
+    # instructions that the instruction cache holds: 128 KiB of 16 bytes each (Jia et al. 2018)
     code_slots: float = 8192.0
-    drift: float = 0.514
+    drift: float = 0.514  # share of a partial wave's rounding that blocks which have fallen out of step make up for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residency:
-    """What is resident on a multiprocessor; arrays of shape (n,).
+    """What is resident on a multiprocessor; arrays of shape (n,)."""
 
-    Attributes:
-        shared: Whether tiles live in shared memory; else the box does not fit and accesses go through L1.
-        registers: Registers per thread, estimated.
-        spilled: Values per thread that do not fit into registers.
-        blocks: Blocks that are resident together, at least 1.
-    """
-
+    # whether tiles live in shared memory; else the box does not fit and accesses go through L1
     shared: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
-    registers: Floats
-    spilled: Floats
-    blocks: Ints
+    registers: Floats  # registers per thread, estimated
+    spilled: Floats  # values per thread that do not fit into registers
+    blocks: Ints  # blocks that are resident together, at least 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledCounts:
-    """What a compiler says of the code of n tilings, in place of estimates; arrays of shape (n,).
+    """What a compiler says of the code of n tilings, in place of estimates; arrays of shape (n,)."""
 
-    Attributes:
-        registers: Registers per thread.
-        spilled: Values per thread that did not fit into registers.
-        shared_bytes: Memory on chip per block.
-    """
-
-    registers: Ints
-    spilled: Floats
-    shared_bytes: Ints
+    registers: Ints  # registers per thread
+    spilled: Floats  # values per thread that did not fit into registers
+    shared_bytes: Ints  # memory on chip per block
 
 
 def residency(
@@ -157,19 +119,7 @@ def residency(
     off: Collection[str] = (),
     compiled: CompiledCounts | None = None,
 ) -> Residency:
-    """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy).
-
-    Args:
-        work: The code.
-        gpu: The machine.
-        setting: The problem, for the element size.
-        constants: The constants.
-        off: Terms that are switched off: ``registers``, ``overflow``.
-        compiled: What the compiler says, where the code was compiled.
-
-    Returns:
-        What is resident.
-    """
+    """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy)."""
     words = setting.itemsize / WORD
     each = np.where(work.even, constants.even_registers, constants.guarded_registers)
     need = constants.base_registers + words * each * work.statements

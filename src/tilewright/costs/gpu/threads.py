@@ -50,21 +50,13 @@ PARTS = ("latency", "issue", "access", "dram", "l2", "launch")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TilingBatch:
-    """Tilings of one problem with everything that does not depend on a machine's speed or on constants.
-
-    Attributes:
-        program: The program.
-        setting: The problem on its machine.
-        sizes: The tile sizes; shape (n,).
-        threads: Threads per axis, outermost first; each of shape (n,).
-        work: What their code does per tile.
-    """
+    """Tilings of one problem with everything that does not depend on a machine's speed or on constants."""
 
     program: Program
     setting: Setting
-    sizes: TileSizes
-    threads: Threads
-    work: TileWork
+    sizes: TileSizes  # shape (n,)
+    threads: Threads  # threads per axis, outermost first; each of shape (n,)
+    work: TileWork  # what their code does per tile
 
     def take(self, index: Ints | Flags) -> "TilingBatch":
         """Return the case with some of its tilings."""
@@ -76,37 +68,21 @@ class TilingBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The time of n tilings and what it is made of; arrays of shape (n,), times in seconds.
+    """The time of n tilings and what it is made of; arrays of shape (n,), times in seconds."""
 
-    Attributes:
-        seconds: Predicted time.
-        latency: The part that a single block would take if issue and memory cost nothing.
-        issue: The part that the issue slots alone would take, or the supply of instructions where that is slower.
-        access: The part that the ports of shared memory and L1 alone would take.
-        dram: The part that DRAM alone would take.
-        l2: The part that L2 alone would take.
-        launch: Kernel calls.
-        resident: Blocks together on a multiprocessor.
-        registers: Registers per thread, estimated.
-        spilled: Values per thread that do not fit into registers.
-        shared: Whether tiles live in shared memory.
-        waves: Turns of the busiest multiprocessor over those of an even share: 1 without loss.
-        boundary: Share of the time that tiles cut by a boundary add.
-    """
-
-    seconds: Floats
-    latency: Floats
-    issue: Floats
-    access: Floats
-    dram: Floats
-    l2: Floats
-    launch: Floats
-    resident: Ints
-    registers: Floats
-    spilled: Floats
-    shared: Flags
-    waves: Floats
-    boundary: Floats
+    seconds: Floats  # predicted time
+    latency: Floats  # the part that a single block would take if issue and memory cost nothing
+    issue: Floats  # the part that the issue slots alone would take, or the supply of instructions where that is slower
+    access: Floats  # the part that the ports of shared memory and L1 alone would take
+    dram: Floats  # the part that DRAM alone would take
+    l2: Floats  # the part that L2 alone would take
+    launch: Floats  # kernel calls
+    resident: Ints  # blocks together on a multiprocessor
+    registers: Floats  # registers per thread, estimated
+    spilled: Floats  # values per thread that do not fit into registers
+    shared: Flags  # whether tiles live in shared memory
+    waves: Floats  # turns of the busiest multiprocessor over those of an even share: 1 without loss
+    boundary: Floats  # share of the time that tiles cut by a boundary add
 
     def bound_by(self, index: int) -> str:
         """Name the largest part of one tiling."""
@@ -119,20 +95,7 @@ class Terms:
 
 
 def make_case(program: Program, sizes: TileSizes, threads: Threads, setting: Setting) -> TilingBatch:
-    """Count what the tilings' code does.
-
-    Args:
-        program: The program.
-        sizes: Tile sizes of hybrid tiles; shape (n,).
-        threads: Threads per axis, each of shape (n,).
-        setting: The problem on its machine.
-
-    Returns:
-        The case.
-
-    Raises:
-        UsageError: If the tiles are not hybrid ones, or a tiling lacks threads.
-    """
+    """Count what the tilings' code does."""
     rank = len(setting.shape)
     if rank < 2 or len(sizes.space) != rank or len(threads) != rank:
         raise UsageError(f"thread blocks need a hybrid tile and threads along each of {rank} axes (two or more)")
@@ -147,21 +110,7 @@ def evaluate(
     off: Collection[str] = (),
     compiled: CompiledCounts | None = None,
 ) -> Terms:
-    """Predict the time of every tiling.
-
-    Args:
-        case: The tilings.
-        gpu: The machine.
-        constants: What no data sheet gives; the shipped values by default.
-        off: Terms to switch off, of :data:`TERMS`.
-        compiled: What a compiler says of the code, in place of estimates.
-
-    Returns:
-        The terms.
-
-    Raises:
-        UsageError: If a term is unknown.
-    """
+    """Predict the time of every tiling."""
     unknown = sorted(set(off) - set(TERMS))
     if unknown:
         raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
@@ -201,15 +150,6 @@ def least_seconds(program: Program, sizes: TileSizes, setting: Setting, gpu: Har
     - every point is issued once, with one read per column that it reads, in a warp of which no lane is idle;
     - of so many blocks per multiprocessor as many turns as the smallest blocks take wait for their rows, and as many as
       blocks that fill it take wait for their own instructions.
-
-    Args:
-        program: The program.
-        sizes: Tile sizes of hybrid tiles; shape (n,).
-        setting: The problem on its machine.
-        gpu: The machine.
-
-    Returns:
-        Seconds; shape (n,).
     """
     known = GpuConstants()
     case = make_case(program, sizes, tuple(np.ones_like(sizes.time) for _ in sizes.space), setting)
@@ -237,12 +177,6 @@ def default_threads(space: Threads) -> Threads:
     """Return the threads that the code of hybrid tiles takes where none are given.
 
     They are whole warps along rows, as long as the tile's where they may be, and no more than compute.
-
-    Args:
-        space: Tile sizes per axis, two or three, each of shape (n,).
-
-    Returns:
-        Threads per axis, each of shape (n,).
 
     >>> [int(count[0]) for count in default_threads(tuple(np.array([size]) for size in (3, 100)))]
     [1, 96]
@@ -295,12 +229,7 @@ class _Model:
     off: frozenset[str]
 
     def cycles(self, together: Floats | Ints, sharers: Floats) -> dict[str, Floats]:
-        """Return the cycles in all and by part, for numbers of resident blocks; 0 where that is 0.
-
-        Args:
-            together: Blocks resident on the busiest multiprocessor; shape (n,).
-            sharers: Multiprocessors that share the bandwidths with it, itself included; shape (n,).
-        """
+        """Return the cycles in all and by part, 0 for no block; ``sharers`` multiprocessors share the bandwidths."""
         work, slots, known = self.case.work, self._slots(), self.constants
         miss = self._miss(together)
         latency = self._latency(slots, miss) if "latency" not in self.off else np.zeros(len(slots))

@@ -17,15 +17,7 @@ from tilewright.costs.setting import Setting
 
 
 def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
-    """Evaluate the corrected model.
-
-    Args:
-        sizes: Tile sizes, even heights, bases of at least the reach; shape (n,).
-        setting: The problem on its machine.
-
-    Returns:
-        Every quantity, of shape (n,).
-    """
+    """Evaluate the corrected model; heights are even, and bases at least the reach."""
     inner, rows = sizes.inner, traffic.height(sizes, setting)
     scale = setting.itemsize / WORD
     read, written = (words * scale for words in traffic.tile_words(sizes, setting))

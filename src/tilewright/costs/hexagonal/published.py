@@ -14,15 +14,7 @@ from tilewright.costs.setting import Setting
 
 
 def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
-    """Evaluate the printed model.
-
-    Args:
-        sizes: Tile sizes, even heights; shape (n,).
-        setting: The problem on its machine.
-
-    Returns:
-        Every quantity, of shape (n,).
-    """
+    """Evaluate the printed model."""
     t, base, inner = sizes.time, sizes.space[0], sizes.inner
     wavefronts = 2 * ceil_div(setting.steps + 0 * t, t)  # (3), (20)
     tile_width = base + t - 2  # (4), (21)

@@ -22,17 +22,11 @@ _MAX_WARP_BLOCKS = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a block of a kernel takes of a multiprocessor.
-
-    Attributes:
-        threads: Its threads.
-        registers: Registers of a thread.
-        shared_bytes: Shared memory.
-    """
+    """What a block of a kernel takes of a multiprocessor."""
 
     threads: int
-    registers: int
-    shared_bytes: int
+    registers: int  # registers of a thread
+    shared_bytes: int  # shared memory
 
     @property
     def warps(self) -> int:
@@ -42,62 +36,38 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchWork:
-    """What the grid asks of a kernel, per launch.
+    """What the grid asks of a kernel, per launch."""
 
-    Attributes:
-        updates: Updates of cells that a thread computes in a round of the steady path.
-        useful: Share of the updates of a tile's threads that are of its own cells and inside the grid.
-        tiles: Blocks of a launch.
-        dram_bytes: Bytes between DRAM and chip per useful update, at least.
-    """
-
-    updates: float
-    useful: float
-    tiles: int
-    dram_bytes: float
+    updates: float  # updates of cells that a thread computes in a round of the steady path
+    useful: float  # share of the updates of a tile's threads that are of its own cells and inside the grid
+    tiles: int  # blocks of a launch
+    dram_bytes: float  # bytes between DRAM and chip per useful update, at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steady:
-    """What a kernel does in a round of its steady path, on one multiprocessor.
+    """What a kernel does in a round of its steady path, on one multiprocessor."""
 
-    Attributes:
-        instructions: Instructions per update of a thread, useful or not.
-        pipes: The same by pipe, see :data:`tilewright.costs.machine_code.listing.PIPES`.
-        body_bytes: Size of the loop.
-        blocks: Resident blocks; 0 where not one fits.
-        warps: Resident warps.
-        rates: Updates per cycle at most, by what bounds them: ``issue``, ``fp32``, ``alu``, ``shared``, ``control``,
-            and ``latency`` by the simulation.
-    """
-
-    instructions: float
-    pipes: dict[str, float]
-    body_bytes: int
-    blocks: int
-    warps: int
+    instructions: float  # instructions per update of a thread, useful or not
+    pipes: dict[str, float]  # the same by pipe, see :data:`tilewright.costs.machine_code.listing.PIPES`
+    body_bytes: int  # size of the loop
+    blocks: int  # resident blocks; 0 where not one fits
+    warps: int  # resident warps
+    # updates per cycle at most, by what bounds them: ``issue``, ``fp32``, ``alu``, ``shared``, ``control``, and
+    # ``latency`` by the simulation
     rates: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A bound by machine code; nothing was measured.
-
-    Attributes:
-        steady: The steady path.
-        useful: Share of the updates that are useful.
-        waves: Share of the places for blocks that are filled, in whole waves.
-        dram: Useful updates per second at most, by DRAM.
-        updates: Useful updates per second at most.
-        binding: What bounds them: a name of ``steady.rates``, or ``dram``.
-    """
+    """A bound by machine code; nothing was measured."""
 
     steady: Steady
-    useful: float
-    waves: float
-    dram: float
-    updates: float
-    binding: str
+    useful: float  # share of the updates that are useful
+    waves: float  # share of the places for blocks that are filled, in whole waves
+    dram: float  # useful updates per second at most, by DRAM
+    updates: float  # useful updates per second at most
+    binding: str  # what bounds them: a name of ``steady.rates``, or ``dram``
 
     @property
     def instructions(self) -> float:
@@ -111,11 +81,7 @@ class Bound:
 
 
 def resident_blocks(needs: Needs, machine: Machine) -> int:
-    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator.
-
-    Raises:
-        UsageError: If the machine is no GPU.
-    """
+    """Return the blocks that a multiprocessor holds at once, by the rules of CUDA's occupancy calculator."""
     gpu = hardware(machine)
     unit = round_up(max(needs.registers, 1), REGISTER_UNIT)
     registers = int(machine.registers.value) if machine.registers else REGISTERS
@@ -170,27 +136,12 @@ def timing(machine: Machine) -> Timing:
 
 
 def analyse(code: Code, needs: Needs, updates: float, machine: Machine, *, loops: bool = True) -> Steady:
-    """Follow a kernel's steady path on one multiprocessor of a machine.
-
-    Args:
-        code: The kernel's machine code.
-        needs: What a block of it takes.
-        updates: Updates of cells that a thread computes in a round of the path.
-        machine: The GPU.
-        loops: Whether the path is a loop's; see :func:`tilewright.costs.machine_code.paths.steady`.
-
-    Raises:
-        UsageError: If the machine is no GPU.
-    """
+    """Follow a kernel's steady path, whose round computes so many updates per thread, on one multiprocessor."""
     return followed(steady(code, loops=loops), needs, updates, machine)
 
 
 def followed(path: WarpPath, needs: Needs, updates: float, machine: Machine) -> Steady:
-    """Follow a given path of a kernel, as :func:`analyse` does the steady one.
-
-    Raises:
-        UsageError: If the machine is no GPU.
-    """
+    """Follow a given path of a kernel, as :func:`analyse` does the steady one."""
     clock = timing(machine)
     blocks = resident_blocks(needs, machine)
     counts = {pipe: path.count(pipe) / updates for pipe in (*PIPES, "alu", "uniform")}

@@ -47,29 +47,17 @@ _PIPE_OF = {name: pipe for pipe, names in PIPES.items() for name in names} | {"S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One instruction.
+    """One instruction."""
 
-    Attributes:
-        name: Its mnemonic with modifiers: ``LDS.128``.
-        pipe: The pipe that executes it, see :data:`PIPES`.
-        target: Label that it jumps to, or empty.
-        falls: Whether the next instruction may follow it.
-        stall: Cycles until the warp issues its next instruction, at least 1.
-        result: Scoreboard that is set until its result is there; none from :data:`SCOREBOARDS` on.
-        operands: Scoreboard that is set until its operands are read.
-        waits: Scoreboards that must be clear before it issues, as bits.
-        width: Wavefronts of 32 words that a full warp moves, where it accesses memory.
-    """
-
-    name: str
-    pipe: str
-    target: str
-    falls: bool
-    stall: int
-    result: int
-    operands: int
-    waits: int
-    width: float
+    name: str  # its mnemonic with modifiers: ``LDS.128``
+    pipe: str  # the pipe that executes it, see :data:`PIPES`
+    target: str  # label that it jumps to, or empty
+    falls: bool  # whether the next instruction may follow it
+    stall: int  # cycles until the warp issues its next instruction, at least 1
+    result: int  # scoreboard that is set until its result is there; none from :data:`SCOREBOARDS` on
+    operands: int  # scoreboard that is set until its operands are read
+    waits: int  # scoreboards that must be clear before it issues, as bits
+    width: float  # wavefronts of 32 words that a full warp moves, where it accesses memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +79,7 @@ def pipe_of(name: str) -> str:
 
 
 def read(listing: str) -> dict[str, Code]:
-    """Read a listing with encodings.
-
-    Args:
-        listing: What ``nvdisasm -c -hex`` prints of a cubin of compute capability 7.0 or above.
-
-    Returns:
-        The kernels' code by name.
-
-    Raises:
-        UsageError: If there is none: nothing was found, or encodings are missing.
-    """
+    """Read the code of kernels, by name, off what ``nvdisasm -c -hex`` prints of compute capability 7.0 or above."""
     found: dict[str, Code] = {}
     kernel, text = "", ""
     pending: list[str] = []

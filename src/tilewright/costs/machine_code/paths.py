@@ -16,25 +16,19 @@ _ALIKE = 0.95
 
 
 class WarpPath:
-    """A path that a warp takes again and again.
-
-    Attributes:
-        instructions: Its instructions in order.
-        taken: Of every instruction whether it is a branch that is taken; the last one of a loop is.
-        size: Instructions of the loop, those beside the path included.
-        loops: Whether it is a loop; else the whole kernel.
-    """
+    """A path that a warp takes again and again."""
 
     def __init__(self, code: Code, places: list[int], size: int, *, loops: bool) -> None:
         """Follow places of a code."""
         self.instructions: tuple[Instruction, ...] = tuple(code.instructions[place] for place in places)
         following: list[int | None] = [*places[1:], None]
+        # of every instruction whether it is a branch that is taken; the last one of a loop is
         self.taken = tuple(
             bool(code.instructions[place].target) and after != place + 1 if after is not None else loops
             for place, after in zip(places, following, strict=True)
         )
-        self.size = size
-        self.loops = loops
+        self.size = size  # instructions of the loop, those beside the path included
+        self.loops = loops  # else the whole kernel
 
     def count(self, *pipes: str) -> int:
         """Instructions of some pipes."""
@@ -62,13 +56,8 @@ def computing(code: Code) -> list[WarpPath]:
 
 
 def steady(code: Code, *, loops: bool = True) -> WarpPath:
-    """Return the path of a kernel's steady loop, or through all of it where no loop computes anything.
-
-    Args:
-        code: The kernel.
-        loops: Whether its time goes into a loop; else every loop is passed once.
-    """
-    found = computing(code) if loops else []
+    """Return the path of a kernel's steady loop, or through all of it where no loop computes anything."""
+    found = computing(code) if loops else []  # else every loop is passed once
     if found:
         most = max(path.count(*_ARITHMETIC) for path in found)
         alike = [path for path in found if path.count(*_ARITHMETIC) >= _ALIKE * most]

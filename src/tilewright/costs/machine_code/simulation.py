@@ -23,19 +23,12 @@ _STAGGER = (37, 3, 64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """A multiprocessor's numbers for its pipes, see :data:`tilewright.costs.machine_code.listing.PIPES`.
-
-    Attributes:
-        schedulers: Schedulers.
-        busy: Cycles for which an instruction of a warp occupies a scheduler's pipe, by pipe.
-        latency: Cycles from issue to result, by pipe.
-        branch: Further cycles of a branch that is taken.
-    """
+    """A multiprocessor's numbers for its pipes, see :data:`tilewright.costs.machine_code.listing.PIPES`."""
 
     schedulers: int
-    busy: dict[str, float]
-    latency: dict[str, float]
-    branch: float
+    busy: dict[str, float]  # cycles for which an instruction of a warp occupies a scheduler's pipe, by pipe
+    latency: dict[str, float]  # cycles from issue to result, by pipe
+    branch: float  # further cycles of a branch that is taken
 
 
 class _Warp:
@@ -51,15 +44,7 @@ class _Warp:
 
 
 def cycles(path: WarpPath, timing: Timing, warps: int, blocks: int, rounds: int = _ROUNDS) -> float:
-    """Return the cycles of a round of all warps.
-
-    Args:
-        path: What they execute.
-        timing: The multiprocessor.
-        warps: Warps of a block, which meet at its barriers.
-        blocks: Resident blocks, at least 1.
-        rounds: Rounds that are simulated; the mean is returned.
-    """
+    """Return the cycles of a round of all warps, the mean of so many rounds; ``warps`` are those of a block."""
     return _Multiprocessor(path, timing, warps, blocks).run(rounds) / rounds
 
 

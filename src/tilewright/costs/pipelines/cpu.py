@@ -26,40 +26,24 @@ _SELECT = frozenset({"where", "and", "or", "not"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCosts:
-    """What a group costs.
+    """What a group costs."""
 
-    Attributes:
-        seconds: In all.
-        compute: Loads, stores, operations, and the rings' traffic.
-        memory: Moving the group's inputs and outputs.
-        dram_bytes: Bytes of inputs (halos included) and outputs.
-        ring: Bytes of a thread's rings.
-    """
-
-    seconds: float
-    compute: float
-    memory: float
-    dram_bytes: float
-    ring: int
+    seconds: float  # in all
+    compute: float  # loads, stores, operations, and the rings' traffic
+    memory: float  # moving the group's inputs and outputs
+    dram_bytes: float  # bytes of inputs (halos included) and outputs
+    ring: int  # bytes of a thread's rings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassCounts:
-    """What one vector of a pass takes, whatever the tile's width.
+    """What one vector of a pass takes, whatever the tile's width."""
 
-    Attributes:
-        halo: Cells beyond a tile that it computes.
-        lanes: Cells of a vector.
-        cycles: Loads, stores and operations per vector.
-        lines: Vectors of rows that travel if the rings are not in the first-level cache.
-        call: Cycles per row.
-    """
-
-    halo: Halo
-    lanes: float
-    cycles: float
-    lines: float
-    call: float
+    halo: Halo  # cells beyond a tile that it computes
+    lanes: float  # cells of a vector
+    cycles: float  # loads, stores and operations per vector
+    lines: float  # vectors of rows that travel if the rings are not in the first-level cache
+    call: float  # cycles per row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +55,7 @@ class GroupCounts:
 
 
 def count_group(problem: PipelineProblem, group: Group, rows: int, machine: Machine) -> GroupCounts:
-    """Count what a group takes, once for all widths.
-
-    Raises:
-        UsageError: If the machine is no CPU.
-        IllegalTilingError: If the group cannot be streamed.
-    """
+    """Count what a group takes, once for all widths."""
     if machine.kind != "cpu":
         raise UsageError(f"machine {machine.name!r} is no CPU")
     at_once = 1 if problem.pipeline.rank == 3 else rows
@@ -85,14 +64,7 @@ def count_group(problem: PipelineProblem, group: Group, rows: int, machine: Mach
 
 
 def evaluate_rows(problem: PipelineProblem, counts: GroupCounts, tile: RowTile, machine: Machine) -> RowCosts:
-    """Evaluate one tile of a group on a CPU.
-
-    Args:
-        problem: The pipeline on grids.
-        counts: The group, counted for the tile's rows.
-        tile: The tile.
-        machine: The CPU.
-    """
+    """Evaluate one tile of a group on a CPU."""
     ring = ring_bytes(problem, counts.plan, tile, inputs=False)
     clock, cores = machine.clock.value, machine.sm_count.value
     cycles = sum(_pass_cycles(problem, step, tile, machine, ring) for step in counts.passes)

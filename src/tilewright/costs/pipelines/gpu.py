@@ -56,29 +56,17 @@ class BlockShapes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockCosts:
-    """Resources and time per configuration.
+    """Resources and time per configuration."""
 
-    Attributes:
-        shared: Bytes of shared memory per block (28).
-        resident: Blocks per SM at a time (29); 0 where the configuration does not fit.
-        occupancy: Resident threads over the most possible.
-        rounds: Times that an SM is filled (37).
-        remaining: Blocks that the busiest SM runs after that (36).
-        seconds: Time of the group (31)-(35); infinite where it does not fit.
-        access: Seconds of (34), global memory.
-        chip: Seconds of (34), shared memory.
-        operations: Seconds of (32).
-    """
-
-    shared: Ints
-    resident: Ints
-    occupancy: Floats
-    rounds: Ints
-    remaining: Ints
-    seconds: Floats
-    access: Floats
-    chip: Floats
-    operations: Floats
+    shared: Ints  # bytes of shared memory per block (28)
+    resident: Ints  # blocks per SM at a time (29); 0 where the configuration does not fit
+    occupancy: Floats  # resident threads over the most possible
+    rounds: Ints  # times that an SM is filled (37)
+    remaining: Ints  # blocks that the busiest SM runs after that (36)
+    seconds: Floats  # time of the group (31)-(35); infinite where it does not fit
+    access: Floats  # seconds of (34), global memory
+    chip: Floats  # seconds of (34), shared memory
+    operations: Floats  # seconds of (32)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -98,12 +86,9 @@ def bank_conflicts(tx: int, pitch: int) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def sectors(tx: int, size: int, shift: int) -> float:
-    """Return the transactions of a warp's access to memory (tables 4-6).
+    """Return the transactions of a warp's access to memory by blocks ``tx`` wide (tables 4-6).
 
-    Args:
-        tx: Width of a block.
-        size: Bytes per element.
-        shift: Elements by which a tile's first column lies before a multiple of a transaction; its rows are aligned.
+    A tile's first column lies ``shift`` elements before a multiple of a transaction; its rows are aligned.
 
     >>> sectors(32, 4, 0), sectors(32, 4, 7), sectors(4, 4, 0)
     (4.0, 5.0, 8.0)
@@ -190,18 +175,7 @@ def padded(halo: tuple[int, int], threads: Ints, each: Ints, model: str) -> Ints
 def evaluate(
     problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Card, model: str = "exact"
 ) -> BlockCosts:
-    """Evaluate every configuration of a group.
-
-    Args:
-        problem: A 2D pipeline on grids.
-        group: The fused stencils.
-        blocks: The configurations.
-        machine: The GPU.
-        model: One of :data:`MODELS`.
-
-    Returns:
-        The costs, one entry per configuration.
-    """
+    """Evaluate every configuration of a group."""
     plan = plan_group(problem.pipeline, group)
     tiles = _tiles(problem, plan, blocks, model)
     shared = _shared(problem, plan, tiles, model)

@@ -22,17 +22,13 @@ SINGLE = ("serial", "overlapped")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeparableForm:
-    """Which form of the time model: what the thesis' codesign leaves open, named.
+    """Which form of the time model: what the thesis' codesign leaves open, named."""
 
-    Attributes:
-        model: ``exact`` or ``published``.
-        pitch: ``exact`` for 2 t_S + r (t_T - 2), ``published`` for (5) and (22); None for the model's own.
-        single: What one tile per SM alone (k = 1) costs: ``serial`` does not overlap transfers and computation,
-            (m' + c) N; ``overlapped`` continues the form for k > 1.
-    """
-
-    model: str = "exact"
+    model: str = "exact"  # ``exact`` or ``published``
+    # ``exact`` for 2 t_S + r (t_T - 2), ``published`` for (5) and (22); None for the model's own
     pitch: str | None = None
+    # what one tile per SM alone (k = 1) costs: ``serial`` does not overlap transfers and computation, (m' + c) N;
+    # ``overlapped`` continues the form for k > 1
     single: str = "serial"
 
     def __post_init__(self) -> None:
@@ -47,34 +43,21 @@ class SeparableForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileTerms:
-    """What depends on the tile and the width of an SM, but neither on the size of the problem nor on n_SM and M_SM.
+    """What depends on the tile and the width of an SM, but neither on the size of the problem nor on n_SM and M_SM."""
 
-    Attributes:
-        io_seconds: m', at the device's whole bandwidth; shape (n,).
-        compute_seconds: c; shape (n,).
-        shared_bytes: M_tile in bytes; shape (n,).
-        words: m_i + m_o; shape (n,).
-    """
-
-    io_seconds: Floats
-    compute_seconds: Floats
-    shared_bytes: Ints
-    words: Floats
+    io_seconds: Floats  # m', at the device's whole bandwidth; shape (n,)
+    compute_seconds: Floats  # c; shape (n,)
+    shared_bytes: Ints  # M_tile in bytes; shape (n,)
+    words: Floats  # m_i + m_o; shape (n,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """What depends on the tile and the size of the problem, but not on the machine.
+    """What depends on the tile and the size of the problem, but not on the machine."""
 
-    Attributes:
-        fronts: Wavefronts per colour; each of shape (n,). The printed model has one colour.
-        tiles: Tiles, prisms or slabs per wavefront and colour; each of shape (n,).
-        count: Tiles in sequence per prism or slab; shape (n,).
-    """
-
-    fronts: tuple[Ints, ...]
-    tiles: tuple[Ints, ...]
-    count: Ints
+    fronts: tuple[Ints, ...]  # wavefronts per colour, of which the printed model has one; each of shape (n,)
+    tiles: tuple[Ints, ...]  # tiles, prisms or slabs per wavefront and colour; each of shape (n,)
+    count: Ints  # tiles in sequence per prism or slab; shape (n,)
 
     @property
     def wavefronts(self) -> Ints:

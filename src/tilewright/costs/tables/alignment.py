@@ -38,29 +38,16 @@ _CARRY_OPERATIONS, _CARRY_ACCESSES = 3, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentCase:
-    """A pair of sequences on a CPU.
+    """A pair of sequences on a CPU."""
 
-    Attributes:
-        lengths: Letters of the first sequence, along the rows, and of the second.
-        letters: Letters of the alphabet.
-        traced: Whether the alignment is wanted, not the score alone.
-        machine: The CPU; its ``sm_count`` is the number of threads.
-    """
-
-    lengths: tuple[int, int]
-    letters: int
-    traced: bool
-    machine: Machine
+    lengths: tuple[int, int]  # letters of the first sequence, along the rows, and of the second
+    letters: int  # letters of the alphabet
+    traced: bool  # whether the alignment is wanted, not the score alone
+    machine: Machine  # the CPU; its ``sm_count`` is the number of threads
 
 
 def seconds(case: AlignmentCase, rows: int, columns: int) -> float:
-    """Return the predicted time of a tiling.
-
-    Args:
-        case: The sequences.
-        rows: Rows of a tile, at least 1.
-        columns: Columns of a tile, a multiple of the lanes that columns are dealt to.
-    """
+    """Return the predicted time of a tiling, whose columns are a multiple of the lanes that they are dealt to."""
     (m, n), machine = case.lengths, case.machine
     tall, wide, cores = ceil_div(m, rows), ceil_div(n, columns), int(machine.sm_count.value)
     row = _row_seconds(case, columns)

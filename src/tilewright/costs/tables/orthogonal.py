@@ -57,21 +57,13 @@ _REGISTERS = 65536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCase:
-    """A recurrence's table on a machine.
-
-    Attributes:
-        program: The recurrence.
-        shape: Rows and columns.
-        dtype: Element type of the tables.
-        machine: The machine.
-        scope: Who shares the bandwidth: ``device`` or ``per_sm``.
-    """
+    """A recurrence's table on a machine."""
 
     program: Recurrence
-    shape: tuple[int, int]
-    dtype: str
+    shape: tuple[int, int]  # rows and columns
+    dtype: str  # element type of the tables
     machine: Machine
-    scope: str
+    scope: str  # who shares the bandwidth: ``device`` or ``per_sm``
 
     @property
     def steps(self) -> int:
@@ -98,11 +90,7 @@ class TableCase:
 def make_case(
     program: Recurrence, shape: tuple[int, ...], dtype: str, machine: Machine, scope: str | None = None
 ) -> TableCase:
-    """Collect what the model needs; the scope is ``device`` on a GPU and ``per_sm`` on a CPU by default.
-
-    Raises:
-        UsageError: If the shape is no table's, or the scope is unknown.
-    """
+    """Collect what the model needs; the scope is ``device`` on a GPU and ``per_sm`` on a CPU by default."""
     if len(shape) != 2 or min(shape) < 1:
         raise UsageError(f"a table has rows and columns, at least one of each, got {'x'.join(map(str, shape))}")
     scope = scope or ("per_sm" if machine.kind == "cpu" else "device")
@@ -123,16 +111,7 @@ def _words(sweep: orthogonal.Sweep, words: float, t: int, s: int) -> tuple[float
 
 
 def tile_usage(case: TableCase, tiling: Tiling, seconds: float) -> Usage:
-    """Return what all tiles use in a run of so many seconds; tiles are counted by their area, m n / (t s).
-
-    Args:
-        case: The table on its machine.
-        tiling: A complete, legal tiling.
-        seconds: T_alg.
-
-    Returns:
-        The amounts.
-    """
+    """Return what all tiles use in a run of so many seconds; tiles are counted by their area, m n / (t s)."""
     t, s, sub = tiling.time, tiling.space[0], tiling.sub[0]
     points = t * s
     tiles = case.shape[0] * case.shape[1] / points
@@ -232,12 +211,7 @@ def best(case: TableCase) -> Iterator[tuple[Tiling, Costs]]:
 
 
 def times(case: TableCase, tilings: Iterable[Tiling] | None = None) -> Iterator[tuple[Tiling, float]]:
-    """Yield tilings that fit with their seconds alone, which are found many times faster than all costs.
-
-    Args:
-        case: The table on its machine.
-        tilings: Complete, legal tilings; those of :func:`best` by default.
-    """
+    """Yield tilings that fit with their seconds alone, which are found many times faster than all costs."""
     terms = _terms(case)
     for tiling in _space(terms) if tilings is None else tilings:
         parts = _parts(terms, tiling)
@@ -247,28 +221,17 @@ def times(case: TableCase, tilings: Iterable[Tiling] | None = None) -> Iterator[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Terms:
-    """What of a table's costs no tile changes.
-
-    Attributes:
-        case: The table on its machine.
-        sweep: What is known of the recurrence's reads.
-        reach: Rows and columns that it reads back.
-        lanes: Cells that an SM or core computes at once.
-        itemsize: Bytes per value.
-        c_iter: C_iter.
-        word_seconds: L, seconds per word that a tile moves.
-        memory: A core's caches; None on a GPU.
-        words: Words that a tile of so many rows and columns moves, counted once for all its sub-tiles.
-    """
+    """What of a table's costs no tile changes."""
 
     case: TableCase
-    sweep: orthogonal.Sweep
-    reach: tuple[int, int]
-    lanes: int
-    itemsize: int
+    sweep: orthogonal.Sweep  # what is known of the recurrence's reads
+    reach: tuple[int, int]  # rows and columns that it reads back
+    lanes: int  # cells that an SM or core computes at once
+    itemsize: int  # bytes per value
     c_iter: float
-    word_seconds: float
-    memory: CoreMemory | None
+    word_seconds: float  # L, seconds per word that a tile moves
+    memory: CoreMemory | None  # a core's caches; None on a GPU
+    # words that a tile of so many rows and columns moves, counted once for all its sub-tiles
     words: Callable[[int, int], float]
 
 
@@ -469,15 +432,7 @@ def turns(case: TableCase, tiling: Tiling) -> float:
 
 
 def fronts_by_turns(rows: int, columns: int, sm_count: int) -> tuple[tuple[int, int], ...]:
-    """Group the wavefronts of rows x columns tiles by the tiles that an SM takes of them.
-
-    Args:
-        rows: Rows of tiles.
-        columns: Columns of tiles.
-        sm_count: n_SM.
-
-    Returns:
-        Pairs of q, from 1, and the number of wavefronts with ceil(w_d / n_SM) = q.
+    """Group the wavefronts of rows x columns tiles by the tiles q that an SM takes of them: (q, wavefronts), q from 1.
 
     >>> fronts_by_turns(3, 5, 2)
     ((1, 4), (2, 3))

@@ -15,52 +15,30 @@ from tilewright.base.intmath import ceil_div, round_up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streamed:
-    """What passes over a grid on disk move, per row of the outermost axis.
+    """What passes over a grid on disk move, per row of the outermost axis."""
 
-    Attributes:
-        extent: Rows of the grid.
-        steps: Time steps.
-        read_bytes: Bytes per row that a pass reads: every level of every field.
-        write_bytes: Bytes per row that it writes.
-        held_bytes: Bytes of memory per row of a window.
-        memory: Bytes of memory that may be used.
-        unit: Steps of which a pass makes a multiple.
-    """
-
-    extent: int
-    steps: int
-    read_bytes: int
-    write_bytes: int
-    held_bytes: float
-    memory: int
-    unit: int = 1
+    extent: int  # rows of the grid
+    steps: int  # time steps
+    read_bytes: int  # bytes per row that a pass reads: every level of every field
+    write_bytes: int  # bytes per row that it writes
+    held_bytes: float  # bytes of memory per row of a window
+    memory: int  # bytes of memory that may be used
+    unit: int = 1  # steps of which a pass makes a multiple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """How a grid on disk is streamed.
+    """How a grid on disk is streamed."""
 
-    Attributes:
-        rows: Rows of a window, the overlap included.
-        steps: Steps per pass, the last one perhaps fewer.
-        count: Passes.
-        slabs: Windows per pass.
-        seconds: Expected time.
-        disk_seconds: The part that the disk needs alone.
-        compute_seconds: The part that computing needs alone, what is computed twice included.
-        read_bytes: Bytes read in all.
-        write_bytes: Bytes written in all.
-    """
-
-    rows: int
-    steps: int
-    count: int
-    slabs: int
-    seconds: float
-    disk_seconds: float
-    compute_seconds: float
-    read_bytes: int
-    write_bytes: int
+    rows: int  # rows of a window, the overlap included
+    steps: int  # steps per pass, the last one perhaps fewer
+    count: int  # passes
+    slabs: int  # windows per pass
+    seconds: float  # expected time
+    disk_seconds: float  # the part that the disk needs alone
+    compute_seconds: float  # the part that computing needs alone, what is computed twice included
+    read_bytes: int  # bytes read in all
+    write_bytes: int  # bytes written in all
 
 
 def slab_count(extent: int, rows: int, overlap: tuple[int, int], *, wraps: bool) -> int:
@@ -80,26 +58,14 @@ def slab_count(extent: int, rows: int, overlap: tuple[int, int], *, wraps: bool)
 
 def passes(
     case: Streamed,
-    bandwidths: tuple[float, float],
-    overlap: Callable[[int], tuple[int, int]],
-    compute_seconds: Callable[[int, int], float],
+    bandwidths: tuple[float, float],  # bytes per second that the disk reads, and that it writes
+    overlap: Callable[[int], tuple[int, int]],  # rows below and above a slab that so many steps need
+    compute_seconds: Callable[[int, int], float],  # of a window of so many rows for so many steps
     *,
     wraps: bool,
     fixed: int | None = None,
 ) -> Passes | None:
-    """Choose the steps of a pass and the rows of a window: those of the least expected time.
-
-    Args:
-        case: What is moved.
-        bandwidths: Bytes per second that the disk reads, and that it writes.
-        overlap: Rows below and above a slab that so many steps need.
-        compute_seconds: Seconds that a window of so many rows takes for so many steps.
-        wraps: Whether the outermost axis is periodic and cut.
-        fixed: Steps per pass that have been decided already.
-
-    Returns:
-        The choice, or None if memory holds no window of a single step.
-    """
+    """Choose the steps of a pass and the rows of a window of the least expected time; None if nothing fits."""
     most = min(case.extent, int(case.memory // case.held_bytes))
     found: list[Passes] = []
     for steps in [fixed] if fixed else candidates(case.steps, case.unit):
@@ -117,16 +83,7 @@ def passes(
 def sweep(
     case: Streamed, bandwidths: tuple[float, float], steps: int, compute_seconds: float, *, rows: int, turns: int
 ) -> Passes:
-    """Return what passes take that go over the grid as a sweep, in which nothing is read or computed twice.
-
-    Args:
-        case: What is moved.
-        bandwidths: Bytes per second that the disk reads, and that it writes.
-        steps: Steps of a pass.
-        compute_seconds: Seconds that computing takes for a pass.
-        rows: Rows that are in memory at most.
-        turns: Parts of a pass that are read, computed and written in turn.
-    """
+    """Return what passes take that go over the grid as a sweep, a pass in ``turns`` parts; nothing is done twice."""
     moved = case.extent * case.read_bytes, case.extent * case.write_bytes
     return _streamed(case, bandwidths, moved, compute_seconds, steps=steps, rows=rows, slabs=turns)
 

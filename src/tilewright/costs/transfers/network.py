@@ -32,36 +32,22 @@ _MOST_REDUNDANT = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """What one rank receives in one exchange.
+    """What one rank receives in one exchange."""
 
-    Attributes:
-        messages: Messages of each level: boxes of other ranks.
-        cells: Cells of each level.
-        window: Extents that the rank computes on, the halos included.
-        packed: Cells of each level that are packed before they are sent, and unpacked.
-    """
-
-    messages: int
-    cells: int
-    window: tuple[int, ...]
-    packed: int = 0
+    messages: int  # messages of each level: boxes of other ranks
+    cells: int  # cells of each level
+    window: tuple[int, ...]  # extents that the rank computes on, the halos included
+    packed: int = 0  # cells of each level that are packed before they are sent, and unpacked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What an exchange takes on the way between ranks.
+    """What an exchange takes on the way between ranks."""
 
-    Attributes:
-        latency: Seconds of a message, however short.
-        bandwidth: Bytes per second.
-        packing: Seconds per byte that is packed, and unpacked.
-        beside: Seconds of an exchange beside its messages.
-    """
-
-    latency: float
-    bandwidth: float
-    packing: float = 0.0
-    beside: float = 0.0
+    latency: float  # seconds of a message, however short
+    bandwidth: float  # bytes per second
+    packing: float = 0.0  # seconds per byte that is packed, and unpacked
+    beside: float = 0.0  # seconds of an exchange beside its messages
 
     def seconds(self, messages: int, moved: int, packed: int) -> float:
         """Return what an exchange of so many messages, bytes in all, and bytes that are packed takes."""
@@ -70,39 +56,21 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanges:
-    """Halos of a run.
+    """Halos of a run."""
 
-    Attributes:
-        steps: Steps between two exchanges.
-        count: Exchanges of the run.
-        messages: Messages that the busiest rank receives in all.
-        bytes: Bytes that it receives.
-        seconds: Expected time of the run.
-        message_seconds: The part of the messages.
-        compute_seconds: The part of computing, what is computed twice included.
-        redundant: Cell updates over those that one process would make.
-        overlapped: Whether messages travel while the interior is computed.
-    """
-
-    steps: int
-    count: int
-    messages: int
-    bytes: int
-    seconds: float
-    message_seconds: float
-    compute_seconds: float
-    redundant: float
-    overlapped: bool = False
+    steps: int  # steps between two exchanges
+    count: int  # exchanges of the run
+    messages: int  # messages that the busiest rank receives in all
+    bytes: int  # bytes that it receives
+    seconds: float  # expected time of the run
+    message_seconds: float  # the part of the messages
+    compute_seconds: float  # the part of computing, what is computed twice included
+    redundant: float  # cell updates over those that one process would make
+    overlapped: bool = False  # whether messages travel while the interior is computed
 
 
 def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range], wraps: Sequence[bool]) -> Exchange:
-    """Count an exchange of a rank in the middle of a grid, every block being of one size.
-
-    Args:
-        block: Extents of a block.
-        topology: Ranks per axis.
-        depths: Width of the halo per axis, below and above.
-        wraps: Per axis whether the grid is periodic.
+    """Count an exchange of a rank in the middle of a grid of equal blocks; depths are of the halo, below and above.
 
     >>> exchange((8, 8), (4, 4), ((2, 2), (2, 2)), (False, False))
     Exchange(messages=8, cells=80, window=(12, 12), packed=0)
@@ -124,16 +92,7 @@ def exchange(block: Sequence[int], topology: Sequence[int], depths: Sequence[Ran
 
 
 def strips(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range], wraps: Sequence[bool]) -> int | None:
-    """Count the cells of the windows of the strips around the interior of a rank in the middle of a grid.
-
-    Args:
-        block: Extents of a block.
-        topology: Ranks per axis.
-        depths: Width of the halo per axis, below and above.
-        wraps: Per axis whether the grid is periodic.
-
-    Returns:
-        The cells, or None where the block has no interior, or no strips.
+    """Count the cells of the windows of the strips around the interior of a rank in the middle of a grid, if any.
 
     >>> strips((64,), (4,), ((2, 2),), (False,)), strips((3,), (4,), ((2, 2),), (False,))
     (12, None)
@@ -155,31 +114,20 @@ def strips(block: Sequence[int], topology: Sequence[int], depths: Sequence[Range
 
 def exchanges(  # noqa: PLR0913
     steps: int,
-    level_bytes: int,
+    level_bytes: int,  # per cell of all levels that are exchanged
     link: Link,
+    # of the busiest rank for so many steps, and the extents of its block
     counted: Callable[[int], tuple[Exchange, tuple[int, ...]]],
-    compute_seconds: Callable[[tuple[int, ...], int], float],
+    compute_seconds: Callable[[tuple[int, ...], int], float],  # of a rank on a window for so many steps
+    # the same of an interior, whose values are copied in and out every time
     apart_seconds: Callable[[tuple[int, ...], int], float] | None = None,
     *,
     fixed: int | None = None,
+    # cells of the windows around the interior; without it nothing is overlapped
     around: Callable[[int], int | None] | None = None,
     levels: int = 1,
 ) -> Exchanges:
-    """Choose the steps between two exchanges, and whether they are overlapped: those of the least expected time.
-
-    Args:
-        steps: Time steps.
-        level_bytes: Bytes per cell of all levels that are exchanged.
-        link: What messages take.
-        counted: The exchange of the busiest rank for so many steps, and the extents of its block.
-        compute_seconds: Seconds that a rank takes on a window for so many steps.
-        apart_seconds: The same for an interior, whose values are copied in and out every time; as for windows by
-            default.
-        fixed: Steps between exchanges that are given.
-        around: Cells of the windows around the interior for so many steps, or None where there is no interior; without
-            it nothing is overlapped.
-        levels: Levels that are exchanged, each by messages of its own.
-    """
+    """Choose the steps between two exchanges, and whether they are overlapped: those of the least expected time."""
     best: Exchanges | None = None
     apart: Exchanges | None = None
     for each in [fixed] if fixed else _candidates(steps):

@@ -24,18 +24,7 @@ _KEYWORDS = re.compile(r"\b(?:asm|__asm__|__attribute__|goto|_Pragma|__builtin_\
 
 
 def parse_code(text: str, where: str) -> Stmt:
-    """Read a region's code: statements of C, some of them with ``transform NAME(…)`` before them.
-
-    Args:
-        text: The code, without comments and with its macros expanded.
-        where: What an error calls it.
-
-    Returns:
-        The statements.
-
-    Raises:
-        UsageError: If it is no loop nest.
-    """
+    """Read a region's code, without comments and macros: statements, some with ``transform NAME(…)`` before them."""
     converter = Converter(where)
     plain = _labelled(text, converter)
     items = _parse(plain, converter)
@@ -47,15 +36,7 @@ def parse_code(text: str, where: str) -> Stmt:
 
 
 def parse_expression(text: str, where: str) -> Expr:
-    """Read one expression of C.
-
-    Args:
-        text: The expression.
-        where: What an error calls it.
-
-    Raises:
-        UsageError: If it is none.
-    """
+    """Read one expression of C."""
     stmt = parse_code(f"tw_value = {text};", where)
     if isinstance(stmt, Assign) and stmt.op == "=" and stmt.target == Name("tw_value"):
         return stmt.value
@@ -116,18 +97,7 @@ def _unknown_type(text: str) -> str:
 
 
 def parse_unit(text: str, where: str) -> tuple[list[Declare], dict[str, Stmt]]:
-    """Read a file of declarations and functions without arguments.
-
-    Args:
-        text: The file, without comments and directives.
-        where: What an error calls it.
-
-    Returns:
-        The variables, and the bodies of the functions by name.
-
-    Raises:
-        UsageError: If there is anything else in it.
-    """
+    """Read a file of declarations and functions without arguments: variables, and bodies of functions by name."""
     converter = Converter(where)
     variables: list[Declare] = []
     bodies: dict[str, Stmt] = {}

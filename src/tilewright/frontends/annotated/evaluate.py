@@ -269,14 +269,7 @@ class Formula:
     where: str
 
     def value(self, names: Mapping[str, Plain]) -> Plain:
-        """Evaluate it.
-
-        Args:
-            names: What the names stand for.
-
-        Raises:
-            UsageError: If a name is unknown, a value does not fit, or a bound is exceeded.
-        """
+        """Evaluate it for values of its names."""
         return _Evaluator(names, self.where).value(self.tree)
 
     def free(self) -> set[str]:
@@ -286,16 +279,6 @@ class Formula:
 
 def formula(text: str, where: str = "an expression") -> Formula:
     """Parse an expression.
-
-    Args:
-        text: The expression.
-        where: The place that an error names.
-
-    Returns:
-        The parsed expression.
-
-    Raises:
-        UsageError: If it is too long, too deep or no expression.
 
     >>> formula("map(join, product(['', '-g'], ['-O2']))").value({})
     (' -O2', '-g -O2')

@@ -40,54 +40,33 @@ _MARK = "tw_region_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopRegion:
-    """A region of loops.
+    """A region of loops."""
 
-    Attributes:
-        region: Where it is.
-        code: What the annotation says, transforms included.
-        old: The old body, or the annotation's code without transforms where the old body is empty.
-        text: The old body's own text, without comments and with its macros expanded.
-        finals: What the old body's counters are left with, where they are read behind it.
-        live: Names of the old body whose values may be read behind it.
-        stencil: Text of a stencil expression, for the module ``Stencil``.
-        notes: What was noticed.
-    """
-
-    region: Region
-    code: Stmt
-    old: Stmt
-    text: str = ""
-    finals: tuple[Assign, ...] = ()
-    live: frozenset[str] = frozenset()
-    stencil: str = ""
-    notes: tuple[str, ...] = ()
+    region: Region  # where it is
+    code: Stmt  # the annotation's, transforms included
+    old: Stmt  # the old body; where it is empty, the annotation's code without transforms
+    text: str = ""  # the old body's own text, without comments and with its macros expanded
+    finals: tuple[Assign, ...] = ()  # what the old body's counters are left with, where read behind it
+    live: frozenset[str] = frozenset()  # names of the old body whose values may be read behind it
+    stencil: str = ""  # text of a stencil expression, for the module ``Stencil``
+    notes: tuple[str, ...] = ()  # what was noticed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionGroup:
-    """Regions that belong together: those of one specification, or one region without any.
+    """Regions that belong together: those of one specification, or one region without any."""
 
-    Attributes:
-        region: The outermost region.
-        spec: The specification, or None.
-        around: The code inside the specification's region, a mark for every region of loops.
-        loops: Those regions.
-        text: The text of the code around, the old bodies' own texts in it.
-        parameters: Scalars and arrays that the file declares where the region stands.
-        values: Numbers that the file gives to scalars and never changes, as texts.
-        arrays: Names of those that are objects of their own, not pointers or parameters.
-        restricted: Names of pointers that the file declares with ``restrict``.
-    """
-
-    region: Region
-    spec: TuningSpec | None
-    around: Stmt
-    loops: tuple[LoopRegion, ...]
-    text: str = ""
+    region: Region  # the outermost region
+    spec: TuningSpec | None  # None for a region without one
+    around: Stmt  # the code inside the specification's region, with a mark for every region of loops
+    loops: tuple[LoopRegion, ...]  # the marked regions
+    text: str = ""  # of ``around``, with the old bodies' own texts
+    # scalars and arrays that the file declares where the region stands
     parameters: Mapping[str, Declare] = field(default_factory=dict)
+    # numbers that the file gives to scalars and never changes, as texts
     values: Mapping[str, str] = field(default_factory=dict)
-    arrays: frozenset[str] = frozenset()
-    restricted: frozenset[str] = frozenset()
+    arrays: frozenset[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
+    restricted: frozenset[str] = frozenset()  # names of pointers that the file declares with ``restrict``
 
     def filled(self, bodies: Sequence[Stmt]) -> Stmt:
         """Return the code with a body in the place of every region."""
@@ -111,11 +90,7 @@ def _number(node: Stmt) -> int | None:
 
 
 def read_text(path: Path) -> str:
-    """Read an annotated file; its lines end in a line feed alone.
-
-    Raises:
-        UsageError: If it cannot be read, is too large, or is no text.
-    """
+    """Read an annotated file; its lines end in a line feed alone."""
     data = read_bounded(path, MAX_FILE, "annotated file")
     try:
         text = data.decode("utf-8")
@@ -129,18 +104,7 @@ def _no_files(name: str) -> str:
 
 
 def read_file(text: str, load: Callable[[str], str] = _no_files) -> tuple[RegionGroup, ...]:
-    """Read an annotated file's text.
-
-    Args:
-        text: The text.
-        load: Returns the text of a file that it names, such as an imported specification.
-
-    Returns:
-        The sites in order.
-
-    Raises:
-        UsageError: If anything in it is not as it must be, or it has two specifications one inside the other.
-    """
+    """Read an annotated file's text; ``load`` returns that of a file that it names."""
     found = regions(text)
     if not found:
         raise UsageError("the file has no annotated region", "such as /*@ begin Loop( … ) @*/ … /*@ end @*/")
@@ -193,11 +157,7 @@ def _plain_macros(known: Mapping[str, macros.Macro]) -> dict[str, str]:
 
 
 def _settled(loop: LoopRegion, types: Mapping[str, str], scope: VisibleNames, functions: Functions) -> LoopRegion:
-    """Return a region with what lives on behind it, its counters with types, its own variables with names of their own.
-
-    Raises:
-        UsageError: If a variable that the region declares is read behind it, or a scalar also through a pointer.
-    """
+    """Return a region with what lives on behind it, typed counters, and its own variables under distinct names."""
     where, start = f"the region of line {loop.region.line}", loop.region.start
     function = functions.around(start)
     for node in (loop.old, *parts(loop.old)):
@@ -370,13 +330,8 @@ def _module_region(
 
 
 def _filled(text: str, region: Region, *, with_code: bool) -> str:
-    """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty.
-
-    Args:
-        text: The file.
-        region: The region.
-        with_code: Whether the code of inner annotations stands for their old bodies, transforms included.
-    """
+    """Return a region's old body; one of loops inside it stands for its own old body, or its code if that is empty."""
+    # ``with_code``: the code of inner annotations, transforms included, stands for their old bodies in any case
     out: list[str] = []
     place = region.body_start
     for each in region.inner:
@@ -409,33 +364,16 @@ def _with_body(code: Stmt, body: Stmt) -> Stmt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFiles:
-    """What files named by a specification declare.
+    """What files named by a specification declare."""
 
-    Attributes:
-        variables: Variables with their extents, in terms of the input's parameters.
-        init: Code that gives them their first values.
-    """
-
-    variables: tuple[Declare, ...] = ()
-    init: Stmt = field(default_factory=lambda: Block(()))
+    variables: tuple[Declare, ...] = ()  # extents in terms of the input's parameters
+    init: Stmt = field(default_factory=lambda: Block(()))  # code that sets their first values
 
 
 def read_input_files(
     names: Sequence[str], defines: Sequence[tuple[str, str]], load: Callable[[str], str]
 ) -> InputFiles:
-    """Read the files that declare and initialise a specification's inputs.
-
-    Args:
-        names: Their names.
-        defines: What the build command defines.
-        load: Returns the text of a file.
-
-    Returns:
-        Variables and code.
-
-    Raises:
-        UsageError: If they are no declarations and loops.
-    """
+    """Read the files that declare and initialise a specification's inputs."""
     known = {name: macros.Macro(parameters=None, body=(value,)) for name, value in defines}
     variables: dict[str, Declare] = {}
     bodies: dict[str, Stmt] = {}
@@ -458,11 +396,7 @@ def read_input_files(
 
 
 def sibling(folder: Path, name: str) -> str:
-    """Read a file beside an annotated file.
-
-    Raises:
-        UsageError: If the name is no plain file name, or the file cannot be read.
-    """
+    """Read a file beside an annotated file."""
     if not re.fullmatch(r"[\w.+-]{1,100}", name) or name.startswith("."):
         raise UsageError(f"a specification names files beside itself, got {name[:60]!r}")
     path = folder / name

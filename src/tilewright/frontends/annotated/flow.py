@@ -26,27 +26,18 @@ _MOST_NESTING = 200
 
 @dataclass(slots=True, eq=False)
 class _Step:
-    """A statement without others inside, or the head of one.
+    """A statement without others inside, or the head of one."""
 
-    Attributes:
-        words: Its tokens.
-        scope: Which declaration every name means that the function declares.
-        after: What may run next.
-    """
-
-    words: Sequence[str]
-    scope: Mapping[str, int]
-    after: "list[_Step]" = field(default_factory=list)
+    words: Sequence[str]  # its tokens
+    scope: Mapping[str, int]  # the declaration that each name of the function's own means
+    after: "list[_Step]" = field(default_factory=list)  # what may run next
 
 
 class Function:
-    """The statements of a function, in the order in which they run.
+    """The statements of a function, in the order in which they run."""
 
-    Args:
-        text: What stands between its braces, without comments, every region between :data:`BEGIN` and :data:`END`.
-        known: The macros of the file, with all their meanings.
-    """
-
+    # ``text`` stands between its braces, without comments, every region between :data:`BEGIN` and :data:`END`;
+    # ``known`` are the file's macros with all their meanings
     def __init__(self, text: str, known: Mapping[str, Sequence[macros.Macro]]) -> None:
         single = {name: found[0] for name, found in known.items() if len(found) == 1}
         plain, self._anywhere = _followed(text, single)
@@ -69,12 +60,7 @@ class Function:
         self._ends = {} if pasted else self._ends
 
     def reads(self, region: int, name: str) -> bool:
-        """Whether the value that a region leaves in a scalar may be read later.
-
-        Args:
-            region: Where it begins in the file.
-            name: The scalar.
-        """
+        """Whether the value that the region at an offset of the file leaves in a scalar may be read later."""
         end = self._ends.get(f"{END}{region}")
         if end is None or name in self._anywhere:
             return True
@@ -146,17 +132,11 @@ def _meant(words: set[str], known: Mapping[str, Sequence[macros.Macro]]) -> set[
 
 @dataclass(slots=True)
 class _Jumps:
-    """Where statements inside a loop or a switch go on.
+    """Where statements inside a loop or a switch go on."""
 
-    Attributes:
-        ends: What ``break`` leaves.
-        turns: What ``continue`` leaves.
-        switch: The head of the switch, before its cases.
-    """
-
-    ends: list[_Step] = field(default_factory=list)
-    turns: list[_Step] = field(default_factory=list)
-    switch: _Step | None = None
+    ends: list[_Step] = field(default_factory=list)  # what ``break`` leaves
+    turns: list[_Step] = field(default_factory=list)  # what ``continue`` leaves
+    switch: _Step | None = None  # the head of the switch, before its cases
 
 
 class _Reader:
@@ -401,11 +381,7 @@ def meanings(text: str) -> dict[str, list[macros.Macro]]:
 
 
 class Functions:
-    """The functions of a file that have regions.
-
-    Args:
-        text: The file without comments, every region between :data:`BEGIN` and :data:`END`.
-    """
+    """The functions of a file, without comments, that have regions: each is between :data:`BEGIN` and :data:`END`."""
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\\\n", "  ")
@@ -414,11 +390,7 @@ class Functions:
         self._made: dict[tuple[int, int], Function] = {}
 
     def around(self, region: int) -> Function:
-        """Return the function around a region.
-
-        Args:
-            region: Where it begins in the file.
-        """
+        """Return the function around the region at an offset of the file."""
         start, end = function_around(self._plain, self._plain.find(f"{BEGIN}{region}"))
         if (start, end) not in self._made:
             self._made[start, end] = Function(self._text[start:end], self._known)

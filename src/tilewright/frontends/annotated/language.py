@@ -27,29 +27,17 @@ _TAILS = frozenset({"", "end", ";", "end;"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """An annotated region.
+    """An annotated region."""
 
-    Attributes:
-        module: What its annotation asks for, such as ``Loop`` or ``PerfTuning``.
-        code: What stands in the annotation's parentheses.
-        line: Line of the annotation, from 1.
-        start: Offset of the annotation in the file.
-        body_start: Offset of the old body.
-        body_end: Its end.
-        end: Offset behind the closing annotation.
-        inner: Regions inside the old body.
-        pragma: Whether it is written with ``#pragma``.
-    """
-
-    module: str
-    code: str
-    line: int
-    start: int
-    body_start: int
-    body_end: int
-    end: int
-    inner: "tuple[Region, ...]" = ()
-    pragma: bool = False
+    module: str  # what its annotation asks for, such as ``Loop`` or ``PerfTuning``
+    code: str  # what stands in the annotation's parentheses
+    line: int  # line of the annotation, from 1
+    start: int  # offset of the annotation in the file
+    body_start: int  # offset of the old body
+    body_end: int  # offset of its end
+    end: int  # offset behind the closing annotation
+    inner: "tuple[Region, ...]" = ()  # regions inside the old body
+    pragma: bool = False  # whether it is written with ``#pragma``
 
     def body(self, text: str) -> str:
         """Return the old body."""
@@ -69,17 +57,7 @@ class _Open:
 
 
 def regions(text: str) -> tuple[Region, ...]:
-    """Find the outermost regions of a file.
-
-    Args:
-        text: The file's text.
-
-    Returns:
-        The regions in order; empty if the file has no annotation.
-
-    Raises:
-        UsageError: If the file is too large, or its annotations do not match.
-    """
+    """Find the outermost regions of a file, in order; none where it has no annotation."""
     if len(text) > MAX_FILE:
         raise UsageError(f"an annotated file has at most {MAX_FILE} characters, got {len(text)}")
     if "\0" in text:

@@ -33,11 +33,7 @@ class Macro:
 
 
 def without_comments(text: str) -> str:
-    """Replace comments by white space; line ends stay.
-
-    Raises:
-        UsageError: If a comment is not closed.
-    """
+    """Replace comments by white space; line ends stay."""
     if text.count("/*") > 20_000:
         raise UsageError("a file has at most 20000 comments, got more")
     plain = _COMMENT.sub(
@@ -49,11 +45,7 @@ def without_comments(text: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Split C text into tokens, white space among them.
-
-    Raises:
-        UsageError: If there are too many.
-    """
+    """Split C text into tokens, white space among them."""
     found = _TOKEN.findall(text)
     if len(found) > MAX_TOKENS:
         raise UsageError(f"a region has at most {MAX_TOKENS} tokens, got {len(found)}")
@@ -61,20 +53,10 @@ def tokens(text: str) -> list[str]:
 
 
 def preprocess(text: str, macros: Mapping[str, Macro] | None = None) -> tuple[str, dict[str, Macro]]:
-    """Take the directives out of C text and expand its macros.
+    """Take the directives out of C text without comments and expand its macros; return those of its end as well.
 
     ``#include`` lines are dropped, ``#define``, ``#undef``, ``#ifdef``, ``#ifndef``, ``#if 0``, ``#if 1``, ``#else``
     and ``#endif`` are followed, ``#pragma`` stays.
-
-    Args:
-        text: The text, without comments.
-        macros: Macros that are known before.
-
-    Returns:
-        The text without directives and the macros at its end.
-
-    Raises:
-        UsageError: If a directive is not one of these, conditionals do not match, or expansion does not end.
     """
     known = dict(macros or {})
     lines: list[str] = []
@@ -112,16 +94,7 @@ def _directive(word: str, rest: str, known: dict[str, Macro], active: list[bool]
 
 
 def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
-    """Whether a conditional holds, by the macros that are known.
-
-    Args:
-        word: ``if``, ``ifdef`` or ``ifndef``.
-        rest: What follows it.
-        known: The macros.
-
-    Raises:
-        UsageError: If it is on more than one name.
-    """
+    """Whether an ``if``, ``ifdef`` or ``ifndef`` holds, by the macros that are known."""
     if word != "if":
         return (rest in known) is (word == "ifdef")
     match = re.fullmatch(r"(!?)\s*defined\s*\(?\s*([A-Za-z_]\w*)\s*\)?", rest)
@@ -135,12 +108,10 @@ def condition(word: str, rest: str, known: Mapping[str, Macro]) -> bool:
 def undecided(text: str, decided: Collection[str]) -> str:
     r"""Return a name on whose definition some code depends and that nothing decides, or an empty text.
 
+    ``decided`` are names that are defined, or undefined, before it.
+
     >>> undecided("#ifdef _OPENMP\n#pragma omp simd\n#endif", ()), undecided("#ifdef FAST\ny = 1;\n#endif", ())
     ('', 'FAST')
-
-    Args:
-        text: Code without comments.
-        decided: Names that are defined, or undefined, before it.
     """
     waiting: list[str] = []
     for line in text.split("\n"):
@@ -158,9 +129,6 @@ def undecided(text: str, decided: Collection[str]) -> str:
 def definition(text: str) -> tuple[str, Macro]:
     """Read what follows ``#define``.
 
-    Raises:
-        UsageError: If it is no definition.
-
     >>> definition("sq(x) ((x)*(x))")[1].parameters
     ('x',)
     """
@@ -177,11 +145,7 @@ def definition(text: str) -> tuple[str, Macro]:
 
 
 def expand(text: str, macros: Mapping[str, Macro]) -> str:
-    """Expand macros in a text.
-
-    Raises:
-        UsageError: If the expansion is too deep or too long.
-    """
+    """Expand macros in a text."""
     if not macros:
         return text
     return "".join(_expand(tokens(text), macros, frozenset(), [MAX_TOKENS]))

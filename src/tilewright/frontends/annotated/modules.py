@@ -32,17 +32,7 @@ Arguments = tuple[tuple[str, str], ...]
 
 
 def module_of(module: str, code: str, where: str, load: Callable[[str], str]) -> tuple[str, Arguments, str]:
-    """Return a module as a transform: its name, its arguments, and the loops that it stands for, or an empty text.
-
-    Args:
-        module: Its name.
-        code: What stands in its parentheses.
-        where: What an error calls it.
-        load: Returns the text of a file beside the annotated one.
-
-    Raises:
-        UsageError: If it holds something that is not known here.
-    """
+    """Return a module as a transform: its name, its arguments, and the loops that it stands for, or an empty text."""
     plain = re.sub(r"#[^\n]*", "", code)
     if module == "PolySyn":
         return module, settings(plain, where), ""
@@ -53,11 +43,7 @@ def module_of(module: str, code: str, where: str, load: Callable[[str], str]) ->
 
 
 def settings(text: str, where: str) -> Arguments:
-    """Read ``NAME = expression;`` statements.
-
-    Raises:
-        UsageError: If one is something else, or a name stands twice.
-    """
+    """Read ``NAME = expression;`` statements."""
     found: dict[str, str] = {}
     for part in text.split(";"):
         if not part.strip():
@@ -74,9 +60,6 @@ def commands(text: str, where: str) -> Arguments:
 
     >>> commands("permute([2,1])  tile(0,1,TI)", "line 1")
     (('0permute', '[[2,1]]'), ('1tile', '[0,1,TI]'))
-
-    Raises:
-        UsageError: If a command is none that is carried out here.
     """
     plain = re.sub(r"#[^\n]*", "", _HEAD.sub("", text))
     place = 0

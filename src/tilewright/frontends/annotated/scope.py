@@ -36,24 +36,17 @@ _DECLARATOR = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleNames:
-    """What is visible where a region stands.
+    """What is visible where a region stands."""
 
-    Attributes:
-        declared: Scalars and arrays by name; an extent is 0 where the declaration does not say it.
-        values: Texts of the initial values of scalars that nothing assigns before the region.
-        lasting: Names whose values outlive the function.
-        repeated: Whether a loop around the region runs it again.
-        arrays: Names of arrays that are objects of their own, not pointers or parameters.
-        restricted: Names of pointers that are declared with ``restrict``.
-        typedefs: Types of numbers that the file gives names to, by those names.
-    """
-
+    # scalars and arrays by name; an extent is 0 where the declaration does not say it
     declared: Mapping[str, Declare] = field(default_factory=dict)
+    # texts of the initial values of scalars that nothing assigns before the region
     values: Mapping[str, str] = field(default_factory=dict)
-    lasting: frozenset[str] = frozenset()
-    repeated: bool = False
-    arrays: frozenset[str] = frozenset()
-    restricted: frozenset[str] = frozenset()
+    lasting: frozenset[str] = frozenset()  # names whose values outlive the function
+    repeated: bool = False  # whether a loop around the region runs it again
+    arrays: frozenset[str] = frozenset()  # names of arrays that are objects of their own, not pointers or parameters
+    restricted: frozenset[str] = frozenset()  # names of pointers that are declared with ``restrict``
+    # types of numbers by the names that the file gives them
     typedefs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -67,11 +60,7 @@ class _Level:
 
 
 def visible(text: str) -> VisibleNames:
-    """Return what the end of a text sees.
-
-    Args:
-        text: The file up to a region, without comments and directives, macros expanded.
-    """
+    """Return what the end of a text sees: a file up to a region, macros expanded, without comments and directives."""
     declared: dict[str, Declare] = {}
     values: dict[str, str] = {}
     lasting, arrays, restricted = set[str](), set[str](), set[str]()
@@ -120,10 +109,6 @@ def function_around(text: str, place: int) -> tuple[int, int]:
     >>> start, end = function_around(text, text.index("n = 0"))
     >>> text[start:end]
     ' n = 0; '
-
-    Args:
-        text: A file, without comments and directives.
-        place: The place.
     """
     inside = [level for level in _levels(text[:place])[1:-1] if not _LINKAGE.match(level.head)]
     if not inside:
@@ -169,12 +154,8 @@ def assigned(name: str, text: str) -> bool:
 
 
 def declarations(text: str, typedefs: dict[str, str]) -> Iterator[tuple[Declare, str]]:
-    """Yield the numbers and arrays that a statement declares, with the text of their initial values.
-
-    Args:
-        text: A statement, or a parameter of a function.
-        typedefs: Types that have names; a ``typedef`` adds to them.
-    """
+    """Yield the numbers and arrays that a statement or parameter declares, with the texts of initial values."""
+    # a ``typedef`` adds to ``typedefs``
     words = re.findall(r"\s*([A-Za-z_]\w*)", re.match(r"(?:\s*[A-Za-z_]\w*\b)*", text)[0])  # type: ignore[index]
     if not words or words[0] in _NO_TYPES:
         return

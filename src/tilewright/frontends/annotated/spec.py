@@ -59,46 +59,27 @@ class TuneParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variable:
-    """An input of the code.
+    """An input of the code."""
 
-    Attributes:
-        ctype: Its arithmetic type.
-        name: Its name.
-        dims: Extents, in terms of the input parameters; empty for a scalar.
-        init: ``random``, one expression, or one per element.
-        static: Whether it is declared as an array of the file's own.
-    """
-
-    ctype: str
+    ctype: str  # an arithmetic type
     name: str
-    dims: tuple[Formula, ...] = ()
-    init: "str | tuple[Formula, ...] | Formula" = "random"
-    static: bool = False
+    dims: tuple[Formula, ...] = ()  # extents, in terms of the input parameters; empty for a scalar
+    init: "str | tuple[Formula, ...] | Formula" = "random"  # ``random``, one expression, or one per element
+    static: bool = False  # declared as an array of the file's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningSpec:
-    """A tuning specification.
+    """A tuning specification."""
 
-    Attributes:
-        params: What is tuned.
-        constraints: What a point must fulfil, by name.
-        inputs: Parameters of the input.
-        input_constraints: What an input must fulfil, by name.
-        variables: The inputs themselves.
-        args: The ``arg`` statements, by kind and name.
-        lets: Named values outside every ``def``.
-        notes: What was read but has no effect.
-    """
-
-    params: tuple[TuneParameter, ...] = ()
-    constraints: tuple[tuple[str, Formula], ...] = ()
-    inputs: tuple[TuneParameter, ...] = ()
-    input_constraints: tuple[tuple[str, Formula], ...] = ()
-    variables: tuple[Variable, ...] = ()
-    args: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
-    lets: Mapping[str, Plain] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    params: tuple[TuneParameter, ...] = ()  # what is tuned
+    constraints: tuple[tuple[str, Formula], ...] = ()  # what a point must fulfil, by name
+    inputs: tuple[TuneParameter, ...] = ()  # parameters of the input
+    input_constraints: tuple[tuple[str, Formula], ...] = ()  # what an input must fulfil, by name
+    variables: tuple[Variable, ...] = ()  # the inputs themselves
+    args: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)  # the ``arg`` statements, by kind and name
+    lets: Mapping[str, Plain] = field(default_factory=dict)  # named values outside every ``def``
+    notes: tuple[str, ...] = ()  # what was read but has no effect
 
     def arg(self, kind: str, name: str) -> Plain | None:
         """Return the value of an ``arg`` statement, or None."""
@@ -204,17 +185,6 @@ def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) 
 
     ``import spec NAME;`` stands for the text of the file ``NAME.spec`` beside the annotated one, which may be wrapped
     in ``spec NAME { … }``.
-
-    Args:
-        code: The text in the annotation's parentheses.
-        line: The annotation's line, for messages.
-        load: Returns the text of a file beside the annotated one.
-
-    Returns:
-        The specification.
-
-    Raises:
-        UsageError: If it is not as it must be.
     """
     reader = _Reader(line)
     if len(code) > MAX_SPEC:
@@ -352,9 +322,6 @@ def _split(text: str, separator: str) -> list[str]:
 
 def arguments(text: str, where: str) -> tuple[tuple[str, str], ...]:
     """Split ``name=EXPR, name=EXPR`` into names and texts; an argument without a name has the empty one.
-
-    Raises:
-        UsageError: If a name stands twice.
 
     >>> arguments("ufactor=4, tile=[('i',T,'ii')]", "line 1")
     (('ufactor', '4'), ('tile', "[('i',T,'ii')]"))

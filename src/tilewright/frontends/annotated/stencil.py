@@ -18,19 +18,7 @@ _PYTHON = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.
 
 
 def read_stencil(text: str, lets: Mapping[str, int | float], line: int) -> Recognised:
-    """Read a stencil that is written as an expression.
-
-    Args:
-        text: What stands in the annotation's parentheses.
-        lets: Names of numbers.
-        line: The annotation's line.
-
-    Returns:
-        The stencil.
-
-    Raises:
-        UsageError: If it is no stencil.
-    """
+    """Read a stencil that is written as an expression."""
     where = f"the stencil of line {line}"
     given = dict(arguments(text, where))
     steps = given.pop("steps", None)

@@ -61,23 +61,17 @@ Box = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recognised:
-    """A stencil found in a region.
-
-    Attributes:
-        program: The stencil.
-        steps: Number of steps, as an expression of C.
-        boxes: Per updated field the cells that a step updates, per axis first and last; empty where it is not known.
-        mirrors: Arrays that hold the newest values of a field's box as well, with the field.
-        rows: Extents of all axes but the first, where arrays have one index for all axes; else empty.
-        guards: Names that decide the grid's shape.
-    """
+    """A stencil found in a region."""
 
     program: Program
-    steps: Expr
+    steps: Expr  # an expression of C
+    # per updated field the cells that a step updates, per axis first and last; empty where not known
     boxes: Mapping[str, Box] = field(default_factory=dict)
+    # arrays that hold the newest values of a field's box as well, with the field
     mirrors: tuple[tuple[str, str], ...] = ()
+    # extents of all axes but the first, where arrays have one index for all axes; else empty
     rows: tuple[int, ...] = ()
-    guards: frozenset[str] = frozenset()
+    guards: frozenset[str] = frozenset()  # names that decide the grid's shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +100,7 @@ class _Sweep:
 
 
 def recognise(stmt: Stmt, known: Mapping[str, int], types: Mapping[str, str]) -> Recognised | None:
-    """Return the iterated stencil that a nest is, or None.
-
-    Args:
-        stmt: The nest, without transforms.
-        known: Values of names.
-        types: Types of scalars.
-    """
+    """Return the iterated stencil that a nest is, or None."""
     if isinstance(stmt, Block):
         items = [item for item in stmt.body if not (isinstance(item, Declare) and item.value is None)]
         stmt = items[0] if len(items) == 1 else stmt
@@ -159,11 +147,7 @@ def _sweep(stmt: Stmt, known: Mapping[str, int]) -> _Sweep | None:
 
 
 def _program(time: Loop, sweeps: Sequence[_Sweep], known: Mapping[str, int], types: Mapping[str, str]) -> Recognised:
-    """Make a program of sweeps.
-
-    Raises:
-        TraceError: If they are none.
-    """
+    """Make a program of sweeps."""
     rows = _rows(sweeps[0].target, sweeps[0].counters, known)
     pairs = _copies(sweeps, rows, known)
     values: dict[str, Operand] = {}
@@ -210,11 +194,7 @@ def _copies(sweeps: Sequence[_Sweep], rows: tuple[int, ...] | None, known: Mappi
 
 
 def _rows(item: Item, counters: Sequence[str], known: Mapping[str, int]) -> tuple[int, ...] | None:
-    """Return the extents of the inner axes that an index for all axes tells, or None where every axis has its own.
-
-    Raises:
-        TraceError: If it is neither.
-    """
+    """Return the extents of the inner axes that an index for all axes tells, or None where every axis has its own."""
     if len(item.index) == len(counters):
         return None
     form = _affine(item.index[0], counters, known) if len(item.index) == 1 else None
@@ -257,30 +237,17 @@ def _affine(expr: Expr, counters: Sequence[str], known: Mapping[str, int]) -> tu
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads the expressions of one sweep.
+    """Reads the expressions of one sweep."""
 
-    Attributes:
-        counters: Its counters, outermost first.
-        rows: See :attr:`Recognised.rows`; None where every axis has its own index.
-        known: Values of names.
-        types: Types of scalars.
-        own: The array that it writes.
-        written: Arrays that earlier sweeps of the step wrote.
-    """
-
-    counters: tuple[str, ...]
-    rows: tuple[int, ...] | None
-    known: Mapping[str, int]
-    types: Mapping[str, str]
-    own: str
-    written: Collection[str]
+    counters: tuple[str, ...]  # its counters, outermost first
+    rows: tuple[int, ...] | None  # see :attr:`Recognised.rows`; None where every axis has its own index
+    known: Mapping[str, int]  # values of names
+    types: Mapping[str, str]  # types of scalars
+    own: str  # the array that it writes
+    written: Collection[str]  # arrays that earlier sweeps of the step wrote
 
     def shifts(self, index: Sequence[Expr]) -> tuple[int, ...]:
-        """Return how far from the cell an element is.
-
-        Raises:
-            TraceError: If it is at no fixed distance.
-        """
+        """Return how far from the cell an element is."""
         rank = len(self.counters)
         forms = [_affine(each, self.counters, self.known) for each in index]
         given = [form for form in forms if form is not None]
@@ -309,11 +276,7 @@ class _Reader:
         return FieldBuilder(item.array, int(new))[shifts]
 
     def value(self, expr: Expr, depth: int) -> Value:  # noqa: PLR0911
-        """Return an expression of C as a stencil's value.
-
-        Raises:
-            TraceError: If it is none.
-        """
+        """Return an expression of C as a stencil's value."""
         if depth > MAX_DEPTH:
             raise TraceError("the expression is too deep for a stencil")
         match expr:

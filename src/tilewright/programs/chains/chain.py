@@ -22,34 +22,21 @@ Tree = Union[int, "Product"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """One node of a tree: one product, or two fused ones.
+    """One node of a tree: one product, or two fused ones."""
 
-    Attributes:
-        children: Two subtrees, or three if fused.
-        fusion: One of :data:`FUSIONS`.
-        keep: What stays on chip: ``R``, ``A1`` or ``A2``, of a fused pair ``T``; empty while nobody decided.
-        tile: Rows and columns of what stays on chip; ``(0, 0)`` while nobody decided.
-    """
-
-    children: tuple[Tree, ...]
-    fusion: str = "none"
-    keep: str = ""
-    tile: tuple[int, int] = (0, 0)
+    children: tuple[Tree, ...]  # two subtrees, or three if fused
+    fusion: str = "none"  # one of :data:`FUSIONS`
+    keep: str = ""  # what stays on chip: ``R``, ``A1`` or ``A2``, of a fused pair ``T``; empty while nobody decided
+    tile: tuple[int, int] = (0, 0)  # rows and columns of what stays on chip; ``(0, 0)`` while nobody decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """A chain of matrices.
+    """A chain of matrices."""
 
-    Attributes:
-        sizes: P0 … Pn.
-        operands: Per matrix a number that equal matrices share; all different by default.
-        transposed: Per matrix whether it is used transposed; sizes are those after transposing.
-    """
-
-    sizes: tuple[int, ...]
-    operands: tuple[int, ...]
-    transposed: tuple[bool, ...]
+    sizes: tuple[int, ...]  # P0 … Pn
+    operands: tuple[int, ...]  # per matrix a number that equal matrices share; all different by default
+    transposed: tuple[bool, ...]  # per matrix; sizes are those after transposing
 
     @property
     def length(self) -> int:
@@ -73,18 +60,7 @@ class Chain:
 def make_chain(
     sizes: Sequence[int], operands: Sequence[int] | None = None, transposed: Sequence[bool] | None = None
 ) -> Chain:
-    """Make a checked chain.
-
-    Args:
-        sizes: P0 … Pn, each from 1 to 2^40, n from 1 to :data:`MAX_OPERANDS`.
-        operands: Per matrix the index of its first occurrence in the chain; all different by default.
-        transposed: Per matrix whether it is used transposed; none by default.
-
-    Returns:
-        The chain.
-
-    Raises:
-        UsageError: If the sizes make no chain, or equal matrices differ in size.
+    """Make a checked chain; ``operands`` says per matrix where in the chain it occurs first.
 
     >>> make_chain((10, 20, 30)).length
     2

@@ -29,38 +29,24 @@ from tilewright.programs.loops.nest import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One mention of an array or shared scalar.
+    """One mention of an array or shared scalar."""
 
-    Attributes:
-        array: Its name, made unique for scalars of a block.
-        index: The subscripts.
-        write: Whether it is assigned.
-        private: Number of outer loops within whose iteration the variable lives.
-    """
-
-    array: str
-    index: tuple[Expr, ...]
-    write: bool
-    private: int = 0
+    array: str  # a name, made unique for scalars of a block
+    index: tuple[Expr, ...]  # the subscripts
+    write: bool  # whether it is assigned
+    private: int = 0  # number of outer loops within whose iteration the variable lives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentSite:
-    """An assignment with the loops around it.
+    """An assignment with the loops around it."""
 
-    Attributes:
-        number: Its place in the text, from 0.
-        loops: The loops, outermost first.
-        positions: Places in the text of the loops around it and of itself, one more than loops; a later one is greater.
-        tests: Conditions that hold where it runs.
-        accesses: What it touches, and what the conditions and bounds around it read.
-    """
-
-    number: int
-    loops: tuple[Loop, ...]
+    number: int  # its place in the text, from 0
+    loops: tuple[Loop, ...]  # outermost first
+    # places in the text of the loops around it and of itself, ascending with the text; one more than loops
     positions: tuple[int, ...]
-    tests: tuple[Expr, ...]
-    accesses: tuple[Access, ...]
+    tests: tuple[Expr, ...]  # conditions that hold where it runs
+    accesses: tuple[Access, ...]  # what it touches, and what the conditions and bounds around it read
     statement: Assign
 
 

@@ -8,14 +8,8 @@ from tilewright.programs.loops.values import evaluate, literal
 
 
 def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]) -> str | None:  # noqa: PLR0911
-    """Return an expression as isl text, or None if it is not affine.
-
-    Args:
-        expr: The expression.
-        dims: What stands for each counter.
-        known: Values of names.
-        changed: Names that are assigned somewhere, so that they are no parameters.
-    """
+    """Return an expression as isl text, ``dims`` in place of counters, or None if it is not affine."""
+    # names that are ``changed`` somewhere are no parameters
     match expr:
         case Num(text):
             value = literal(text)
@@ -46,19 +40,10 @@ def affine(expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], change
 def rows(
     expr: Expr, dims: Mapping[str, str], known: Mapping[str, int], changed: Collection[str]
 ) -> tuple[tuple[Expr, ...], tuple[str, ...]] | None:
-    """Return a subscript of a matrix with one index as those of a matrix with several, or None if it is none.
+    """Return a subscript of a matrix with one index as those of one with several, and the lengths of its rows, or None.
 
     ``(i*m + j)*n + k`` is ``[i][j][k]`` with rows of ``m`` and ``n`` elements (Maslov, Delinearization, 1992); that
     holds where every subscript but the first lies in its row, which is the caller's to show.
-
-    Args:
-        expr: The subscript.
-        dims: What stands for each counter.
-        known: Values of names.
-        changed: Names that are assigned somewhere.
-
-    Returns:
-        The subscripts, each affine, and the lengths of the rows, one fewer.
     """
     if affine(expr, dims, known, changed) is not None:
         return (expr,), ()

@@ -16,18 +16,7 @@ _MAX_OPERATIONS = 300_000
 def check_bounds(
     stmt: Stmt, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, int], types: Mapping[str, str]
 ) -> None:
-    """Check every access whose loops, conditions and subscripts are affine.
-
-    Args:
-        stmt: The nest.
-        shapes: Extents of the arrays.
-        known: Values of names.
-        types: Types of scalars and of arrays' elements.
-
-    Raises:
-        UsageError: If an access surely leaves its array; the element is named.
-        TimeUpError: If the time is over.
-    """
+    """Refuse an access that surely leaves its array; those with affine loops, conditions and subscripts are checked."""
     import islpy  # noqa: PLC0415  (an optional dependency; the dependence analysis has said so where it is missing)
 
     stmt = inline_temporaries(stmt, types)

@@ -49,20 +49,6 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
 
     Bounds and subscripts of transformed loops hold differences such as ``n - 3``, which must not wrap: they are
     computed with signs. Elsewhere an unsigned counter is what the file declares: ``(size_t)i - 5``.
-
-    Args:
-        stmt: The region.
-        live: Counters that are read behind it.
-        types: Types of scalars and of arrays' elements.
-        where: What an error calls the region.
-
-    Returns:
-        The region, every loop with the type of its counter, and assignments of what it leaves in the counters that are
-        read behind it.
-
-    Raises:
-        UsageError: If a loop counts with or to a floating-point number, changes its own bound, or leaves a value that
-            is read but not known before it runs.
     """
     walker = _Walker(types=dict(types), where=where)
     new = walker.visit(stmt)
@@ -75,19 +61,13 @@ def settle(stmt: Stmt, live: Collection[str], types: Mapping[str, str], where: s
 
 @dataclass(slots=True, kw_only=True)
 class _Walker:
-    """A walk in the order of the text.
+    """A walk in the order of the text."""
 
-    Attributes:
-        types: Types of names.
-        where: What an error calls the region.
-        left: Values of counters behind their loops; None where they are not known.
-        unsigned: Types of the unsigned counters of the loops around.
-    """
-
-    types: dict[str, str]
-    where: str
+    types: dict[str, str]  # by name
+    where: str  # what an error calls the region
+    # values of counters behind their loops; None where not known
     left: dict[str, Expr | None] = field(default_factory=dict)
-    unsigned: dict[str, str] = field(default_factory=dict)
+    unsigned: dict[str, str] = field(default_factory=dict)  # types of the unsigned counters of the loops around
 
     def visit(self, stmt: Stmt) -> Stmt:  # noqa: PLR0911
         match stmt:

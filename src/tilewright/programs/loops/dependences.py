@@ -26,22 +26,14 @@ _MOST_HARD = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopDependence:
-    """Two instances that must keep their order.
+    """Two instances that must keep their order."""
 
-    Attributes:
-        kind: ``flow``, ``anti`` or ``output``.
-        source: The earlier access, as C text.
-        sink: The later one.
-        loops: Counters of the loops around both.
-        distance: Per common loop, the distance of one such pair.
-    """
-
-    kind: str
+    kind: str  # ``flow``, ``anti`` or ``output``
     array: str
-    source: str
-    sink: str
-    loops: tuple[str, ...]
-    distance: tuple[int, ...]
+    source: str  # the earlier access, as C text
+    sink: str  # the later one
+    loops: tuple[str, ...]  # counters of the common loops
+    distance: tuple[int, ...]  # of one such pair, per common loop
 
     def __str__(self) -> str:
         if not self.loops and self.array == "?":
@@ -73,19 +65,12 @@ class _Pair:
 
 @dataclass(slots=True, kw_only=True)
 class Nest:
-    """The dependences of a nest; see :func:`analyse`.
+    """The dependences of a nest; see :func:`analyse`."""
 
-    Attributes:
-        sites: Its assignments.
-        known: Values of names.
-        overlap: Types of arrays that may overlap others of the same type.
-        complete: Whether everything could be analysed; if not, everything is forbidden.
-    """
-
-    sites: tuple[AssignmentSite, ...]
-    known: Mapping[str, int]
-    overlap: Mapping[str, str] = field(default_factory=dict)
-    complete: bool = True
+    sites: tuple[AssignmentSite, ...]  # its assignments
+    known: Mapping[str, int]  # values of names
+    overlap: Mapping[str, str] = field(default_factory=dict)  # types of arrays that may overlap others of the same type
+    complete: bool = True  # whether everything could be analysed; if not, everything is forbidden
     _isl: Any = None
     _context: Any = None
     _pairs: list[_Pair] = field(default_factory=list)
@@ -97,13 +82,8 @@ class Nest:
     def carried(
         self, loop: Loop, ignored: Collection[str] = (), among: Collection[int] | None = None
     ) -> LoopDependence | None:
-        """Return a dependence between iterations of a loop, those around it being equal; None if there is none.
-
-        Args:
-            loop: A loop of the nest (the same object).
-            ignored: Scalars and arrays whose own dependences do not count, such as reductions.
-            among: Numbers of the sites that are looked at; all by default.
-        """
+        """Return a dependence between iterations of a loop, those around it being equal; None if there is none."""
+        # ``loop`` is the nest's own object; own dependences of ``ignored`` variables, such as reductions, do not count
         if not self.complete:
             return UNKNOWN
         for pair, depth in self._inside(loop, ignored):
@@ -121,10 +101,6 @@ class Nest:
         Those are the edges of the dependence graph that loop distribution splits into strongly connected components
         (Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 2.4); loops around are at one
         iteration. The nest has to be complete.
-
-        Args:
-            loop: A loop of the nest (the same object).
-            ignored: Scalars and arrays whose own dependences do not count.
         """
         found: set[tuple[int, int]] = set()
         for pair, depth in self._inside(loop, ignored):
@@ -145,12 +121,7 @@ class Nest:
                 yield pair, depth
 
     def violated(self, times: Mapping[int, Sequence[str]], ignored: Collection[str] = ()) -> LoopDependence | None:
-        """Return a dependence that new times would turn round, or None.
-
-        Args:
-            times: Per site, its instances' new times in terms of ``v0``, ``v1``, …, all of one length.
-            ignored: Scalars whose dependences do not count.
-        """
+        """Return a dependence that new times, per site in ``v0``, ``v1``, … and of one length, turn round, or None."""
         if not self.complete:
             return UNKNOWN
         try:
@@ -240,18 +211,8 @@ def _free(site: AssignmentSite) -> set[str]:
 def analyse(stmt: Stmt, known: Mapping[str, int] | None = None, overlap: Mapping[str, str] | None = None) -> Nest:
     """Analyse the dependences of a nest.
 
-    Distinct names are distinct arrays, as in the annotations that this reads, but for those that are said to overlap.
-
-    Args:
-        stmt: The nest.
-        known: Values of names that are the same wherever it runs.
-        overlap: Types of arrays that may overlap others of the same type.
-
-    Returns:
-        Its dependences.
-
-    Raises:
-        UsageError: If islpy is missing.
+    Distinct names are distinct arrays, as in the annotations that this reads, but for those of one type in
+    ``overlap``; ``known`` are values of names that are the same wherever the nest runs.
     """
     with needed("islpy", "the analysis of annotated loops", extra="annotate"):
         import islpy  # noqa: PLC0415  (an optional dependency)

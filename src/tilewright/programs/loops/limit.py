@@ -18,11 +18,7 @@ class TimeUpError(UsageError):
 
 @contextmanager
 def limited(left: Callable[[], float]) -> Iterator[None]:
-    """Let work on loop nests end with a :class:`TimeUpError` when the time is over.
-
-    Args:
-        left: Seconds that are left; where limits are inside each other, the innermost one counts.
-    """
+    """Let work on loop nests end with a :class:`TimeUpError` when no seconds are left; the innermost limit counts."""
     token = _left.set(left)
     try:
         yield
@@ -31,11 +27,7 @@ def limited(left: Callable[[], float]) -> Iterator[None]:
 
 
 def check_time() -> None:
-    """Look at the clock.
-
-    Raises:
-        TimeUpError: If the time is over.
-    """
+    """Raise a :class:`TimeUpError` if the time is over."""
     left = _left.get()
     if (math.inf if left is None else left()) <= 0:
         raise TimeUpError(f"{LATE} before the loops were analysed", "give more --seconds")

@@ -86,26 +86,16 @@ class Assign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """Run the body for ``index`` = first, first + step, … while not beyond ``last``.
+    """Run the body for ``index`` = first, first + step, … while not beyond ``last``."""
 
-    Attributes:
-        index: The counter.
-        first: Its first value.
-        last: Its last value, inclusive.
-        step: A literal, not 0; with a negative one the counter falls.
-        body: What is repeated.
-        pragmas: Directives printed before it, without ``#pragma``.
-        ctype: Type of its counter, where the loop declares it; empty where the file does, before the loop.
-        launch: Arguments of the CUDA or OpenCL transform that asks for it as a kernel, its kind among them.
-    """
-
-    index: str
+    index: str  # its counter
     first: Expr
-    last: Expr
-    step: int = 1
+    last: Expr  # inclusive
+    step: int = 1  # a literal, not 0; with a negative one the counter falls
     body: "Stmt"
-    pragmas: tuple[str, ...] = ()
-    ctype: str = ""
+    pragmas: tuple[str, ...] = ()  # directives printed before it, without ``#pragma``
+    ctype: str = ""  # of the counter, where the loop declares it; empty where the file does, before the loop
+    # arguments of the CUDA or OpenCL transform that makes it a kernel, its kind among them
     launch: tuple[tuple[str, object], ...] = ()
 
 
@@ -127,21 +117,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declare:
-    """A variable of the region.
+    """A variable of the region."""
 
-    Attributes:
-        ctype: Its arithmetic type.
-        name: Its name.
-        dims: Extents of an array, or empty.
-        value: Initial value, a tuple of them for an array, or None.
-        heap: Whether the array was given by ``malloc``.
-    """
-
-    ctype: str
+    ctype: str  # an arithmetic type
     name: str
-    dims: tuple[Expr, ...] = ()
-    value: "Expr | tuple[Expr, ...] | None" = None
-    heap: bool = False
+    dims: tuple[Expr, ...] = ()  # extents of an array, or empty
+    value: "Expr | tuple[Expr, ...] | None" = None  # initial value, a tuple of them for an array, or None
+    heap: bool = False  # given by ``malloc``
 
 
 @dataclass(frozen=True, slots=True)

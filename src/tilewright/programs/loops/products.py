@@ -40,15 +40,10 @@ _DEPTH = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnBound:
-    """A bound on the columns of a row: ``slope * row + rest``.
+    """A bound on the columns of a row: ``slope * row + rest``."""
 
-    Attributes:
-        slope: -1, 0 or 1.
-        rest: What does not depend on the row.
-    """
-
-    slope: int
-    rest: Expr
+    slope: int  # -1, 0 or 1
+    rest: Expr  # what does not depend on the row
 
     def at(self, row: Expr) -> Expr:
         """Return the bound of a row."""
@@ -61,29 +56,18 @@ class ColumnBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductLoops:
-    """Three loops that add products to an array.
+    """Three loops that add products to an array."""
 
-    Attributes:
-        row: The loop over rows of the target.
-        column: The loop over its columns, which lie side by side in memory.
-        inner: The loop that is summed over.
-        rows: First and last row.
-        low: First columns of a row; the largest counts.
-        high: Last columns of a row; the smallest counts. Of all these bounds one at most depends on the row.
-        target: What is added to, in the counters of rows and columns.
-        terms: Per term its factor of row and inner counter, and that of inner counter and column.
-        ctype: The type of the target, and of everything that is computed: ``float`` or ``double``.
-    """
-
-    row: Loop
-    column: Loop
-    inner: Loop
-    rows: tuple[Expr, Expr]
-    low: tuple[ColumnBound, ...]
-    high: tuple[ColumnBound, ...]
-    target: Item
+    row: Loop  # the loop over rows of the target
+    column: Loop  # the loop over its columns, which lie side by side in memory
+    inner: Loop  # the loop that is summed over
+    rows: tuple[Expr, Expr]  # first and last row
+    low: tuple[ColumnBound, ...]  # first columns of a row; the largest counts
+    high: tuple[ColumnBound, ...]  # last columns; the smallest counts; of all bounds one at most depends on the row
+    target: Item  # what is added to, in the counters of rows and columns
+    # per term the factor of row and inner counter, and that of inner counter and column
     terms: tuple[tuple[Expr, Expr], ...]
-    ctype: str
+    ctype: str  # of the target and all that is computed: ``float`` or ``double``
 
     @property
     def loops(self) -> tuple[Loop, Loop, Loop]:
@@ -101,10 +85,6 @@ def product_loops(stmt: Stmt, types: Mapping[str, str]) -> ProductLoops | None: 
 
     What is read may be written in no case; whether other iterations are told apart by the target is the caller's to
     ask of the dependences.
-
-    Args:
-        stmt: The outermost of the loops.
-        types: Types of scalars and of arrays' elements.
     """
     loops, body = _perfect(stmt)
     if loops is None or not isinstance(body, Assign) or not isinstance(body.target, Item):
@@ -243,13 +223,7 @@ def _multiplied(factors: Sequence[Expr]) -> Expr:
 def _ranges(
     row: Loop, column: Loop, *, rows_first: bool
 ) -> tuple[tuple[Expr, Expr], tuple[ColumnBound, ...], tuple[ColumnBound, ...]] | None:
-    """Return first and last row, and the bounds of a row's columns; None where they are not affine with slopes of one.
-
-    Args:
-        row: The loop over rows.
-        column: The loop over columns.
-        rows_first: Whether the rows' loop is around that of the columns.
-    """
+    """Return first and last row, and the bounds of a row's columns; None where these are not affine of slope 1."""
     if rows_first:
         slopes = [_slope(each, row.index) for each in (column.first, column.last)]
         if column.index in names(row.first) | names(row.last):
@@ -289,10 +263,6 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
 
     Before: ``{ double s = 0; for (k…) s += x[i][k] * y[k][j]; c[i][j] = a * s + b * c[i][j]; }``.
     After: ``c[i][j] = b * c[i][j]; for (k…) c[i][j] += a * (x[i][k] * y[k][j]);``
-
-    Args:
-        stmt: A nest whose private scalars are declared where they are needed.
-        types: Types of scalars and of arrays' elements.
     """
 
     def change(node: Stmt) -> Stmt:
@@ -309,21 +279,13 @@ def summed_in_place(stmt: Stmt, types: Mapping[str, str]) -> Stmt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """A scalar that one loop adds to, and what stores it.
+    """A scalar that one loop adds to, and what stores it."""
 
-    Attributes:
-        start: What it is before the loop.
-        loop: The loop.
-        terms: What an iteration adds.
-        store: The assignment of the sum.
-        places: The statements that all this needs, among those of the block: one that sets it, the loop, the store.
-    """
-
-    start: Expr
+    start: Expr  # what it is before the loop
     loop: Loop
-    terms: tuple[Expr, ...]
-    store: Assign
-    places: tuple[int, ...]
+    terms: tuple[Expr, ...]  # what an iteration adds
+    store: Assign  # the assignment of the sum
+    places: tuple[int, ...]  # in the block: of the statement that sets it, the loop and the store
 
 
 def _stored(items: Sequence[Stmt], declared: Declare, types: Mapping[str, str]) -> tuple[Stmt, ...] | None:

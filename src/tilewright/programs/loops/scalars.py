@@ -44,17 +44,11 @@ from tilewright.programs.loops.values import type_of, whole
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What every iteration adds to, multiplies, or takes the extremum with.
+    """What every iteration adds to, multiplies, or takes the extremum with."""
 
-    Attributes:
-        name: A scalar, or an array of one dimension.
-        op: ``+``, ``*``, ``min`` or ``max``.
-        count: How many elements of an array from its first on; None for a scalar.
-    """
-
-    name: str
-    op: str
-    count: Expr | None = None
+    name: str  # a scalar, or an array of one dimension
+    op: str  # ``+``, ``*``, ``min`` or ``max``
+    count: Expr | None = None  # leading elements of an array; None for a scalar
 
 
 def exposed(stmt: Stmt, name: str) -> tuple[bool, bool]:  # noqa: PLR0911
@@ -91,11 +85,6 @@ def inline_temporaries(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str]
     Before: ``col = i + off[j]; if (col >= 0) y[i] += x[col];`` After: ``if (i + off[j] >= 0) y[i] += x[i + off[j]];``
 
     What is put in is converted to the temporary's type, where that is not the value's own.
-
-    Args:
-        stmt: The region.
-        types: Types of scalars and of arrays' elements.
-        kept: Names that are needed after it.
     """
     keep = set(kept) | counters(stmt)
     candidates = {name for name in _choosing(stmt) if name in written(stmt)} - keep
@@ -206,11 +195,6 @@ def localise(stmt: Stmt, types: Mapping[str, str], kept: Iterable[str] = ()) -> 
 
     Before: ``for (i…) { s = 0; for (k…) s += a[k]; c[i] = s; }``, s of the function.
     After: ``for (i…) { double s; s = 0; … }``: iterations share no scalar.
-
-    Args:
-        stmt: The region.
-        types: Types of the scalars.
-        kept: Names that are needed after it.
     """
     keep = set(kept) | counters(stmt) | {node.name for node in statements(stmt) if isinstance(node, Declare)}
     scalars = {
@@ -240,10 +224,6 @@ def distinct_names(stmt: Stmt, outer: Collection[str]) -> Stmt:
     """Give the variables of a region names that mean nothing else where it stands, nor another type elsewhere in it.
 
     Before, ``t`` declared outside: ``for (i…) { int t = i; … }``. After: ``for (i…) { int t_2 = i; … }``
-
-    Args:
-        stmt: The region.
-        outer: Names that are visible where it stands.
     """
     return _distinct(stmt, frozenset(outer), used(stmt) | set(outer), {})
 
@@ -331,10 +311,6 @@ def reductions(loop: Loop, types: Mapping[str, str]) -> tuple[Reduction, ...]:
     """Return the scalars that a loop only accumulates.
 
     An integer that floating-point terms are added to is none: every step truncates, so that the order counts.
-
-    Args:
-        loop: The loop.
-        types: Types of scalars and of arrays' elements.
     """
     found: dict[str, str] = {}
     inner = local_types(loop, types)
@@ -369,11 +345,6 @@ def accumulated(loop: Loop, array: str, types: Mapping[str, str]) -> str | None:
     >>> accumulated(Loop(index="i", first=Name("a"), last=Name("b"),
     ...     body=Assign(Item("s", (Item("c", (Name("i"),)),)), "+=", Name("a"))), "s", {"s": "double"})
     '+'
-
-    Args:
-        loop: The loop.
-        array: The array's name.
-        types: Types of scalars and of arrays' elements.
     """
     inner = local_types(loop, types)
     ops: set[str | None] = set()

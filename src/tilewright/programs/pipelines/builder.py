@@ -30,13 +30,8 @@ class GridBuilder(FieldBuilder):
     def astype(self, dtype: str, rounding: str = "nearest") -> "GridBuilder":
         """Return this grid in another element type: a stencil of its own, which a fusion makes free.
 
-        Args:
-            dtype: One of ``uint8``, ``int16``, ``int32``, ``float32``, ``float64``.
-            rounding: ``nearest`` (ties to even), ``floor`` or ``truncate``, where fractions become whole numbers.
-                Values outside the type's range become its nearest end.
-
-        Raises:
-            TraceError: If there is no such type or rounding.
+        Fractions become whole numbers by ``nearest`` (ties to even), ``floor`` or ``truncate``; values outside the
+        type's range become its nearest end.
         """
         return self.builder.converted(self, str(dtype), rounding)
 
@@ -57,11 +52,7 @@ class PipelineBuilder:
         return GridBuilder(title, self)
 
     def apply(self, title: str, value: Operand) -> GridBuilder:
-        """Add a stencil: a new grid whose cells are ``value``.
-
-        Raises:
-            TraceError: If it has a complex constant.
-        """
+        """Add a stencil: a new grid whose cells are ``value``."""
         tape = flatten(as_value(value))
         number = complex_constant(tape)
         if number is not None:
@@ -89,11 +80,7 @@ class PipelineBuilder:
         return GridBuilder(output, self)
 
     def finish(self, outputs: tuple[GridBuilder, ...], summary: str = "") -> Pipeline:
-        """Name the grids G1, G2, … and return the checked pipeline, without stencils that no output needs.
-
-        Raises:
-            TraceError: If it is no pipeline.
-        """
+        """Name the grids G1, G2, … and return the checked pipeline, without stencils that no output needs."""
         if given := [grid.name for grid in outputs if not grid.name.startswith("#")]:
             raise TraceError(f"an output of pipeline {self.name!r} is a grid that a stencil computes, got {given[0]!r}")
         read = {node.field for s in self.stencils for node in s.tape if isinstance(node, Read)}

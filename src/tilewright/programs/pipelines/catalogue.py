@@ -85,14 +85,9 @@ def sobel_weights(radius: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def nonmaximum(row: GridBuilder, column: GridBuilder, magnitude: GridBuilder) -> Value:
-    """Return the magnitude where it is largest across the edge, else 0.
+    """Return a gradient's magnitude where it is largest across the edge, else 0; ``row`` is the part along axis 0.
 
     scikit-image's definition: the two neighbours along the gradient are interpolated between cells.
-
-    Args:
-        row: Gradient along axis 0.
-        column: Gradient along axis 1.
-        magnitude: Their length.
     """
 
     def where(condition: Value, a: Value, b: Value) -> Value:
@@ -206,10 +201,7 @@ def canny_as_scikit(sigma: float, weighted: bool) -> Pipeline:
     """Return Canny's edges with every operation in the order of scikit-image and SciPy: columns before rows.
 
     Where a picture is flat or repeats itself, neighbours on a ridge tie, and the last bit decides which one is an edge.
-
-    Args:
-        sigma: Standard deviation of the blur.
-        weighted: Take a second input, by which the blurred picture is divided.
+    If ``weighted``, the blurred picture is divided by a second input.
     """
     weights = gaussian_weights(sigma, _radius(None, sigma)[0])
     smooth, derivative = sobel_weights(1)

@@ -33,23 +33,14 @@ def halo_text(halo: Halo) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineStencil:
-    """One stencil of a pipeline: ``output`` becomes the tape's value at every cell.
+    """One stencil of a pipeline: ``output`` becomes the tape's value at every cell."""
 
-    Attributes:
-        name: S1, S2, … in the order of computation.
-        title: The function it was traced from.
-        output: The grid it writes.
-        tape: The expression; ``Read.field`` names a grid.
-        convert: Element type of the output if the stencil converts, else empty: the type of what it reads.
-        rounding: One of :data:`ROUNDINGS`, for conversions to whole numbers, which saturate.
-    """
-
-    name: str
-    title: str
-    output: str
-    tape: Tape
-    convert: str = ""
-    rounding: str = ""
+    name: str  # S1, S2, … in the order of computation
+    title: str  # the function it was traced from
+    output: str  # the grid it writes
+    tape: Tape  # the expression; ``Read.field`` names a grid
+    convert: str = ""  # element type that it converts to; empty for the type of what it reads
+    rounding: str = ""  # one of :data:`ROUNDINGS`, for conversions to whole numbers, which saturate
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -84,27 +75,16 @@ class PipelineStencil:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """A pipeline; it has no shape, no element types and no borders.
-
-    Attributes:
-        name: Its name.
-        rank: Number of dimensions, 2 or 3.
-        inputs: Grids that are given, in argument order: G1, G2, ….
-        titles: Names of the inputs' arguments.
-        stencils: The stencils in an order of computation.
-        outputs: Grids that are wanted.
-        scalars: Numbers that are given when it runs.
-        summary: One line on what it computes.
-    """
+    """A pipeline; it has no shape, no element types and no borders."""
 
     name: str
-    rank: int
-    inputs: tuple[str, ...]
-    titles: tuple[str, ...]
-    stencils: tuple[PipelineStencil, ...]
-    outputs: tuple[str, ...]
-    scalars: tuple[str, ...] = ()
-    summary: str = ""
+    rank: int  # 2 or 3
+    inputs: tuple[str, ...]  # given grids in argument order: G1, G2, …
+    titles: tuple[str, ...]  # names of the inputs' arguments
+    stencils: tuple[PipelineStencil, ...]  # in an order of computation
+    outputs: tuple[str, ...]  # wanted grids
+    scalars: tuple[str, ...] = ()  # given when it runs
+    summary: str = ""  # one line on what it computes
 
     @property
     def grids(self) -> tuple[str, ...]:
@@ -117,11 +97,7 @@ class Pipeline:
         return index if index >= 0 else None
 
     def dtypes(self, given: tuple[str, ...]) -> dict[str, str]:
-        """Element type of every grid, for the inputs' types.
-
-        Raises:
-            UsageError: If there is no such type, or a stencil reads grids of different types.
-        """
+        """Element type of every grid, for the inputs' types."""
         if len(given) != len(self.inputs):
             raise UsageError(f"{self.name!r} has {len(self.inputs)} inputs, got {len(given)} element types")
         for dtype in given:
@@ -145,11 +121,7 @@ class Pipeline:
 
 
 def check(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline if it is one.
-
-    Raises:
-        TraceError: If it has no stencil, reads what is not there, or is too large.
-    """
+    """Return the pipeline if it has stencils, reads what is there, and is not too large."""
     if not pipeline.stencils:
         raise TraceError(f"pipeline {pipeline.name!r} applies no stencil", "call a @tw.stencil function on its grids")
     if len(pipeline.stencils) > MAX_STENCILS:

@@ -22,19 +22,12 @@ BORDERS = ("constant", "nearest", "reflect", "mirror", "wrap")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineProblem:
-    """A pipeline on grids.
-
-    Attributes:
-        pipeline: The pipeline.
-        shape: Extents of every grid, outermost first.
-        dtypes: Element type per grid, in the order of ``pipeline.grids``.
-        borders: Per grid, what reads outside it yield.
-    """
+    """A pipeline on grids."""
 
     pipeline: Pipeline
-    shape: tuple[int, ...]
-    dtypes: tuple[str, ...]
-    borders: tuple[Sides, ...]
+    shape: tuple[int, ...]  # extents of every grid, outermost first
+    dtypes: tuple[str, ...]  # element type per grid, in the order of ``pipeline.grids``
+    borders: tuple[Sides, ...]  # what reads outside yield, per grid
 
     def dtype(self, grid: str) -> str:
         """Element type of a grid."""
@@ -63,20 +56,7 @@ def make_pipeline_problem(
     dtype: str | Sequence[str] = "float32",
     border: BoundarySpec = "reflect",
 ) -> PipelineProblem:
-    """Make a checked problem.
-
-    Args:
-        pipeline: The pipeline.
-        shape: Extents, outermost first.
-        dtype: Element type of the inputs, one for all or one each.
-        border: One of :data:`BORDERS` for every grid and side, per axis, per side or by grid.
-
-    Returns:
-        The problem.
-
-    Raises:
-        UsageError: If anything does not fit.
-    """
+    """Make a checked problem; there may be a ``dtype`` per input, and a border per axis, side or grid."""
     extents = tuple(int(extent) for extent in shape)
     if len(extents) != pipeline.rank or any(extent < 1 for extent in extents):
         raise UsageError(
@@ -114,16 +94,7 @@ def _borders(pipeline: Pipeline, border: BoundarySpec) -> tuple[Sides, ...]:
 
 
 def compute(problem: PipelineProblem, arrays: Sequence[Array], scalars: Mapping[str, float]) -> dict[str, Array]:
-    """Compute every grid of a pipeline with NumPy, one stencil after the other.
-
-    Args:
-        problem: The problem.
-        arrays: One per input.
-        scalars: Values of the pipeline's scalars.
-
-    Returns:
-        Every grid by name.
-    """
+    """Compute every grid of a pipeline, by name, from those of its inputs with NumPy, one stencil after the other."""
     grids = {
         name: np.asarray(array, dtype=problem.dtype(name))
         for name, array in zip(problem.pipeline.inputs, arrays, strict=True)

@@ -41,21 +41,10 @@ _ZERO = Boundary("constant", 0.0)
 def adjoint_of(
     program: Program,
     boundary: BoundarySpec = "fixed",
-    wanted: Sequence[str] | None = None,
-    varying: Sequence[str] = (),
+    wanted: Sequence[str] | None = None,  # what no statement updates whose worth is summed; by default all of it
+    varying: Sequence[str] = (),  # scalars with a value per step, whose worth is not summed
 ) -> Adjoint:
-    """Derive the adjoint of a program.
-
-    Args:
-        program: The program.
-        boundary: Its boundaries, of every run of it.
-        wanted: Fields that no statement updates, and scalars, whose worth is summed; all of them by default.
-        varying: Scalars with a value per step, whose worth is not.
-
-    Raises:
-        UsageError: If there is no adjoint: of recurrences, of operators without a derivative, of complex numbers, of
-            fields that wrap along different axes.
-    """
+    """Derive the adjoint of a program."""
     if program.complex_constant is not None:
         raise UsageError(f"{program.name!r} computes complex numbers, which have no adjoint here")
     probe = make_problem(program, (2,) * program.rank, 1, "float64", boundary, varying)

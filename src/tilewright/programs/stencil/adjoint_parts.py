@@ -9,41 +9,28 @@ from tilewright.programs.stencil.program import Program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjoint:
-    """The adjoint of a program under boundaries.
+    """The adjoint of a program under boundaries."""
 
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        forward: The program whose adjoint it is.
-        sides: The forward boundaries, one entry per field.
-        states: Fields that hold forward states: by their names, the forward field and time level, where 1 is the value
-            computed in the step.
-        positions: Names of fields that hold a cell's index along an axis, by axis.
-        extents: Names of scalars that hold the grid's extents, by axis.
-        sums: By the forward field or scalar that no step changes, the field that sums what it is worth.
-        kept: By updated field, the field that sums what cells are worth that no step updates, if there are any.
-        stages: By updated field whose new values later statements of the step read, the field that holds what its new
-            values are worth with these.
-        split: A program with the same results, whose statements update some cells each in place of testing where a cell
-            lies. None where there is nothing to test.
-        inner: For steps that depend on no state and sum nothing else, a program of what updated cells are worth alone.
-            What kept cells are worth follows from its sums near the sides. None where there is none.
-        steady: For steps that depend on no state, a program that sums what the states are worth and no more: ``u_sum``
-            beside ``u_bar``. One step of ``program`` from these sums makes all other sums. None where it cannot.
-    """
-
-    program: Program
-    boundary: BoundarySpec
-    forward: Program
-    sides: tuple[Sides, ...]
+    program: Program  # one step backwards
+    boundary: BoundarySpec  # of that, by field
+    forward: Program  # the program whose adjoint it is
+    sides: tuple[Sides, ...]  # the forward boundaries, per field
+    # by name of a field that holds a forward state, its forward field and time level; 1 is what the step computes
     states: dict[str, tuple[str, int]]
-    positions: dict[int, str]
-    extents: dict[int, str]
-    sums: dict[str, str]
-    kept: dict[str, str]
+    positions: dict[int, str]  # by axis, the field that holds a cell's index along it
+    extents: dict[int, str]  # by axis, the scalar that holds the grid's extent
+    sums: dict[str, str]  # by the forward field or scalar that no step changes, the field that sums what it is worth
+    kept: dict[str, str]  # by updated field, the field that sums what cells are worth that no step updates
+    # by updated field whose new values later statements of the step read, the field of what they are worth with these
     stages: dict[str, str]
+    # the same results, from statements that update some cells each in place of testing where a cell lies; None where
+    # there is nothing to test
     split: "Split | None" = None
+    # for steps that depend on no state and sum nothing else, what updated cells are worth alone; what kept cells are
+    # worth follows from its sums near the sides
     inner: "Inner | None" = None
+    # for steps that depend on no state, only the sums of what states are worth: ``u_sum`` beside ``u_bar``; one step of
+    # ``program`` from these makes all other sums
     steady: "SteadyPart | None" = None
 
     def worth(self, field: str, level: int = 0) -> str:
@@ -63,57 +50,37 @@ class Inner:
 
     Where all fields have two time levels, it reads two versions of what these are worth, of which the older one is
     nothing at first, in place of handing on what the older level is worth.
-
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        regions: By updated field the cells that are updated, where these are not those that the boundaries say.
-        edges: What kept cells are worth (``u_rim``), from the sums over the steps of all versions that are read.
-        edge_boundary: The boundaries that these sums are read under, by field.
-        older: What older levels are worth after a last step, from what the newest ones were worth before it; None where
-            they are handed on.
-        older_boundary: The boundaries that this is run under.
     """
 
-    program: Program
-    boundary: BoundarySpec
+    program: Program  # one step backwards
+    boundary: BoundarySpec  # of that, by field
+    # by updated field, the cells that are updated, where the boundaries say others
     regions: dict[str, tuple[Span, ...]]
-    edges: Program
-    edge_boundary: BoundarySpec
+    edges: Program  # what kept cells are worth (``u_rim``), from the sums over the steps of all versions that are read
+    edge_boundary: BoundarySpec  # of these sums, by field
+    # what older levels are worth after a last step, from what the newest were worth before it; None if handed on
     older: Program | None
     older_boundary: BoundarySpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteadyPart:
-    """The part of an adjoint that changes from step to step, where the rest is linear in its sum over the steps.
+    """The part of an adjoint that changes from step to step, where the rest is linear in its sum over the steps."""
 
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        sums: By updated field, the field that sums what the new values are worth.
-    """
-
-    program: Program
-    boundary: BoundarySpec
-    sums: dict[str, str]
+    program: Program  # one step backwards
+    boundary: BoundarySpec  # of that, by field
+    sums: dict[str, str]  # by updated field, the field that sums what the new values are worth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """An adjoint whose statements update some cells each.
+    """An adjoint whose statements update some cells each."""
 
-    Attributes:
-        program: What one step backwards computes.
-        boundary: The boundaries that it is run under, by field.
-        regions: By updated field the cells that are updated; all of them where there is no entry.
-        rims: By the field that sums what kept cells are worth in ``Adjoint.program``, those that do it here, zero at
-            first: one per side of the grid.
-    """
-
-    program: Program
-    boundary: BoundarySpec
-    regions: dict[str, tuple[Span, ...]]
+    program: Program  # one step backwards
+    boundary: BoundarySpec  # of that, by field
+    regions: dict[str, tuple[Span, ...]]  # by updated field, the cells that are updated; all without an entry
+    # by the field that sums what kept cells are worth in ``Adjoint.program``, those that do it here: one per side of
+    # the grid, zero at first
     rims: dict[str, tuple[str, ...]]
 
 

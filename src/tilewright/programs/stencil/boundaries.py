@@ -84,9 +84,6 @@ def parse_boundary(text: str) -> BoundarySpec:
 
     ``wrap``; per axis ``fixed,wrap``; per side ``nearest/constant:1``; per field ``u=wrap;v=fixed``.
 
-    Raises:
-        UsageError: If a part is no boundary.
-
     Examples:
         >>> parse_boundary("wrap")
         Boundary(kind='wrap', value=0.0, factor=0.0)

@@ -19,21 +19,13 @@ from tilewright.programs.stencil.program import Program, Statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependence:
-    """One dependence.
+    """One dependence."""
 
-    Attributes:
-        time: Distance in logical steps; 0 only inside a sweep.
-        offset: Where the computation that must come first lies, relative to this one.
-        kind: ``flow`` or ``memory``.
-        cause: The read behind it, as a user would write it.
-        stage: The stage of this computation.
-    """
-
-    time: int
-    offset: tuple[int, ...]
-    kind: str
-    cause: str
-    stage: int = 0
+    time: int  # distance in logical steps; 0 only inside a sweep
+    offset: tuple[int, ...]  # of the computation that must come first, relative to this one
+    kind: str  # ``flow`` or ``memory``
+    cause: str  # the read behind it, as a user would write it
+    stage: int = 0  # of this computation
 
     def __str__(self) -> str:
         return f"{self.kind} dependence ({-self.time}; {', '.join(f'{o:+d}' for o in self.offset)}) from {self.cause}"
@@ -41,32 +33,20 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The order and the dependences of a program.
+    """The order and the dependences of a program."""
 
-    Attributes:
-        stages: Indices of the statements that each stage of a step runs; statements of a stage are independent.
-        copies: Per field, in field order, how many versions are kept; 1 for a field that is never updated.
-        dependences: Every distinct dependence between logical steps.
-        sweep: Dependences inside one sweep (a statement that reads its own new values): recurrences.
-    """
-
-    stages: tuple[tuple[int, ...], ...]
-    copies: tuple[int, ...]
-    dependences: tuple[Dependence, ...]
-    sweep: tuple[Dependence, ...]
+    stages: tuple[tuple[int, ...], ...]  # indices of the statements of each stage of a step, which are independent
+    copies: tuple[int, ...]  # fewest versions that the stages allow, per field; 1 for one that is never updated
+    dependences: tuple[Dependence, ...]  # the distinct ones between logical steps
+    sweep: tuple[Dependence, ...]  # inside one sweep (a statement that reads its own new values): recurrences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slope:
-    """How far dependences reach per logical step along one axis.
+    """How far dependences reach per logical step along one axis."""
 
-    Attributes:
-        left: Reach towards smaller indices, per logical step, at least 0.
-        right: Reach towards larger indices, per logical step, at least 0.
-    """
-
-    left: int
-    right: int
+    left: int  # reach towards smaller indices, per logical step, at least 0
+    right: int  # reach towards larger indices, per logical step, at least 0
 
     @property
     def widest(self) -> int:
@@ -76,17 +56,7 @@ class Slope:
 
 @functools.lru_cache(maxsize=1024)
 def analyse(program: Program) -> Analysis:
-    """Find the stages, the copies and the dependences of a program.
-
-    Args:
-        program: The program.
-
-    Returns:
-        The analysis; ``copies`` is the smallest number per field that is legal for the stage order.
-
-    Raises:
-        TraceError: If values of the same step depend on each other in a circle.
-    """
+    """Find the stages, the copies and the dependences of a program."""
     stage_of = _stages(program)
     depth = max(stage_of) + 1
     stages = tuple(tuple(i for i, stage in enumerate(stage_of) if stage == s) for s in range(depth))

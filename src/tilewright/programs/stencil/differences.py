@@ -110,13 +110,7 @@ def laplacian(u: Operand, accuracy: int = 2, spacing: Operand | Sequence[Operand
 def weights(offsets: Sequence[int], derivative: int = 1, at: float | Fraction = 0) -> tuple[Fraction, ...]:
     """Return the weights of a finite difference on points of a grid of spacing 1 (Fornberg 1988, section 2).
 
-    Args:
-        offsets: Different points, at least ``derivative + 1``.
-        derivative: Which derivative.
-        at: Where it is taken, in cells.
-
-    Returns:
-        One exact weight per point: the difference is right for every polynomial of a degree below their number.
+    They are exact: the difference is right for every polynomial of a degree below their number.
 
     Examples:
         >>> [str(weight) for weight in weights((-1, 0, 1), 2)]

@@ -19,19 +19,13 @@ from tilewright.programs.stencil.slopes import values_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edges:
-    """A program whose boundaries are what kernels have.
+    """A program whose boundaries are what kernels have."""
 
-    Attributes:
-        program: Where a field is read outside another side, what stands for it is computed.
-        sides: The boundaries per field, those of the fields of :attr:`arrays` among them.
-        varying: Values of the scalars that stand for a side with a value per step, by name; shape (steps,).
-        arrays: Those of the coefficient fields that stand for a side with a value per cell, by name; as many axes as
-            the program, of extent 1 along that of the side.
-    """
-
-    program: Program
-    sides: dict[str, Sides]
+    program: Program  # computes what stands for reads outside any other side
+    sides: dict[str, Sides]  # boundaries per field, those of :attr:`arrays` among them
+    # by name, values of scalars that stand for a side with a value per step; shape (steps,)
     varying: dict[str, Any] = field(default_factory=dict)
+    # by name, coefficient fields that stand for a side with a value per cell; of extent 1 along the side's axis
     arrays: dict[str, Any] = field(default_factory=dict)
 
 
@@ -49,13 +43,6 @@ def plain_edges(program: Program, sides: Mapping[str, Sides]) -> Edges:
     Before: ``u[-1]`` with ``neumann`` of g. After: ``where(inside[:1], g + u[-1], u[-1])`` with ``reflect``.
 
     Where a read lies outside along several axes, what stands for it along the outermost one is computed first.
-
-    Args:
-        program: The program.
-        sides: Its boundaries, by field.
-
-    Raises:
-        UsageError: If values per step or along a side do not fit.
     """
     sides = {name: tuple((_insulated(low), _insulated(high)) for low, high in axes) for name, axes in sides.items()}
     if not any(_told(side) for axes in sides.values() for pair in axes for side in pair):

@@ -41,11 +41,7 @@ class Const:
 
     @property
     def real(self) -> bool | int | float:
-        """The value for generated code, which computes in real numbers.
-
-        Raises:
-            UsageError: If it is a complex number.
-        """
+        """The value for generated code, which computes in real numbers."""
         if isinstance(self.value, complex):
             raise UsageError(f"generated code computes in real numbers, got the constant {self.value}")
         return self.value
@@ -53,18 +49,11 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A read of a field at a constant offset.
-
-    Attributes:
-        field: Name of the field.
-        level: Time level relative to the current one: 1 is the value computed in this step, 0 the current,
-            -1 the previous, -2 the one before.
-        offset: Offset per axis, outermost first.
-    """
+    """A read of a field at a constant offset."""
 
     field: str
-    level: int
-    offset: tuple[int, ...]
+    level: int  # time level: 1 is the value computed in this step, 0 the current, -1 the previous, -2 the one before
+    offset: tuple[int, ...]  # per axis, outermost first
 
     def beyond(self, axis: int) -> "Inside | None":
         """Return the cells from which it lies outside the grid along an axis; None where it lies in the cell's own row.
@@ -87,36 +76,22 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The index of the cell in the grid along an axis, as a number of the program's element type.
-
-    Attributes:
-        axis: The axis.
-        shift: The index is that of the cell so many cells further: adjoints look at the cells that read theirs.
-        wraps: Whether the first cell follows the last one where that cell is outside.
-    """
+    """The index of the cell in the grid along an axis, as a number of the program's element type."""
 
     axis: int
-    shift: int = 0
-    wraps: bool = False
+    shift: int = 0  # the index is that of the cell so many further: adjoints look at the cells that read theirs
+    wraps: bool = False  # whether the first cell follows the last one where that cell is outside
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Whether the cell lies in a range of cells along an axis: a truth value.
-
-    Attributes:
-        axis: The axis.
-        low: First cell of the range, counted from the end of the axis where it is negative.
-        high: The first cell after the range, counted in the same way; None for the end of the axis.
-        shift: As for :class:`Index`.
-        wraps: As for :class:`Index`.
-    """
+    """Whether the cell lies in a range of cells along an axis: a truth value."""
 
     axis: int
-    low: int
-    high: int | None
-    shift: int = 0
-    wraps: bool = False
+    low: int  # first cell of the range, counted from the end of the axis where it is negative
+    high: int | None  # the first cell after the range, counted in the same way; None for the end of the axis
+    shift: int = 0  # as for :class:`Index`
+    wraps: bool = False  # as for :class:`Index`
 
     def span(self, extent: int) -> tuple[int, int]:
         """Return the range on an axis of so many cells, cut to the axis as NumPy cuts a slice.
@@ -130,19 +105,12 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A number for every cell along an axis, which are given when the program runs.
+    """A number for every cell along an axis, which are given when the program runs."""
 
-    Attributes:
-        name: By which they are given.
-        axis: The axis.
-        shift: As for :class:`Index`; beyond the ends of the axis it has the number of the cell there.
-        wraps: As for :class:`Index`.
-    """
-
-    name: str
+    name: str  # by which they are given
     axis: int
-    shift: int = 0
-    wraps: bool = False
+    shift: int = 0  # as for :class:`Index`; beyond the ends of the axis it has the number of the cell there
+    wraps: bool = False  # as for :class:`Index`
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,11 +346,7 @@ def _integer_power(base: Value, exponent: int) -> Value:
 
 
 def as_value(operand: Operand) -> Value:
-    """Turn a number or a value into a value.
-
-    Raises:
-        TraceError: If it is neither.
-    """
+    """Turn a number or a value into a value."""
     if isinstance(operand, Value):
         return operand
     if hasattr(operand, "as_value"):
@@ -409,11 +373,7 @@ def apply(op: str, *operands: Operand) -> Value:
 
 
 def bitwise(op: str, *operands: Operand) -> Value:
-    """Apply one of :data:`~tilewright.programs.stencil.operators.BITWISE`; of truth values it is a logical operator.
-
-    Raises:
-        TraceError: If an operand is a number that is not whole, which has no bits.
-    """
+    """Apply one of :data:`~tilewright.programs.stencil.operators.BITWISE`; of truth values it is a logical operator."""
     values = tuple(as_value(operand) for operand in operands)
     for value in values:
         if isinstance(value.op, Const) and not isinstance(value.op.value, int):
@@ -429,11 +389,7 @@ def _is_truth(op: str | Leaf) -> bool:
 
 
 def truths(tape: Tape, fields: Collection[str] = ()) -> list[bool]:
-    """Say of every value of a tape whether it is a truth value, as NumPy has it.
-
-    Args:
-        tape: The expression.
-        fields: Fields of truth values.
+    """Say of every value of a tape whether it is a truth value, as NumPy has it; ``fields`` hold such values.
 
     >>> x = Value(Read("u", 0, (0,)))
     >>> truths(flatten((x > 0) * (x < 1)))
@@ -463,11 +419,7 @@ COMPARE_FIRST = "compare first, as in tw.where((u[0, 0] > 0) & (u[1, 0] < 1), â€
 
 
 def rounded(x: Operand, decimals: int = 0) -> Value:
-    """The nearest whole number, of two the even one.
-
-    Raises:
-        TraceError: If it is to have decimals.
-    """
+    """The nearest whole number, of two the even one."""
     if decimals != 0:
         raise TraceError(f"a stencil rounds to whole numbers, got {decimals!r} decimals", "scale before and after")
     return apply("rint", x)
@@ -558,11 +510,7 @@ def complex_constant(*tapes: Tape) -> complex | None:
 
 
 def check_constants(tape: Tape, dtype: str, name: str) -> None:
-    """Check that the constants of a program's tape fit the type that it is computed in.
-
-    Raises:
-        UsageError: If one does not.
-    """
+    """Check that the constants of a program's tape fit the type that it is computed in."""
     for node in tape:
         if isinstance(node, Const):
             check_fits(node.value, dtype, f"the constant {{}} of {name!r}")

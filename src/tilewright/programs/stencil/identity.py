@@ -19,12 +19,6 @@ _MODULUS = 2**128
 def identity(program: Program) -> str:
     """Return a digest of what a program computes: fields and scalars by their places, sums and products unordered.
 
-    Args:
-        program: The program.
-
-    Returns:
-        The digest, equal for programs that compute the same.
-
     >>> from tilewright.programs.stencil.catalogue import program
     >>> identity(program("j2d5pt")) == identity(program("star2d1r")) != identity(program("jacobi2d"))
     True

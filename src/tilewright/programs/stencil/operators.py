@@ -9,24 +9,15 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """One operator.
+    """One operator."""
 
-    Attributes:
-        name: Its name in expressions.
-        arity: Number of operands.
-        flops: Floating-point operations counted for one application (the papers count every arithmetic
-            operator, square root and division included, as one).
-        evaluate: Its meaning on NumPy arrays.
-        integral: Whether integer operands give an integer result.
-        linear: ``"both"`` if linear in its operands together, ``"left"`` if linear in the first operand for a
-            constant second one, ``"either"`` if linear in one operand while the other is constant, else ``""``.
-    """
-
-    name: str
+    name: str  # in expressions
     arity: int
-    flops: int
-    evaluate: Callable[..., Any]
-    integral: bool = True
+    flops: int  # per application; the papers count every operator as one, square root and division included
+    evaluate: Callable[..., Any]  # its meaning on NumPy arrays
+    integral: bool = True  # whether integer operands give an integer result
+    # ``"both"`` if linear in its operands together, ``"left"`` if linear in the first operand for a constant second
+    # one, ``"either"`` if linear in one operand while the other is constant, else ``""``
     linear: str = ""
 
 

@@ -15,15 +15,10 @@ from tilewright.programs.stencil.problem import Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extended:
-    """A problem on a grid with periodic copies around it.
+    """A problem on a grid with periodic copies around it."""
 
-    Attributes:
-        problem: The problem on the larger grid; its number of steps is that of one block.
-        around: Cells below and above the grid proper, per axis.
-    """
-
-    problem: Problem
-    around: tuple[tuple[int, int], ...]
+    problem: Problem  # on the larger grid; its steps are those of one block
+    around: tuple[tuple[int, int], ...]  # cells below and above the grid proper, per axis
 
     def fitted(self, shape: tuple[int, ...]) -> "Extended":
         """Return the same copies around a grid of another shape."""
@@ -51,15 +46,8 @@ def extend(problem: Problem, steps: int) -> Extended | None:
     """Extend a problem so that a block of steps needs no wrapping.
 
     Before: ``u`` wraps on an axis of S cells. After: the axis has S + (left + right) * steps cells and is ``fixed``;
-    after the block the S cells in the middle hold exactly what they would hold on the periodic grid.
-
-    Args:
-        problem: The problem.
-        steps: Steps of a block, at least 1.
-
-    Returns:
-        The extended problem, or None where nothing wraps, a field is read across another boundary of the same axis,
-        or the program is a recurrence.
+    after the block the S cells in the middle hold exactly what they would hold on the periodic grid. None where nothing
+    wraps, a field is read across another boundary of the same axis, or the program is a recurrence.
     """
     axes = wrapped_axes(problem)
     if not axes or analyse(problem.program).sweep or not all(all_wrap(problem, axis) for axis in axes):

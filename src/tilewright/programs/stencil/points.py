@@ -163,21 +163,13 @@ def _shown(shape: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Weights:
-    """Which cells belong to which points: a sparse matrix, its entries ordered by point, then as they are added.
+    """Which cells belong to which points: a sparse matrix, its entries ordered by point, then as they are added."""
 
-    Attributes:
-        points: Number of points.
-        point: Point of every entry, ascending; shape (entries,).
-        cell: Its cell, in row-major order of the grid; shape (entries,).
-        weight: Its weight; shape (entries,).
-        constant: What ``constant`` boundaries add to what a point reads; shape (points,).
-    """
-
-    points: int
-    point: Index
-    cell: Index
-    weight: Array
-    constant: Array
+    points: int  # how many
+    point: Index  # of every entry, ascending; shape (entries,)
+    cell: Index  # in row-major order of the grid; shape (entries,)
+    weight: Array  # shape (entries,)
+    constant: Array  # what ``constant`` boundaries add to what a point reads; shape (points,)
 
     def times(self, factor: Array) -> "Weights":
         """Return weights multiplied entry by entry."""
@@ -232,19 +224,7 @@ def of_cells(cells: Sequence[tuple[int, ...]], shape: tuple[int, ...], dtype: np
 
 
 def weights(points: Points, shape: tuple[int, ...], sides: Sides) -> Weights:
-    """Return the weights of points on a grid.
-
-    Args:
-        points: The points.
-        shape: The grid's extents.
-        sides: Boundaries of the field that they add to or record.
-
-    Returns:
-        The weights; entries of weight zero are left out.
-
-    Raises:
-        UsageError: If a point lies outside, or has another number of coordinates than the grid has axes.
-    """
+    """Return the weights, but for those of 0, of points on a grid whose field has these boundaries."""
     places = points.coordinates
     if places.shape[1] != len(shape):
         raise UsageError(
@@ -316,42 +296,21 @@ def _mapped(index: Index, extent: int, pair: tuple[Boundary, Boundary]) -> tuple
 
 
 class Sums:
-    """Sums of products, each in the order of its terms: what the rows of a table with weights give.
-
-    Attributes:
-        count: Number of sums.
-        starts: Where the terms of each start, and the end of all; shape (count + 1,).
-        source: The row of every term; shape (terms,).
-        weight: Its weight; shape (terms,).
-    """
+    """Sums of products, each in the order of its terms: what the rows of a table with weights give."""
 
     __slots__ = ("count", "source", "starts", "weight")
 
     def __init__(self, to: Index, source: Index, weight: Array, count: int) -> None:
-        """Lay sums out.
-
-        Args:
-            to: Which sum every term belongs to; shape (terms,).
-            source: The row that it is made of.
-            weight: By what that is multiplied.
-            count: Number of sums.
-        """
+        """Lay sums out; ``to`` is the sum, ``source`` the row, ``weight`` the factor of every term; shape (terms,)."""
         if (to[1:] < to[:-1]).any():
             order = np.argsort(to, kind="stable")
             to, source, weight = to[order], source[order], weight[order]
+        # where the terms of each start, and the end of all; shape (count + 1,)
         self.count, self.starts = count, np.searchsorted(to, np.arange(count + 1)).astype(np.int64)
         self.source, self.weight = np.ascontiguousarray(source), np.ascontiguousarray(weight)
 
     def of(self, table: Array, start: Array | None = None) -> Array:
-        """Return the sums of every column.
-
-        Args:
-            table: Shape (rows, columns).
-            start: What every sum starts from, by default 0; shape (count,).
-
-        Returns:
-            The sums; shape (count, columns).
-        """
+        """Return the sums of every column, of shape (count, columns), from ``start`` of shape (count,) or 0 on."""
         kind = np.result_type(table.dtype, self.weight.dtype)
         result = np.zeros((self.count, table.shape[1]), dtype=kind)
         if start is not None:
@@ -367,13 +326,8 @@ class Sums:
 def around(cell: Index, shape: tuple[int, ...], halo: Sequence[tuple[int, int]]) -> tuple[Index, Index]:
     """Find the copies of cells on a periodic grid that is extended by copies of itself, or cut.
 
-    Args:
-        cell: Cells in row-major order of the grid.
-        shape: The grid's extents.
-        halo: Cells below and above it, per axis; negative where the grid is cut inside itself.
-
-    Returns:
-        The copies in row-major order of the extended grid, ascending, and which cell each is one of.
+    The copies are in row-major order of the extended grid, ascending, beside the index in ``cell`` of what each is one
+    of; the halo is negative where the grid is cut.
     """
     whole = tuple(low + n + high for n, (low, high) in zip(shape, halo, strict=True))
     places = np.unravel_index(cell, shape)

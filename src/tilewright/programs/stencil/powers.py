@@ -13,15 +13,7 @@ def refuse_negative_powers(tape: Tape, name: str, dtype: str, values: Mapping[st
     """Refuse powers of whole numbers by negative ones, as NumPy does, where the exponent is known before a run.
 
     One that is computed in a run and negative gives what is left of the quotient without its fraction: 1, -1 or 0.
-
-    Args:
-        tape: An expression that is computed in whole numbers.
-        name: The program's name.
-        dtype: The type.
-        values: By name those of its scalars and fields, as far as they are known; constants are looked at without.
-
-    Raises:
-        UsageError: If an exponent is negative.
+    ``values`` are known ones of scalars and fields; without them constants are looked at.
     """
     for node in tape:
         if not isinstance(node, Apply) or node.op != "pow":

@@ -36,19 +36,13 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointFields:
-    """Which fields of a problem have sources that add to cells, and receivers that record cells.
+    """Which fields of a problem have sources that add to cells, and receivers that record cells."""
 
-    Attributes:
-        sources: Updated fields whose new values sources are added to.
-        receivers: Updated fields whose new values are recorded.
-        cells: Cells that are added to or recorded in a step.
-        faces: Updated fields whose new values are summed over the steps near the sides of the grid, with the numbers of
-            cells, low and high, per axis; only what their statements update counts.
-    """
-
-    sources: tuple[str, ...] = ()
-    receivers: tuple[str, ...] = ()
-    cells: int = 0
+    sources: tuple[str, ...] = ()  # updated fields to whose new values sources are added
+    receivers: tuple[str, ...] = ()  # updated fields whose new values are recorded
+    cells: int = 0  # added to or recorded in a step
+    # updated fields whose new values are summed over the steps near the grid's sides, with the numbers of cells, low
+    # and high, per axis; only what their statements update counts
     faces: tuple[tuple[str, tuple[Span, ...]], ...] = ()
 
     def __bool__(self) -> bool:
@@ -58,48 +52,30 @@ class PointFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Where a grid lies in a larger one that it is a part of.
+    """Where a grid lies in a larger one that it is a part of."""
 
-    Attributes:
-        start: Index of its first cell in the larger grid, per axis; where that wraps it may be outside.
-        shape: Extents of the larger grid.
-    """
-
-    start: tuple[int, ...]
-    shape: tuple[int, ...]
+    start: tuple[int, ...]  # index of its first cell in the larger grid, which may be outside where that wraps
+    shape: tuple[int, ...]  # of the larger grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A program on a grid.
+    """A program on a grid."""
 
-    Attributes:
-        program: What one step computes.
-        shape: Extents, outermost first.
-        steps: Number of time steps.
-        dtype: NumPy name of the element type of every field.
-        boundaries: One :data:`Sides` per field, in the order of ``program.fields``.
-        points: Fields with sources and receivers.
-        varying: Scalars with a value for every step, in the order of the program's; the step's number among them.
-        part: Where the grid lies in the one that its cells' indices are counted in; None where that is the grid itself.
-        kept: Versions that are kept of every updated field, where that is more than the steps need: after a run of
-            fewer steps every state is there.
-        series: Fields that no statement updates and that have a version per step.
-        regions: By updated field, the cells that are updated, where it is not those whose reads no ``fixed`` side cuts.
-        subdomains: Updated fields whose arrays have the cells of their subdomains alone.
-    """
-
-    program: Program
-    shape: tuple[int, ...]
+    program: Program  # one step
+    shape: tuple[int, ...]  # extents, outermost first
     steps: int
-    dtype: str = "float32"
-    boundaries: tuple[Sides, ...]
-    points: PointFields = PointFields()
-    varying: tuple[str, ...] = ()
-    part: Part | None = None
+    dtype: str = "float32"  # NumPy name of the element type of every field
+    boundaries: tuple[Sides, ...]  # one :data:`Sides` per field, in the order of ``program.fields``
+    points: PointFields = PointFields()  # fields with sources and receivers
+    varying: tuple[str, ...] = ()  # scalars with a value per step, in the program's order; the step's number among them
+    part: Part | None = None  # of the grid that cells' indices are counted in; None where that is the grid itself
+    # versions of updated fields, where more than the steps need: after a run of fewer steps every state is there
     kept: int = 0
-    series: tuple[str, ...] = ()
+    series: tuple[str, ...] = ()  # fields that no statement updates, with a version per step
+    # by updated field, the cells that are updated, where these are not those whose reads no ``fixed`` side cuts
     regions: tuple[tuple[str, tuple[Span, ...]], ...] = ()
+    # updated fields whose arrays have the cells of their subdomains alone
     subdomains: tuple[tuple[str, Subdomain], ...] = ()
 
     def __hash__(self) -> int:
@@ -130,16 +106,7 @@ class Problem:
         return total
 
     def places(self, axis: int, low: int, high: int) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the indices that cells have as :data:`tilewright.index` counts them.
-
-        Args:
-            axis: The axis.
-            low: The first cell of this grid.
-            high: The end of the cells.
-
-        Returns:
-            The indices, and the extent of the axis along which they count.
-        """
+        """Return the indices of cells as :data:`tilewright.index` counts them, and the extent along which it does."""
         found = np.arange(low, high)
         if self.part is None:
             return found, self.shape[axis]
@@ -212,20 +179,6 @@ def make_problem(
     varying: Iterable[str] = (),
 ) -> Problem:
     """Make a checked problem.
-
-    Args:
-        program: What one step computes.
-        shape: Extents, outermost first; one per dimension of the program, each at least 1.
-        steps: Number of time steps, at least 0.
-        dtype: One of :data:`DTYPES`.
-        boundary: See :data:`BoundarySpec`.
-        varying: Scalars that are given a value for every step, besides the step's number.
-
-    Returns:
-        The problem.
-
-    Raises:
-        UsageError: If anything does not fit.
 
     Examples:
         >>> from tilewright.programs.stencil.catalogue import program

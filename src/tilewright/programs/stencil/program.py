@@ -200,16 +200,7 @@ def refuse_places(tape: Tape, what: str) -> None:
 
 
 def refuse_bits(tape: Tape, what: str, dtype: str) -> None:
-    """Refuse bitwise operators on numbers of a type that has no bits to speak of.
-
-    Args:
-        tape: An expression that is computed in floating point or in complex numbers.
-        what: Whose it is.
-        dtype: The type.
-
-    Raises:
-        UsageError: If there are any.
-    """
+    """Refuse bitwise operators on numbers of a type that has no bits to speak of."""
     if not any(isinstance(node, Apply) and node.op in BITWISE for node in tape):
         return
     found = truths(tape)
@@ -264,9 +255,6 @@ def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
     """Turn scalars into coefficient arrays that are read at the centre.
 
     Before: ``alpha`` is one number. After: ``alpha`` is a field that no statement updates, read at offset zero.
-
-    Raises:
-        UsageError: If a name is no scalar of the program.
     """
     if not names:
         return program
@@ -294,9 +282,6 @@ def with_truths(program: Program, fields: frozenset[str]) -> Program:
     """Make bitwise operators on fields of truth values, which are computed as whole numbers, logical ones.
 
     An updated field counts as long as its new values are truth values.
-
-    Raises:
-        UsageError: If ``~`` is applied to one whose new values are not.
     """
     known, dropped = set(fields), {""}
     while dropped:
@@ -372,11 +357,7 @@ class FieldBuilder:
         raise TraceError(f"{self.name!r} is read at offsets and cannot be looped over", "write u[-1, 0] + u[1, 0]")
 
     def as_value(self) -> Value:
-        """Refuse to be a number: another time level is read at an offset as well.
-
-        Raises:
-            TraceError: Always.
-        """
+        """Refuse to be a number: another time level is read at an offset as well."""
         raise TraceError(f"another time level of {self.name!r} is used without an index", "write u.prev[0, 0]")
 
     @property

@@ -31,15 +31,7 @@ _TRUTH = np.dtype(bool)
 
 
 def map_index(index: npt.NDArray[np.int64], extent: int, kind: str) -> npt.NDArray[np.int64]:
-    """Map indices of any distance outside ``[0, extent)`` to the cell they stand for.
-
-    Args:
-        index: Indices.
-        extent: Number of cells.
-        kind: ``nearest``, ``reflect``, ``mirror`` or ``wrap``, as ``scipy.ndimage`` defines them.
-
-    Returns:
-        Indices in ``[0, extent)``.
+    """Map indices of any distance outside ``[0, extent)`` to the cell they stand for, as ``scipy.ndimage`` does.
 
     >>> [int(i) for i in map_index(np.arange(-3, 6), 3, "reflect")]
     [2, 1, 0, 0, 1, 2, 2, 1, 0]
@@ -62,15 +54,8 @@ def pad(array: Array, reach: Sequence[tuple[int, int]], sides: Sides) -> Array:
     """Extend an array by what its boundaries say lies outside.
 
     Axes are extended one after the other, outermost first, so the innermost constant axis decides a corner. A
-    ``fixed`` side is not extended with meaning: nothing that is computed reads there.
-
-    Args:
-        array: The values, of any shape.
-        reach: Cells to add below and above, per axis.
-        sides: Boundaries per axis.
-
-    Returns:
-        A new array, or ``array`` itself where the reach is zero.
+    ``fixed`` side is not extended with meaning: nothing that is computed reads there. Where the reach is zero the array
+    itself is returned, else a new one.
     """
     for axis, ((low, high), (below, above)) in enumerate(zip(reach, sides, strict=True)):
         if low == high == 0:
@@ -116,16 +101,7 @@ def evaluate(tape: Tape, read: Reader, scalars: Mapping[str, Any]) -> Any:  # no
 
 
 def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DTypeLike | None = None) -> State:
-    """Make the first state from the caller's arrays.
-
-    Args:
-        problem: The problem.
-        arrays: Per field its versions, newest first; missing older versions repeat the oldest given.
-        dtype: Element type to compute in; the problem's by default.
-
-    Returns:
-        Copies. Cells that a ``fixed`` boundary never updates hold the newest version's values in every version.
-    """
+    """Make the first state of copies of the caller's versions, newest first; the oldest stands for missing ones."""
     chosen = numpy_type(problem.dtype) if dtype is None else np.dtype(dtype)
     written = {statement.field: statement for statement in problem.program.statements}
     state: State = {}
@@ -135,6 +111,7 @@ def start(problem: Problem, arrays: Mapping[str, Sequence[Array]], dtype: npt.DT
         versions = [np.array(array, dtype=chosen) for array in given]
         if field in written:
             box = tuple(slice(*span) for span in problem.update_box(written[field]))
+            # cells that a ``fixed`` side never updates hold the newest values in every version
             for i, version in enumerate(versions[1:], 1):
                 keep = versions[0].copy()
                 keep[box] = version[box]
@@ -152,19 +129,10 @@ def step(
     state: State,
     scalars: Mapping[str, Any],
     evaluator: Evaluate = evaluate,
-    added: Added | None = None,
-    number: int = 0,
+    added: Added | None = None,  # adds to new values before anything reads them
+    number: int = 0,  # of the step, for the values of scalars that vary
 ) -> State:
-    """Advance a state by one time step.
-
-    Args:
-        problem: The problem.
-        state: The state.
-        scalars: Values of the program's scalars, an array of one per step for those that vary.
-        evaluator: What evaluates tapes.
-        added: What is added to new values, before anything reads them.
-        number: The step's number, by which values of scalars that vary are found.
-    """
+    """Advance a state by one time step."""
     program = problem.program
     new: dict[str, Array] = {}
     now = {
@@ -239,18 +207,7 @@ def _widened(array: Array) -> Array:
 def along(
     node: Placed, places: npt.NDArray[np.int64], extent: int, kind: np.dtype[Any], profiles: Mapping[str, Any]
 ) -> Array:
-    """Return what a leaf that depends on the cell's place alone is worth at some places along its axis.
-
-    Args:
-        node: The leaf.
-        places: Indices of cells.
-        extent: Cells of the axis.
-        kind: Type of the fields.
-        profiles: By name, the numbers along the axis.
-
-    Returns:
-        Numbers as arithmetic has them, or truth values.
-    """
+    """Return what a leaf that depends on the cell's place alone is worth at some places along its axis."""
     places = places + node.shift
     places = places % extent if node.wraps else places
     if isinstance(node, Index):

@@ -41,14 +41,8 @@ def inner_programs(
 ) -> tuple[tuple[tuple[int, ...], Program], ...]:
     """Return the programs of the middle of a grid: of all axes, and of all but the innermost where that is another.
 
-    Args:
-        program: The program.
-        subdomains: Fields that are 0 in the middle of an axis, where nothing reads them, either.
-        nested: Whether further programs follow, for each number of axes in the order of :func:`nested_axes`.
-
-    Returns:
-        The axes along which the conditions are known, and the program; none without conditions. The leaves of every
-        statement are the same, in the same order, used or not: dependences, versions and margins stay what they are.
+    Each comes with the axes along which its conditions are known; without conditions there is none. The leaves of every
+    statement stay, used or not, and with them dependences, versions and margins. ``nested``: one per number of axes.
     """
     found = nested_axes(program)
     outer = tuple(axis for axis in found if axis != program.rank - 1)
@@ -141,12 +135,8 @@ def _is_zero(value: Value) -> bool:
 
 
 def middle(problem: Problem, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_]]]) -> tuple[tuple[int, int], ...]:
-    """Return the longest range of cells per axis along which every condition is what it is in the middle.
-
-    Args:
-        problem: The problem.
-        truths: Its program's conditions, and what each is along its axis; shape (cells of the axis,).
-    """
+    """Return per axis the longest range of cells along which every condition is what it is in the middle."""
+    # ``truths``: the program's conditions, and what each is along its axis; shape (cells of the axis,)
     known, found = list(truths), []
     for axis, extent in enumerate(problem.shape):
         same = np.ones(extent, dtype=bool)

@@ -89,7 +89,7 @@ def bound(
     problem: Problem,
     arrays: Mapping[str, Sequence[Array]],
     scalars: Mapping[str, Any],
-    stepped: Callable[[], None] = reference.silent,
+    stepped: Callable[[], None] = reference.silent,  # called after every step of every run
     added: Adding = nothing,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Run the float64 reference and say how far a result in the problem's dtype may lie from it.
@@ -98,17 +98,7 @@ def bound(
     evaluated on absolute values, to which sources add theirs, and ``eta`` the dtype's smallest normal number, of 16
     bits the smallest positive one, by which an operation is off that underflows. For others the largest deviation of a
     run in the problem's own dtype and of float64 runs whose values are perturbed by a unit of rounding in every step,
-    times a safety factor, and the same for underflow.
-
-    Args:
-        problem: The problem.
-        arrays: Per field its versions, newest first.
-        scalars: Values of the program's scalars.
-        stepped: Called after every step of every run.
-        added: What the problem's sources add; one more operation on every cell.
-
-    Returns:
-        The reference and the bound, per updated field, of the problem's shape in float64.
+    times a safety factor, and the same for underflow. Both are per updated field, in float64.
     """
     if not problem.rounds:
         exact = reference.run(problem, arrays, scalars, stepped=stepped, added=added)
@@ -212,17 +202,9 @@ def _perturbed(  # noqa: PLR0913, PLR0917  (what a bound has at hand)
 
 
 def worst_excess(out: Array, exact: Array, allowed: Array) -> tuple[float, bool]:
-    """Compare a result with the reference.
+    """Return the largest error where the reference is finite, and whether every cell is within its bound.
 
-    Args:
-        out: The result.
-        exact: The float64 reference, of the same shape.
-        allowed: The bound per cell.
-
-    Returns:
-        The largest absolute error over the cells where the reference is finite, and whether every cell is within its
-        bound (where the reference or the bound is not finite, or the reference exceeds the dtype's range, any
-        non-finite result agrees).
+    Where the reference or its bound is not finite, or it exceeds the dtype's range, any non-finite result agrees.
     """
     with np.errstate(all="ignore"):
         error = np.abs(out.astype(exact.dtype) - exact)

@@ -36,15 +36,8 @@ def common_node(tape: Tape, wanted: Callable[[Leaf], bool]) -> int | None:
 
     What the result is worth for that node is one value per cell, where what it is worth for the leaves is one for each
     of them: of ``1 / sqrt(c + a * a + b * b)`` the node is what the root is taken of. Of many leaves, it is the
-    weighted sum that is multiplied by a field.
-
-    Args:
-        tape: The expression.
-        wanted: Leaves by which to differentiate.
-
-    Returns:
-        Its place; None where no more than one leaf acts through any, the derivative by it has no division or function
-        and the leaves are few, or the expression has branches.
+    weighted sum that is multiplied by a field. None where no more than one leaf acts through any, the derivative by it
+    has no division or function and the leaves are few, or the expression has branches.
     """
     below: list[frozenset[Leaf]] = []
     for node in tape:
@@ -77,18 +70,7 @@ def _weighted_sum(tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool
 def slopes_through(
     tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool], place: int
 ) -> tuple[Value | None, dict[Leaf, Value], dict[Leaf, Value]]:
-    """Differentiate a tape's result through one of its nodes and past it.
-
-    Args:
-        tape: The expression.
-        values: Those of its nodes.
-        wanted: Leaves by which to differentiate.
-        place: The node.
-
-    Returns:
-        The derivative of the result by the node; the derivatives of the node by the leaves; and those of the result by
-        the leaves that act on it otherwise.
-    """
+    """Differentiate a result by one of its nodes, this by leaves, and the result by leaves that act past it."""
     stop: dict[int, Value] = {}
     past = slopes(tape, values, wanted, stop=(place, stop))
     return stop.get(place), slopes(tape[: place + 1], values[: place + 1], wanted), past
@@ -97,20 +79,8 @@ def slopes_through(
 def slopes(
     tape: Tape, values: list[Value], wanted: Callable[[Leaf], bool], *, stop: tuple[int, dict[int, Value]] | None = None
 ) -> dict[Leaf, Value]:
-    """Differentiate a tape's result.
-
-    Args:
-        tape: The expression.
-        values: Those of its nodes, see :func:`values_of`.
-        wanted: Leaves by which to differentiate.
-        stop: A node that counts as a constant, and where to put the derivative by it.
-
-    Returns:
-        By leaf, the derivative; leaves that it does not depend on smoothly are left out.
-
-    Raises:
-        UsageError: If an operator has no derivative.
-    """
+    """Differentiate a tape's result by leaves; those that it does not smoothly depend on are left out."""
+    # ``stop``: a node that counts as a constant, and where to put the derivative by it
     moving = [not isinstance(node, Apply) and wanted(node) for node in tape]
     for place, node in enumerate(tape):
         if isinstance(node, Apply) and node.op not in _STILL:

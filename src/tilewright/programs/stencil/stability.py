@@ -63,17 +63,11 @@ class _Constant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowingWave:
-    """A wave that grows.
+    """A wave that grows."""
 
-    Attributes:
-        factor: By how much per step, above 1.
-        cells: Its length in cells per axis, infinite where it does not vary; empty of a disturbance of any form.
-        average: Whether it grows by that on average, since coefficients vary in time.
-    """
-
-    factor: float
-    cells: tuple[float, ...]
-    average: bool = False
+    factor: float  # by how much per step, above 1
+    cells: tuple[float, ...]  # its length per axis, infinite where it does not vary; empty for any form
+    average: bool = False  # whether it grows by that on average, since coefficients vary in time
 
     def over(self, steps: int) -> float:
         """Return by how much it grows in a run; infinite beyond what numbers hold."""
@@ -95,15 +89,7 @@ def growth(program: Program, scalars: Numbers = (), coefficients: Numbers = ()) 
     """Return the wave that grows fastest, if any does.
 
     A program under which the mean grows fastest is left alone: that is a source or a reaction, not an instability.
-
-    Args:
-        program: The program.
-        scalars: Names and values of its scalars; without one, what depends on it is not derived.
-        coefficients: Fields that no statement updates, as if each had one value everywhere.
-
-    Returns:
-        The wave; None where there is none, or nothing can be derived: the program is not linear, or its coefficients
-        vary from cell to cell.
+    None also where nothing can be derived: it is not linear, or a scalar or coefficient has no one value.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> growth(program("heat2d")) is None
@@ -128,12 +114,7 @@ def growth_in_time(program: Program, scalars: Numbers, varying: Mapping[str, Arr
     """Return the wave that grows most in a run whose coefficients vary in time, if any does, as :func:`growth` does.
 
     Every wave is multiplied with one matrix after the other. The one looked at is that whose eigenvalues grow most; it
-    grows by the product of its matrices, or of their eigenvalues where that is less.
-
-    Args:
-        program: The program.
-        scalars: Names and values of the other scalars.
-        varying: Scalars with a value for every step, by name; shape (steps,).
+    grows by the product of its matrices, or of their eigenvalues where that is less. ``varying`` has arrays (steps,).
     """
     known = {**dict(scalars), **{name: values[0] for name, values in varying.items()}}
     names = [name for name in varying if _symbols(program, {n: v for n, v in known.items() if n != name}) is None]
@@ -195,14 +176,7 @@ def _lengths(angles: npt.NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def advice(program: Program, found: GrowingWave | None, steps: int, where: str = "") -> str:
-    """Return what to say about a run past the stability limit, or an empty text.
-
-    Args:
-        program: The program.
-        found: The wave that grows.
-        steps: Time steps of the run.
-        where: The place in the grid, if it is not everywhere.
-    """
+    """Return what to say about a run past the stability limit, or an empty text."""
     if found is None or steps < FEWEST_STEPS or found.over(steps) < LEAST_GROWTH:
         return ""
     return (
@@ -212,16 +186,7 @@ def advice(program: Program, found: GrowingWave | None, steps: int, where: str =
 
 
 def measured_growth(problem: Problem, arrays: Mapping[str, Array], scalars: Mapping[str, Any]) -> float:
-    """Return by which factor per step a disturbance grows in a small grid.
-
-    Args:
-        problem: The problem, of a few cells and steps.
-        arrays: The fields that no statement updates.
-        scalars: Values of its scalars.
-
-    Returns:
-        The mean over the second half of the steps, or of those before numbers overflow.
-    """
+    """Return by which factor per step, a mean over the second half, a disturbance grows in a small grid."""
     updated = problem.program.updated
     noise = np.random.default_rng(0).standard_normal(problem.shape)
     given = {field: [array] for field, array in arrays.items()}

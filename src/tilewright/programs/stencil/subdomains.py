@@ -21,17 +21,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Subdomain:
-    """Cells at both ends of an axis.
-
-    Attributes:
-        axis: The axis.
-        low: Cells from its first one on.
-        high: Cells up to its last one.
-    """
+    """Cells at both ends of an axis."""
 
     axis: int
-    low: int
-    high: int
+    low: int  # cells from its first one on
+    high: int  # cells up to its last one
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -83,11 +77,7 @@ class Subdomain:
         np.moveaxis(whole[other], self.axis, 0)[...] = turned[first:]
 
     def check(self, array: Array, whole: tuple[int, ...], field: str) -> None:
-        """Refuse an array that has not the subdomain's shape.
-
-        Raises:
-            ArrayError: If it has another one.
-        """
+        """Refuse an array that has not the subdomain's shape."""
         if array.shape != self.shape(whole):
             raise ArrayError(
                 f"{field!r} lives in {self.low} and {self.high} cells at the ends of axis {self.axis}, so its array "

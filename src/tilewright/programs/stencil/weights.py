@@ -21,28 +21,18 @@ SUM = "+"
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """An expression whose weighted sums are written apart.
+    """An expression whose weighted sums are written apart."""
 
-    Attributes:
-        tape: What is left of it; a sum is a read of a field :data:`SUM` and its number.
-        sums: Weights of the sums.
-    """
-
-    tape: Tape
-    sums: tuple[Terms, ...]
+    tape: Tape  # what is left; a sum is a read of the field :data:`SUM` and its number
+    sums: tuple[Terms, ...]  # weights of the sums
 
 
 @dataclass(frozen=True, slots=True)
 class _Linear:
-    """A value as a weighted sum.
-
-    Attributes:
-        reads: Weights of reads.
-        others: Weights of what is neither a read nor a sum, by position in the tape.
-    """
+    """A value as a weighted sum."""
 
     reads: Terms
-    others: dict[int, float]
+    others: dict[int, float]  # by position in the tape, weights of what is neither a read nor a sum
 
     def plus(self, other: "_Linear", factor: float) -> "_Linear":
         """Add another one, times a factor."""
@@ -62,10 +52,7 @@ def apart(tape: Tape, *, pairs: bool = False) -> Apart:
     """Take the weighted sums of a tape out of it: the largest ones that are worth writing input by input.
 
     Before: ``u * u + 0.5 * u[-1] + … - 3``. After: ``(+0 + u * u) - 3`` with the weights of ``+0``.
-
-    Args:
-        tape: The expression.
-        pairs: Whether sums that are too short for that are taken as well, if two results at a time pay.
+    ``pairs`` takes sums as well that are worth it only with two results at a time.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> apart(program("j3d27pt").statements[0].tape).tape, len(apart(program("gradient2d").statements[0].tape).sums)
@@ -89,18 +76,11 @@ def _taken(tape: Tape, wanted: Callable[[Terms], bool]) -> Apart:
 
 @dataclass(frozen=True, slots=True)
 class EqualBox:
-    """A weighted sum over a whole box of one version of a field, with one weight.
-
-    Attributes:
-        field: The field.
-        level: Its time level.
-        ranges: Offsets along every axis.
-        weight: The weight.
-    """
+    """A weighted sum over a whole box of one version of a field, with one weight."""
 
     field: str
-    level: int
-    ranges: tuple[range, ...]
+    level: int  # of time
+    ranges: tuple[range, ...]  # offsets along every axis
     weight: float
 
 
@@ -279,15 +259,10 @@ MOST_GROWTH_OF_FEW = 8.0
 
 @dataclass(frozen=True, slots=True)
 class WeightColumn:
-    """Three weights along axis 0, or two.
+    """Three weights along axis 0, or two."""
 
-    Attributes:
-        read: The first of the reads.
-        weights: g0, g1, g2, or g0, g1.
-    """
-
-    read: Read
-    weights: tuple[float, ...]
+    read: Read  # the first of the reads
+    weights: tuple[float, ...]  # g0, g1, g2, or g0, g1
 
     @property
     def reads(self) -> tuple[Read, ...]:

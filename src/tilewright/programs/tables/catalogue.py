@@ -95,11 +95,7 @@ def names() -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=16)
 def recurrence_named(name: str) -> Recurrence:
-    """Return a built-in recurrence.
-
-    Raises:
-        UsageError: If there is none of that name.
-    """
+    """Return a built-in recurrence."""
     if name in _NAMED:
         return _NAMED[name]()
     hint = meant(name, names(), f"the recurrences are {', '.join(names())}")

@@ -19,28 +19,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableData:
-    """What a recurrence is filled from.
+    """What a recurrence is filled from."""
 
-    Attributes:
-        shape: Rows and columns, each at least 1.
-        dtype: Element type of the tables, one of :data:`tilewright.programs.tables.table.DTYPES`.
-        arrays: The inputs by name: of whole numbers int32, else of the tables' type; matrices of the tables' type.
-        scalars: The scalars by name.
-    """
-
-    shape: tuple[int, int]
-    dtype: str
+    shape: tuple[int, int]  # rows and columns, each at least 1
+    dtype: str  # element type of the tables, one of :data:`tilewright.programs.tables.table.DTYPES`
+    # inputs by name: whole numbers as int32, others and matrices of the tables' type
     arrays: Mapping[str, Array]
     scalars: Mapping[str, float]
 
 
 def check_data(program: Recurrence, data: TableData) -> None:
-    """Check that data fit a recurrence.
-
-    Raises:
-        ArrayError: If an array is missing or has another shape.
-        UsageError: If a scalar is missing, or the element type cannot be computed in.
-    """
+    """Check that data fit a recurrence."""
     if data.dtype not in DTYPES:
         raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {data.dtype!r}")
     if min(data.shape) < 1:
@@ -78,18 +67,7 @@ def _wide(dtype: str) -> np.dtype[Any]:
 
 
 def outside(program: Recurrence, data: TableData, table: str, rows: Array, columns: Array) -> Array:
-    """Return the values of a table at places outside it.
-
-    Args:
-        program: The recurrence.
-        data: Its data; only the scalars and the type matter.
-        table: The table.
-        rows: Rows, at which i is negative or the column is; shape of the result together with ``columns``.
-        columns: Columns.
-
-    Returns:
-        Values of the table's type.
-    """
+    """Return the values of a table at rows and columns outside it, which are broadcast; no array is read."""
     shape = np.broadcast_shapes(rows.shape, columns.shape)
     statement = next(each for each in program.statements if each.table == table)
     if statement.outside is None:

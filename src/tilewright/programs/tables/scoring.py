@@ -20,38 +20,21 @@ Codes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """Scores of pairs of letters and costs of gaps: a gap of length k costs ``open + (k - 1) extend``.
+    """Scores of pairs of letters and costs of gaps: a gap of length k costs ``open + (k - 1) extend``."""
 
-    Attributes:
-        name: The matrix's name, or ``match/mismatch``.
-        letters: The alphabet.
-        matrix: Scores, a row per letter, in the alphabet's order.
-        gap_open: Cost of a gap's first letter.
-        gap_extend: Cost of each further one.
-        unknown: The letter that stands for every letter from A to Z outside the alphabet, or an empty string.
-    """
-
-    name: str
-    letters: str
-    matrix: tuple[tuple[int, ...], ...]
-    gap_open: int
-    gap_extend: int
-    unknown: str = ""
+    name: str  # the matrix's name, or ``match/mismatch``
+    letters: str  # the alphabet
+    matrix: tuple[tuple[int, ...], ...]  # a row per letter, in the alphabet's order
+    gap_open: int  # cost of a gap's first letter
+    gap_extend: int  # cost of each further one
+    unknown: str = ""  # what stands for every letter from A to Z outside the alphabet, or nothing
 
     def array(self) -> npt.NDArray[np.int32]:
         """Return the matrix; shape (letters, letters)."""
         return np.array(self.matrix, dtype=np.int32).reshape(len(self.letters), len(self.letters))
 
     def encode(self, sequence: str, name: str = "sequence") -> Codes:
-        """Turn a sequence into positions in the alphabet; small letters count as capitals.
-
-        Args:
-            sequence: The sequence.
-            name: What an error calls it.
-
-        Raises:
-            UsageError: If a letter is not in the alphabet and nothing stands for it.
-        """
+        """Turn a sequence into positions in the alphabet; small letters count as capitals."""
         given = _bytes(sequence)
         table = np.full(256, 255, dtype=np.uint8)
         if self.unknown:
@@ -90,11 +73,7 @@ def _remedy(letter: str) -> str:
 
 
 def check_gaps(gap_open: int, gap_extend: int) -> tuple[int, int]:
-    """Return gap costs that are whole numbers with 0 < extend <= open.
-
-    Raises:
-        UsageError: If they are not.
-    """
+    """Return gap costs that are whole numbers with 0 < extend <= open."""
     for name, value in (("gap_open", gap_open), ("gap_extend", gap_extend)):
         if isinstance(value, bool) or int(value) != value or not 0 <= value <= MAX_SCORE:
             raise UsageError(f"{name} is a whole number from 0 to {MAX_SCORE}, a cost, got {value!r}")
@@ -106,19 +85,9 @@ def check_gaps(gap_open: int, gap_extend: int) -> tuple[int, int]:
 
 
 def matrix_scoring(matrix: str, gap_open: int, gap_extend: int) -> Scoring:
-    """Score by a shipped protein matrix.
+    """Score by a shipped protein matrix, or the text of one in NCBI's format.
 
-    Args:
-        matrix: One of :data:`MATRICES`, or the text of a matrix in NCBI's format.
-        gap_open: Cost of a gap's first letter.
-        gap_extend: Cost of each further one.
-
-    Returns:
-        The scoring; letters from A to Z that the matrix does not have count as X where it has an X. ``*``, a stop, is a
-        letter of every shipped matrix.
-
-    Raises:
-        UsageError: If there is no such matrix, or a cost is no cost.
+    Letters from A to Z that it does not have count as X where it has an X; ``*``, a stop, is a letter of shipped ones.
 
     >>> matrix_scoring("BLOSUM62", 11, 1).matrix[0][0]
     4
@@ -144,11 +113,7 @@ def _shipped(name: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
 
 
 def parse_matrix(text: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
-    """Read a matrix in NCBI's format: comments, a line of letters, a line per letter.
-
-    Raises:
-        UsageError: If it is not square, or an entry is no whole number.
-    """
+    """Read a matrix in NCBI's format: comments, a line of letters, a line per letter."""
     lines = [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if not lines or any(len(letter) != 1 for letter in lines[0]) or len(lines[0]) > MAX_LETTERS:
         raise UsageError("a substitution matrix starts with a line of single letters", "use NCBI's format")
@@ -171,21 +136,7 @@ def parse_matrix(text: str) -> tuple[str, tuple[tuple[int, ...], ...]]:
 
 
 def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: int, gap_extend: int) -> Scoring:
-    """Score equal letters alike and unequal ones alike, over whatever letters occur; blanks and ``-`` are none.
-
-    Args:
-        texts: The sequences.
-        match: Score of two equal letters.
-        mismatch: Score of two unequal letters, as a rule negative.
-        gap_open: Cost of a gap's first letter.
-        gap_extend: Cost of each further one.
-
-    Returns:
-        The scoring.
-
-    Raises:
-        UsageError: If there are too many letters, one is none, or a number does not fit.
-    """
+    """Score equal letters alike and unequal ones alike, over whatever letters occur; blanks and ``-`` are none."""
     gaps = check_gaps(gap_open, gap_extend)
     for name, value in (("match", match), ("mismatch", mismatch)):
         if isinstance(value, bool) or int(value) != value or abs(value) > MAX_SCORE:
@@ -212,11 +163,7 @@ def match_scoring(texts: tuple[str, str], match: int, mismatch: int, gap_open: i
 
 
 def check_range(scoring: Scoring, lengths: tuple[int, int]) -> None:
-    """Refuse sequences whose score might not fit 32 bits.
-
-    Raises:
-        UsageError: If it might not.
-    """
+    """Refuse sequences whose score might not fit 32 bits."""
     best = max((max(row) for row in scoring.matrix), default=0)
     if best > 0 and min(lengths) * best >= _MOST:
         raise UsageError(f"the score of sequences of {lengths[0]} and {lengths[1]} letters may not fit 32 bits")

@@ -39,17 +39,11 @@ Kind = Literal["row", "column", "cell", "matrix"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Semiring:
-    """What a recurrence adds and multiplies with.
+    """What a recurrence adds and multiplies with."""
 
-    Attributes:
-        name: Such as ``max_plus``.
-        plus: The operator that joins alternatives.
-        times: The operator that extends one.
-    """
-
-    name: str
-    plus: str
-    times: str
+    name: str  # such as ``max_plus``
+    plus: str  # joins alternatives
+    times: str  # extends one
 
     def zero(self, dtype: str) -> float:
         """Return what an impossible alternative is worth: it leaves room to add to it without overflow.
@@ -76,31 +70,19 @@ SEMIRINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """An input of a recurrence.
-
-    Attributes:
-        name: Its name.
-        kind: One value per ``row``, per ``column`` or per ``cell``, or a ``matrix`` to look up.
-    """
+    """An input of a recurrence."""
 
     name: str
-    kind: Kind
+    kind: Kind  # one value per ``row``, per ``column`` or per ``cell``, or a ``matrix`` to look up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatement:
-    """One assignment: the cell of ``table`` becomes ``tape``'s value.
-
-    Attributes:
-        table: The table.
-        tape: Its value.
-        outside: Its value outside the table, of the scalars and :data:`ROW` and :data:`COLUMN`; None for the
-            semiring's zero.
-    """
+    """One assignment: the cell of ``table`` becomes ``tape``'s value."""
 
     table: str
     tape: Tape
-    outside: Tape | None
+    outside: Tape | None  # outside the table, of scalars, :data:`ROW` and :data:`COLUMN`; None for the semiring's zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

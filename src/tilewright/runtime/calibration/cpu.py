@@ -72,21 +72,13 @@ _WHOLE = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuProtocol:
-    """How much is measured.
+    """How much is measured."""
 
-    Attributes:
-        instances: Random instances per program; the papers take 70.
-        samples: Samples per micro-benchmark.
-        stream_bytes: Least size of the arrays that are streamed from memory, per thread.
-        streams: Most streaming tiles per program.
-        seed: Seed of the random instances.
-    """
-
-    instances: int = 30
-    samples: int = 9
-    stream_bytes: int = 2**27
-    streams: int = 4
-    seed: int = 1
+    instances: int = 30  # random instances per program; the papers take 70
+    samples: int = 9  # samples per micro-benchmark
+    stream_bytes: int = 2**27  # least size of the arrays streamed from memory, per thread
+    streams: int = 4  # most streaming tiles per program
+    seed: int = 1  # of the random instances
 
 
 USUAL = CpuProtocol()
@@ -95,16 +87,7 @@ QUICK = CpuProtocol(instances=20, samples=5, stream_bytes=2**26)
 
 
 def measure_machine(tools: Toolchain, protocol: CpuProtocol, note: Note) -> Machine:
-    """Measure what belongs to no program: bandwidths, barrier, call.
-
-    Args:
-        tools: The compiler.
-        protocol: How much is measured.
-        note: Called with a line about what goes on.
-
-    Returns:
-        The machine ``host``; what cannot be measured stays as the CPU describes itself, or estimated.
-    """
+    """Measure what belongs to no program (bandwidths, barrier, call); the rest stays as described or estimated."""
     base = host_machine(target_cpu())
     units, threads = micro.build(tools), thread_count()
     threads = min(threads, int(base.sm_count.value)) if tools.openmp else 1
@@ -143,11 +126,6 @@ def outer_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) -> Ma
     Nothing makes a copy faster than L3 is, so the faster counts. What others take of L3 at one moment they may take at
     another, so the smaller room counts. Both must be known before, since streaming tiles wait for L3 and their C_iter
     is what is left of their time.
-
-    Args:
-        machine: The machine as it was measured at the beginning.
-        tools: The compiler.
-        protocol: How much is measured.
     """
     threads, units = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1, micro.build(tools)
     whole = replace(machine, l3_bytes=host_machine(target_cpu()).l3_bytes)
@@ -170,11 +148,6 @@ def measured_again(machine: Machine, tools: Toolchain, protocol: CpuProtocol) ->
 
     What else runs on the same cores may come and go meanwhile, and other systems on the same hardware show in no other
     way: they take half of L2's bandwidth and a third of the arithmetic. A range that wide is called unstable.
-
-    Args:
-        machine: The machine as it was measured at the beginning.
-        tools: The compiler.
-        protocol: How much is measured.
     """
     units, cached = micro.build(tools), int(_L2_SHARE * machine.shared_bytes.value)
     threads = min(thread_count(), int(machine.sm_count.value)) if tools.openmp else 1
@@ -196,19 +169,12 @@ def _widened(known: Quantity, samples: Sequence[float]) -> Quantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Random instances of one program in one kind of tiles, drawn before anything is compiled or measured.
+    """Random instances of one program in one kind of tiles, drawn before anything is compiled or measured."""
 
-    Attributes:
-        program: The program, computed in float32.
-        kind: ``tiles``, ``none`` for sweeps without tiles, or ``streaming``.
-        shapes: Extents of the instances.
-        tilings: Their tilings; instance i has number i modulo their count.
-    """
-
-    program: Program
-    kind: str
-    shapes: tuple[tuple[int, ...], ...]
-    tilings: tuple[Tiling, ...]
+    program: Program  # computed in float32
+    kind: str  # ``tiles``, ``none`` for sweeps without tiles, or ``streaming``
+    shapes: tuple[tuple[int, ...], ...]  # of the instances
+    tilings: tuple[Tiling, ...]  # their tilings; instance i has number i modulo their count
 
     @property
     def title(self) -> str:
@@ -224,13 +190,7 @@ class Series:
 
 
 def tile_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series:
-    """Draw instances in hexagonal or hybrid tiles, whose grids lie in a core's L2.
-
-    Args:
-        program: The program.
-        machine: The machine, for the sizes of its caches.
-        protocol: How many.
-    """
+    """Draw instances in hexagonal or hybrid tiles, whose grids lie in a core's L2."""
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
     draw = _tiled_shape if program.rank > 1 else _shape
     shapes = tuple(draw(program, machine, generator) for _ in range(protocol.instances))
@@ -251,11 +211,7 @@ def sweep_series(program: Program, machine: Machine, protocol: CpuProtocol) -> S
 
 
 def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> Series | None:
-    """Draw instances in streaming tiles, whose grids lie in a core's part of L3; arguments as for :func:`tile_series`.
-
-    Returns:
-        The series, or None where streaming does not apply.
-    """
+    """Draw instances in streaming tiles, whose grids lie in a core's part of L3; None where it does not apply."""
     generator = random.Random(f"{protocol.seed} {program.name} streaming")  # noqa: S311  (no secret)
     tiles = _STREAMS[program.rank][: protocol.streams]
     count = max(2 * len(tiles), protocol.instances // 3)
@@ -275,18 +231,9 @@ SERIES = {"tiles": tile_series, "none": sweep_series, "streaming": stream_series
 
 
 def measure(series: Series, kernels: Sequence[CompiledKernel], machine: Machine) -> tuple[Instance, ...]:
-    """Measure the instances of a series on one core.
-
-    Args:
-        series: The series.
-        kernels: Its kernels, compiled.
-        machine: The machine; for streaming tiles C_iter of the program is among its values.
-
-    Returns:
-        The instances; those of streaming tiles have their seconds without loading and storing.
-    """
+    """Measure the instances of a series on one core; seconds of streaming tiles are without loading and storing."""
     if series.kind == "streaming":
-        machine = one_core(machine)
+        machine = one_core(machine)  # C_iter of the program is among its values
     guess = iteration_seconds(series.program, machine).value
     found = []
     for number, shape in enumerate(series.shapes):
@@ -359,16 +306,9 @@ def _outer_bytes(machine: Machine, threads: int) -> int:
 
 
 def _with_outer(machine: Machine, units: micro.Micro, threads: int, memory: float, protocol: CpuProtocol) -> Machine:
-    """Find out how much of L3 there is, by copies from well beyond L2 to as much as the CPU describes.
+    """Find how much of L3 there is, by copies from well beyond L2 to what the CPU describes; ``memory`` in bytes/s.
 
     What copies find is usable as it is: nothing is left out for those who share it.
-
-    Args:
-        machine: The machine as the CPU describes it.
-        units: The micro-benchmarks.
-        threads: Threads that copy at the same time.
-        memory: Bytes per second that they copy from memory.
-        protocol: How many samples.
     """
     described, copies = machine.l3_bytes, []
     if described is None:

@@ -26,23 +26,16 @@ TURNS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One measured instance of a program.
+    """One measured instance of a program."""
 
-    Attributes:
-        shape: Extents of the grid.
-        steps: Time steps.
-        tiling: The tiling.
-        factors: What it takes per second of C_iter, of a row's start-up and of a box's; of streaming tiles, per second
-            of C_iter and of an advance's start-up, and the seconds of their lines between caches; on GPUs, per second
-            of C_iter, and the seconds of launches and barriers.
-        seconds: The least time of its repetitions; of streaming tiles, without loading and storing.
-    """
-
-    shape: tuple[int, ...]
-    steps: int
+    shape: tuple[int, ...]  # extents of the grid
+    steps: int  # time steps
     tiling: Tiling
+    # what it takes per second of C_iter, of a row's start-up and of a box's; of streaming tiles, per second of C_iter
+    # and of an advance's start-up, and the seconds of their lines between caches; on GPUs, per second of C_iter, and
+    # the seconds of launches and barriers
     factors: tuple[float, ...]
-    seconds: float
+    seconds: float  # the least time of its repetitions; of streaming tiles, without loading and storing
 
 
 def entered(each: fit.Fit, note: str) -> Quantity:
@@ -68,15 +61,7 @@ def _entries(name: str, each: fit.Fit, instances: str) -> list[tuple[str, Quanti
 def in_turns(
     programs: Sequence[Program], measure: Callable[[Program], Sequence[Instance]]
 ) -> dict[str, tuple[Instance, ...]]:
-    """Measure all programs in turn and then all once more: what disturbs the instances of one is over by then.
-
-    Args:
-        programs: The programs.
-        measure: Measures the same instances of a program every time.
-
-    Returns:
-        The instances by program, each as short as it was found: nothing makes one too short.
-    """
+    """Measure the same instances of all programs in turn, twice, and keep the least: a disturbance is over by then."""
     least: dict[str, dict[object, Instance]] = {program.name: {} for program in programs}
     for _ in range(TURNS):
         for program in programs:
@@ -98,13 +83,6 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
     """Fit C_iter of streaming tiles to instances, and before it how fast lines travel and how long an advance takes.
 
     Both are read off programs in 2D, whose tiles have rows of many lengths; C_iter of all is fitted with them given.
-
-    Args:
-        machine: The machine that the instances were measured with.
-        instances: They, by name of the program.
-
-    Returns:
-        The machine with both, and the fits by name of the program.
     """
     if not instances:
         return machine, {}
@@ -125,15 +103,7 @@ def fitted_streams(machine: Machine, instances: Mapping[str, Sequence[Instance]]
 
 
 def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
-    """Enter fitted C_iter of streaming tiles and what they say about other programs.
-
-    Args:
-        machine: The machine with its programs' C_iter.
-        fits: The fits by name of the program.
-
-    Returns:
-        The machine.
-    """
+    """Enter fitted C_iter of streaming tiles and what they say about other programs."""
     if not fits:
         return machine
     entries, ratios, cycles = [], [], []
@@ -172,14 +142,6 @@ def with_programs(machine: Machine, programs: Sequence[Program], fits: Sequence[
 
     The start-ups of a row and of a box of other programs become the median over these. The cycles from which C_iter of
     other programs is estimated are scaled by the median ratio of fitted to estimated values.
-
-    Args:
-        machine: The machine without them.
-        programs: The programs.
-        fits: Their fits.
-
-    Returns:
-        The machine.
     """
     entries = []
     ratios = []

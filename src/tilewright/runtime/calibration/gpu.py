@@ -45,33 +45,20 @@ _REPEATS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuProtocol:
-    """How much is measured.
+    """How much is measured."""
 
-    Attributes:
-        instances: Most random instances per program; the papers take 70.
-        fewest: Instances that are measured although the time of a program is up.
-        seconds: Time for the instances of all programs, compiling their kernels included.
-        samples: Samples per micro-benchmark.
-        stream_bytes: Size of the arrays that are copied.
-        launches: Launches of a sample of the empty kernel.
-        turns: Turns of a sample's loops, few and many: what a turn takes is their difference.
-        tiles: Tiles per axis of an instance, fewest and most.
-        steps: Steps of an instance, fewest and most.
-        local_bytes: Memory on chip that an instance's tile may use.
-        seed: Seed of the random instances.
-    """
-
-    instances: int = 70
-    fewest: int = 4
-    seconds: float = 150.0
-    samples: int = 15
-    stream_bytes: int = 2**29
-    launches: int = 200
+    instances: int = 70  # most random instances per program; the papers take 70
+    fewest: int = 4  # instances that are measured although the time of a program is up
+    seconds: float = 150.0  # time for the instances of all programs, compiling their kernels included
+    samples: int = 15  # samples per micro-benchmark
+    stream_bytes: int = 2**29  # size of the arrays that are copied
+    launches: int = 200  # launches of a sample of the empty kernel
+    # turns of a sample's loops, few and many: what a turn takes is their difference
     turns: tuple[int, int] = (1000, 11000)
-    tiles: tuple[int, int] = (4, 24)
-    steps: tuple[int, int] = (64, 512)
-    local_bytes: int = STATIC_SHARED
-    seed: int = 1
+    tiles: tuple[int, int] = (4, 24)  # tiles per axis of an instance, fewest and most
+    steps: tuple[int, int] = (64, 512)  # steps of an instance, fewest and most
+    local_bytes: int = STATIC_SHARED  # memory on chip that an instance's tile may use
+    seed: int = 1  # of the random instances
 
 
 FULL = GpuProtocol()
@@ -98,16 +85,7 @@ def protocol_for(device: Device, *, quick: bool) -> GpuProtocol:
 
 
 def measure_machine(device: Device, protocol: GpuProtocol, note: Note) -> Machine:
-    """Measure what belongs to no program.
-
-    Args:
-        device: The device.
-        protocol: How much is measured.
-        note: Called with a line about what goes on.
-
-    Returns:
-        A machine; what is not measured is as the driver describes the device, or of its data sheet, or estimated.
-    """
+    """Measure what belongs to no program; the rest is as the driver or the data sheet says, or estimated."""
     told = device.describe()
     base = gpu_machine(told)
     said = whose(device)
@@ -145,30 +123,17 @@ def whose(device: Device) -> str:
 
 
 def measure_programs(
-    programs: Sequence[Program],
-    machine: Machine,
+    programs: Sequence[Program],  # in float32, such that hybrid or hexagonal tiles can cut them
+    machine: Machine,  # with its barrier and its launch measured
     device: Device,
-    schedule: Scheduler,
+    schedule: Scheduler,  # decides what a tiling leaves open
     protocol: GpuProtocol,
     note: Note,
 ) -> dict[str, tuple[Instance, ...]]:
     """Measure random instances of programs at rest, in the protocol's time.
 
-    Every program gets an even share of the time that is left. One whose turn comes when nothing is left is left out.
-
-    Args:
-        programs: Programs in float32 that hybrid or hexagonal tiles can cut.
-        machine: The machine with its barrier and its launch measured.
-        device: The device.
-        schedule: Decides what a tiling leaves open.
-        protocol: How many, and for how long.
-        note: Called with a line about what goes on.
-
-    Returns:
-        The instances by program, of those that were measured; the first one always is.
-
-    Raises:
-        ToolchainError: If kernels do not compile.
+    Every program gets an even share of the time that is left. One whose turn comes when nothing is left is left out;
+    the first one never is.
     """
     end = time.monotonic() + protocol.seconds
     found: dict[str, tuple[Instance, ...]] = {}
@@ -189,25 +154,9 @@ def measure_program(
     device: Device,
     schedule: Scheduler,
     protocol: GpuProtocol,
-    until: float = math.inf,
+    until: float = math.inf,  # by ``time.monotonic``: then no more is compiled, and only the fewest are measured
 ) -> tuple[Instance, ...]:
-    """Measure random instances of a program at rest.
-
-    Args:
-        program: A program in float32 that hybrid or hexagonal tiles can cut.
-        machine: The machine with its barrier and its launch measured.
-        device: The device.
-        schedule: Decides what a tiling leaves open.
-        protocol: How many.
-        until: When to stop, by ``time.monotonic``: no further kernel is compiled from then on, and instances beyond the
-            fewest are not measured.
-
-    Returns:
-        The instances.
-
-    Raises:
-        ToolchainError: If its kernels do not compile.
-    """
+    """Measure random instances of a program at rest."""
     generator = random.Random(f"{protocol.seed} {program.name}")  # noqa: S311  (no secret)
     some = make_problem(program, (4096,) * program.rank, 64)
     tilings = _tilings(some, min(protocol.local_bytes, device.local_bytes))
@@ -232,14 +181,7 @@ def measure_program(
 
 
 def with_programs(machine: Machine, fits: dict[str, fit.Fit], said: str, wanted: int) -> Machine:
-    """Enter fitted C_iter into a machine.
-
-    Args:
-        machine: The machine.
-        fits: By program.
-        said: Whose times they are.
-        wanted: Instances that the protocol asks for.
-    """
+    """Enter fitted C_iter, whose times are those of ``said``, into a machine; ``wanted`` instances were asked for."""
     entries = dict(machine.c_iter)
     for name, each in fits.items():
         share = "" if each.instances >= wanted else f" (of {wanted}: the time was up)"

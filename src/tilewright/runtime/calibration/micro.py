@@ -91,27 +91,16 @@ _SHORTEST = 2e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Micro:
-    """The compiled micro-benchmarks.
+    """The compiled micro-benchmarks."""
 
-    Attributes:
-        copy: Copies memory.
-        barrier: Meets in barriers.
-        team: Starts teams of threads.
-        function: Takes exponentials.
-    """
-
-    copy: CompiledFunction
-    barrier: CompiledFunction
-    team: CompiledFunction
-    function: CompiledFunction
+    copy: CompiledFunction  # copies memory
+    barrier: CompiledFunction  # meets in barriers
+    team: CompiledFunction  # starts teams of threads
+    function: CompiledFunction  # takes exponentials
 
 
 def build(tools: Toolchain) -> Micro:
-    """Compile the micro-benchmarks, or load them from the kernel cache.
-
-    Raises:
-        ToolchainError: If they do not compile.
-    """
+    """Compile the micro-benchmarks, or load them from the kernel cache."""
     copy, barrier, team = functions(c_source(_TEXT, "tw_micro_copy", "tw_micro_barrier", "tw_micro_team"), tools)
     text = prelude(["float32"], [("exp", "float32", True)])
     text += _FUNCTION.format(called=helper("exp", "float32", vector=True))
@@ -120,25 +109,14 @@ def build(tools: Toolchain) -> Micro:
 
 
 def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: int) -> tuple[float, ...]:
-    """Measure how fast all threads together copy.
-
-    Args:
-        micro: The micro-benchmarks.
-        size: Bytes of source and target of one thread together.
-        threads: Threads that copy at the same time, each its own part.
-        cached: Whether the parts stay in a cache, so that no line is fetched before it is written.
-        samples: Number of samples.
-
-    Returns:
-        Bytes per second, one sample each.
-    """
+    """Measure how fast all threads together copy, in bytes/s; ``size`` is one's source and target together."""
     elements = max(256, size // 2 // WORD // 256 * 256)
     apart = elements + 32 * 1024 if not cached else elements + 1024
     buffers = [allocate(apart * threads * WORD) for _ in range(2)]
     for buffer in buffers:
         buffer.view(np.float32)[:] = 1.0
     fields = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uintp)
-    moved = elements * WORD * threads * (2 if cached else 3)
+    moved = elements * WORD * threads * (2 if cached else 3)  # else a line is fetched before it is written
     seconds = _time(micro.copy, fields, (elements, threads, apart), samples)
     return tuple(moved / each for each in seconds)
 
@@ -198,11 +176,7 @@ def _time(
 
 
 def enough(run: Callable[[int], float], shortest: float = _SHORTEST) -> int:
-    """Return how often something must be repeated to take long enough to be timed.
-
-    Args:
-        run: Runs so often and returns the seconds.
-        shortest: Seconds that are long enough.
+    """Return how often something must be repeated to take long enough to be timed; ``run`` returns seconds.
 
     >>> enough(lambda repeats: repeats * 1e-6, 1e-3) >= 1000
     True

@@ -25,15 +25,7 @@ _HEIGHTS = {1: (32, 16, 8, 4, 2), 2: (16, 8, 4, 2), 3: (6, 4, 2)}
 
 
 def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
-    """Return a legal hexagonal or hybrid tiling in which a program can be calibrated.
-
-    Args:
-        problem: The problem.
-        limit: Bytes on chip that a group may use.
-
-    Returns:
-        A prism tiling with its threads, or ``none`` where no time tile is legal or fits.
-    """
+    """Return a legal hexagonal or hybrid tiling with its threads, of ``limit`` bytes on chip at most; else ``none``."""
     if problem.steps < 2:
         return NONE
     for tiling in _candidates(problem):

@@ -58,14 +58,6 @@ def view(value: Any, name: str) -> DeviceView | None:  # noqa: ANN401
 
     What that device's kernels do from now on waits for what the array's library has started on it: DLPack lets the
     library see to that, and goes first; the CUDA array interface names a stream to wait for.
-
-    Args:
-        value: Anything.
-        name: What it is called in an error.
-
-    Raises:
-        ArrayError: If it is one whose values do not lie row after row, or that its library does not hand out.
-        ToolchainError: If there is no driver, or it fails.
     """
     where = getattr(value, "__dlpack_device__", None)
     if where is not None:
@@ -164,13 +156,7 @@ class DeviceArray:
     """A result in a device's memory, which it owns: hands itself out without a copy, and frees itself at the end."""
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: Any) -> None:  # noqa: ANN401
-        """Take over memory.
-
-        Args:
-            memory: The memory.
-            shape: Extents.
-            dtype: Element type.
-        """
+        """Take over memory."""
         self.memory, self.shape, self.dtype = memory, tuple(shape), np.dtype(dtype)
         self.pointer, self.device, self.device_type = memory.pointer, memory.device, CUDA
 
@@ -205,23 +191,12 @@ class DeviceArray:
     def __dlpack__(
         self,
         *,
-        stream: Any = None,  # noqa: ANN401
-        max_version: tuple[int, int] | None = None,
+        stream: Any = None,  # noqa: ANN401  (the reader's, which waits for the result: by default the legacy one, none for -1)
+        max_version: tuple[int, int] | None = None,  # a device's capsule has the layout of version 0, which all know
         dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
+        copy: bool | None = None,  # only on the way to the host there is one
     ) -> Any:  # noqa: ANN401
-        """Return a capsule that keeps this array alive until its reader is done.
-
-        Args:
-            stream: The reader's stream, which waits for the result: the legacy default stream by default, none for -1.
-            max_version: The newest version of DLPack that the reader knows; a capsule of a device's array has the
-                layout of version 0, which all know.
-            dl_device: Where the reader wants the array: where it is, or on the host, which takes a copy.
-            copy: Whether it must be copied, or must not; only on the way to the host it is.
-
-        Raises:
-            BufferError: If it cannot be had like that.
-        """
+        """Return a capsule that keeps this array alive until its reader is done."""
         here = self.__dlpack_device__()
         wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
         if wanted == here:

@@ -43,14 +43,7 @@ class CudaDevice:
     """
 
     def __init__(self, number: int) -> None:
-        """Look at a device.
-
-        Args:
-            number: The device's number.
-
-        Raises:
-            ToolchainError: If the driver fails.
-        """
+        """Look at a device."""
         with _reported("could not be asked for a device"):
             self._properties = library().core.Device(number).properties
             self._name = _name(number)
@@ -108,11 +101,7 @@ class CudaDevice:
         )
 
     def build(self, source: KernelSource[Any]) -> Sequence[Any]:
-        """Compile a text.
-
-        Raises:
-            ToolchainError: If it does not compile or load.
-        """
+        """Compile a text and load its kernels."""
         code = nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict)
         driver, kernels = library().driver, []
         with self.current("could not load a kernel"):
@@ -136,11 +125,7 @@ class CudaDevice:
         return nvrtc.compile_cuda(source.text, self.architecture, strict=source.strict).resources
 
     def allocate(self, size: int) -> Any:  # noqa: ANN401
-        """Take memory of the driver's pool, in turn with the stream's work.
-
-        Raises:
-            ArrayError: If the device has none left.
-        """
+        """Take memory of the driver's pool, in turn with the stream's work."""
         try:
             with self.current("could not allocate memory"):
                 return self._pool.allocate(max(1, size), stream=self.stream)
@@ -180,13 +165,7 @@ class CudaDevice:
             _done(library().driver.cuMemcpyDtoDAsync(_address(*target), _address(*source), size, self.stream.handle))
 
     def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
-        """Copy a part of a grid into a part of another one on the device, in turn with the kernels.
-
-        Args:
-            target: A buffer, and where the part begins in the grid that lies there.
-            source: As the target; the two parts have no cell in common.
-            extents: Cells of the part, along each of at most three axes.
-        """
+        """Copy a part of a grid to a disjoint one, along three axes at most, in turn with the kernels."""
         if len(extents) == 1:
             size = extents[0] * target[1].itemsize
             self.copy((target[0], target[1].first), (source[0], source[1].first), size)
@@ -208,14 +187,7 @@ class CudaDevice:
             library().core.launch(self.stream, _config(*threads, room), kernel, *arguments)
 
     def recorded(self, launches: Sequence[tuple[Any, tuple[int, int], Sequence[Any], int]]) -> Callable[[], None]:
-        """Put launches into a graph, which one call of the driver starts as often as one likes.
-
-        Args:
-            launches: What :meth:`start` takes, in order; their buffers have to live as long as what is returned.
-
-        Returns:
-            What starts them, in turn with the stream's other work.
-        """
+        """Return what starts launches, as :meth:`start` takes them, as one graph; their buffers must live as long."""
         with self.current("could not make a graph") as device:
             builder = device.create_graph_builder()
             try:
@@ -243,20 +215,12 @@ class CudaDevice:
             return float(last - first) * 1e-3
 
     def finish(self) -> None:
-        """Wait until everything that was started here is done; other streams of the device go on.
-
-        Raises:
-            ToolchainError: If the device failed.
-        """
+        """Wait until everything that was started here is done; other streams of the device go on."""
         with self.current("failed"):
             self.stream.sync()
 
     def following(self, views: Sequence[DeviceView]) -> "CudaDevice":
-        """Return the device with its work in the stream of a caller's arrays, after whatever made any of them.
-
-        Args:
-            views: The arrays. The stream is the first one's; if the stream of any is not known, it is the device's own.
-        """
+        """Return the device with its work after all arrays, in the first's stream, or its own if any is unknown."""
         streams = list(dict.fromkeys(each.stream for each in views if each.stream is not None))
         found = self
         with self.current("could not use the stream of an array") as device:
@@ -283,47 +247,29 @@ class CudaDevice:
                     self._others = (*self._others, each.stream)
 
     def settle(self) -> Any:  # noqa: ANN401
-        """Let the caller go on: whatever comes next in its streams finds the work here done.
-
-        Returns:
-            An event after which results are complete; None where the caller's stream is not known: then they are.
-        """
+        """Let the caller go on: whatever comes next in its streams finds the work here done."""
         if self._caller is None or self._unknown:
             self.finish()
-            return None
+            return None  # results are complete
         with self.current("could not use the stream of an array") as device:
             for each in self._others:
                 device.create_stream(each).wait(self.stream)
-            return self.stream.record()
+            return self.stream.record()  # after it results are complete
 
     def result(self, buffer: Any, ready: Any) -> "CudaResult":  # noqa: ANN401
-        """Make memory a result that frees itself.
-
-        Args:
-            buffer: The memory.
-            ready: What :meth:`settle` returned.
-        """
+        """Make memory a result that frees itself; ``ready`` is what :meth:`settle` returned."""
         return CudaResult(self, buffer, ready)
 
     def wait_for(self, stream: CallersStream) -> None:
-        """Let what is started from now on wait for everything that another stream was given so far.
-
-        Raises:
-            ToolchainError: If the driver fails.
-        """
+        """Let what is started from now on wait for everything that another stream was given so far."""
         with self.current("could not use the stream of an array"):
             self.stream.wait(stream)
 
     def drop(self, buffer: Any, readers: set[int]) -> None:  # noqa: ANN401
-        """Hand memory back that others have read.
-
-        Args:
-            buffer: The memory.
-            readers: Handles of the streams that they read it in. Work in other streams than the one here, and in one
-                that may be gone, cannot be followed: then the device's work is waited for.
-        """
+        """Hand memory back that others have read in the streams of these handles."""
         with self.current("could not free memory"):
             stream = self.stream
+            # Work in other streams than the one here, and in one that may be gone, cannot be followed.
             if readers - {int(stream.handle)} or (self._caller is not None and not self._caller[0].lasting):
                 _done(library().driver.cuCtxSynchronize())
                 stream = self._open()[1]
@@ -331,14 +277,7 @@ class CudaDevice:
 
     @contextlib.contextmanager
     def current(self, what: str = "failed") -> Iterator[Any]:
-        """Make this device's context the thread's; afterwards the caller's own is the thread's again.
-
-        Args:
-            what: What could not be done if something fails inside.
-
-        Yields:
-            The device, as cuda.core has it.
-        """
+        """Make this device's context the thread's, and afterwards the caller's again; ``what`` names what may fail."""
         with _reported(what), self._pushed(self._open()[0]) as device:
             yield device
 
@@ -387,13 +326,7 @@ class CudaResult:
     """Memory of a device with a result of a run in it, which is handed back when nobody reads it any more."""
 
     def __init__(self, device: CudaDevice, buffer: Any, ready: Any) -> None:  # noqa: ANN401
-        """Take over memory.
-
-        Args:
-            device: The device, with the stream that the memory was taken in.
-            buffer: The memory.
-            ready: What :meth:`CudaDevice.settle` returned.
-        """
+        """Take over memory of the device's stream; ``ready`` is what :meth:`CudaDevice.settle` returned."""
         self._device, self._buffer, self._ready = device, buffer, ready
         self._readers: set[int] = set()
 
@@ -440,11 +373,7 @@ class _Packages(NamedTuple):
 
 @functools.cache
 def library() -> _Packages:
-    """Return NVIDIA's packages, once the driver is there.
-
-    Raises:
-        ToolchainError: If the packages or the driver are not there.
-    """
+    """Return NVIDIA's packages, once the driver is there."""
     try:
         ctypes.CDLL(_LIBRARY)
     except OSError:
@@ -482,30 +411,18 @@ def select(wanted: str = "") -> CudaDevice:
 
 
 def numbered(number: int) -> CudaDevice:
-    """Return the device of a number.
-
-    Raises:
-        ToolchainError: If there is no driver or no such device.
-    """
+    """Return the device of a number."""
     _count()
     return opened(number)
 
 
 def every() -> tuple[CudaDevice, ...]:
-    """Find every device; none is opened by that.
-
-    Raises:
-        ToolchainError: If there is no driver or no device.
-    """
+    """Find every device; none is opened by that."""
     return tuple(opened(number) for number in range(_count()))
 
 
 def versions() -> tuple[str, str]:
-    """Return the version of ``cuda-bindings``, and that of CUDA which the driver knows; ``("13.5.0", "12.8")``.
-
-    Raises:
-        ToolchainError: If there is no driver, or it fails.
-    """
+    """Return the version of ``cuda-bindings``, and that of CUDA which the driver knows; ``("13.5.0", "12.8")``."""
     driver = library().driver
     import cuda.bindings
 
@@ -515,11 +432,7 @@ def versions() -> tuple[str, str]:
 
 
 def holder(pointer: int) -> int | None:
-    """Return the number of the device in whose memory an address lies, or None where the driver does not know.
-
-    Raises:
-        ToolchainError: If there is no driver or no device.
-    """
+    """Return the number of the device in whose memory an address lies, or None where the driver does not know."""
     _count()
     driver = library().driver
     place = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL

@@ -14,15 +14,7 @@ from tilewright.runtime.warn import warn_once
 
 
 def open_device(where: Target) -> Device:
-    """Find the device that a GPU's target names.
-
-    Args:
-        where: The target.
-
-    Raises:
-        ToolchainError: If there is no driver or no device.
-        UsageError: If no device fits.
-    """
+    """Find the device that a GPU's target names."""
     if where.backend == "opencl":
         return opencl.select(where.device)
     from tilewright.runtime.devices import cuda

@@ -49,32 +49,18 @@ _BANDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceKernels:
-    """A problem's kernels on a device.
-
-    Attributes:
-        device: The device.
-        source: Their text.
-        schedule: The tiling they follow.
-        kernels: The driver's handles.
-        extra: Numbers that every launch gets after its own.
-        resources: What the compiler says of their code, or None.
-    """
+    """A problem's kernels on a device."""
 
     device: Device
-    source: KernelSource[DeviceLayout]
-    schedule: GpuSchedule
-    kernels: tuple[Any, ...]
-    extra: tuple[int, ...] = ()
-    resources: Resources | None = None
+    source: KernelSource[DeviceLayout]  # text of the kernels
+    schedule: GpuSchedule  # the tiling they follow
+    kernels: tuple[Any, ...]  # the driver's handles
+    extra: tuple[int, ...] = ()  # numbers that every launch gets after its own
+    resources: Resources | None = None  # what the compiler says of their code
 
 
 def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Artifact[DeviceLayout]:
-    """Compile a source for a device, or find what an earlier run made of it; OpenCL's drivers do it while they load.
-
-    Raises:
-        ArrayError: If a group needs more memory on chip than the device has.
-        ToolchainError: If it does not compile.
-    """
+    """Compile a source for a device, or find what an earlier run made of it; OpenCL's drivers do it while they load."""
     if source.shared_bytes > device.local_bytes:
         needed, there = format_over(source.shared_bytes, device.local_bytes)
         raise ArrayError(
@@ -110,12 +96,7 @@ def slot_elements(shape: Sequence[int]) -> int:
 
 
 def memory_shape(whole: Problem, schedule: GpuSchedule) -> tuple[int, ...]:
-    """Return the extents that a grid has in memory: with streaming tiles, rows that start where vectors may.
-
-    Args:
-        whole: The problem, with its periodic copies.
-        schedule: The tiling that computes it.
-    """
+    """Return the extents in memory of a grid with its copies: with streaming tiles, rows start where vectors may."""
     *outer, last = whole.shape
     unit = _SECTOR // whole.itemsize if outer and traits(schedule.tiling.family).streams else 1
     return (*outer, round_up(last, unit))
@@ -126,12 +107,6 @@ def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int],
 
     Versions come to the same slots again after their common multiple, and bands of time tiles begin anew after one
     of theirs. Where tiles of one band reach into the next, cutting there would make more launches.
-
-    Args:
-        whole: The problem, with its periodic copies.
-        schedule: The tiling that the launches follow.
-        copies: Versions kept per field.
-        steps: Steps of the run.
     """
     least = math.lcm(*copies, max(1, schedule.tiling.time))
 
@@ -146,14 +121,7 @@ def repeated_steps(whole: Problem, schedule: GpuSchedule, copies: Sequence[int],
 
 
 def looked_up(problem: Problem, halo: Extended | None, scalars: Mapping[str, Any], steps: int) -> Array | None:
-    """Return what kernels look up, if there is anything: numbers of places, and scalars that vary.
-
-    Args:
-        problem: The problem.
-        halo: Periodic copies around the grid, or None.
-        scalars: The scalars, by name.
-        steps: Steps from the start of the run for which the scalars are wanted.
-    """
+    """Return what kernels look up in the first ``steps`` steps, if anything: numbers of places, scalars that vary."""
     program, varying = problem.program, problem.varying
     parts = [place_table(node, problem, halo, scalars) for node in program.placed]
     if varying:
@@ -166,17 +134,7 @@ class GpuSession:
     """A problem in a device's memory; used like :class:`tilewright.runtime.session.Session`."""
 
     def __init__(self, program: DeviceKernels, problem: Problem, inputs: Inputs, halo: Extended | None = None) -> None:
-        """Take memory and copy the first versions in.
-
-        Args:
-            program: The kernels.
-            problem: The problem.
-            inputs: Arrays and scalars; they are only read. An array may lie on the device.
-            halo: Periodic copies around the grid, or None.
-
-        Raises:
-            ArrayError: If there is not enough memory.
-        """
+        """Take memory and copy the first versions in; the inputs are only read, and may lie on the device."""
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
@@ -272,11 +230,7 @@ class GpuSession:
             self._graphs.setdefault(steps, None)
 
     def refill(self, inputs: Inputs) -> None:
-        """Copy the first versions in again and begin from step 0.
-
-        Args:
-            inputs: Arrays, as those that the session was made with; the scalars stay.
-        """
+        """Copy the first versions in again and begin from step 0; the scalars stay."""
         self._device.finish()
         self._version = self.steps = 0
         self._exact = 0 if self._halo is None else self._halo.problem.steps
@@ -301,11 +255,7 @@ class GpuSession:
         return all(self._seen(field, self._eyes.largest) < math.inf for field in self.problem.program.updated)
 
     def keep(self) -> None:
-        """Copy every version that the next step reads, on the device, to compare with and to start anew from.
-
-        Raises:
-            ArrayError: If it has no room for them; none is kept then.
-        """
+        """Copy every version that the next step reads, on the device, to compare with and to start anew from."""
         self._drop()
         program = self.problem.program
         try:
@@ -374,15 +324,7 @@ class GpuSession:
         self._device.write(self._buffers[self._number(field)], self._offset(field, 0), whole)
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
-        """Copy one version of every updated field that keeps it from the device.
-
-        Args:
-            out: Arrays to copy into, by field.
-            age: Steps before the newest version; fields whose history is shorter are left out.
-
-        Raises:
-            ToolchainError: If the device failed.
-        """
+        """Copy the version ``age`` steps before the newest from the device, of every updated field that keeps it."""
         found = {}
         for field in self.problem.program.updated:
             if age >= self.problem.program.history(field):
@@ -401,17 +343,7 @@ class GpuSession:
         return self._result(buffer, self._arrays.settle())
 
     def take(self, fields: Mapping[str, Sequence[int]]) -> dict[str, tuple[DeviceArray, ...]]:
-        """Hand over versions of fields as arrays on the device; the session is at its end.
-
-        Args:
-            fields: By field, how old the versions are.
-
-        Returns:
-            The arrays, which keep no memory but their own.
-
-        Raises:
-            ToolchainError: If the device failed.
-        """
+        """Hand over versions of these ages as arrays on the device, each its own memory; the session is at its end."""
         held = {}
         for field, ages in fields.items():
             number = self._number(field)
@@ -502,11 +434,7 @@ class GpuSession:
         return head, rest
 
     def _take_tables(self, steps: int) -> None:
-        """Take memory for what kernels look up, if there is anything: numbers of places, and scalars that vary.
-
-        Args:
-            steps: Steps from the start of the run for which the scalars are wanted.
-        """
+        """Take memory for what kernels look up in the run's first ``steps`` steps, see :func:`looked_up`."""
         device = self._device
         if self._tables:
             device.finish()

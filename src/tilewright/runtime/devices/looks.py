@@ -23,26 +23,15 @@ _GROUPS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of a field's version in a device's memory, one after the other.
-
-    Attributes:
-        buffer: The memory.
-        offset: Values before the first one.
-        count: Their number.
-    """
+    """Cells of a field's version in a device's memory, one after the other."""
 
     buffer: Any
-    offset: int
-    count: int
+    offset: int  # values before the first one
+    count: int  # number of cells
 
 
 def cells_of(view: DeviceView, cells: Index) -> Array:
-    """Return the values of some cells of a caller's array, by their numbers.
-
-    Raises:
-        ToolchainError: If the device fails.
-        UsageError: If its element type is none that GPU code computes in.
-    """
+    """Return the values of some cells of a caller's array, by their numbers."""
     from tilewright.runtime.devices import cuda
 
     device = cuda.numbered(view.device or 0)
@@ -68,16 +57,7 @@ class Looks:
     """The kernels that look, on a device and in the stream of a run."""
 
     def __init__(self, device: Device, stream: Device, dtype: str) -> None:
-        """Build the kernels, once per device and element type.
-
-        Args:
-            device: The device.
-            stream: The same, with its work in the run's stream.
-            dtype: Element type of the fields.
-
-        Raises:
-            ToolchainError: If they do not compile.
-        """
+        """Build the kernels, once per device and element type; ``stream`` is the device with its work in the run's."""
         self._device, self._dtype = stream, np.dtype(dtype)
         self._largest, self._change, self._gather = _kernels(device, dtype)
 

@@ -15,15 +15,7 @@ _OTHER = "put the nvdisasm of an older CUDA toolkit on the path"
 
 
 def disassemble(cubin: bytes) -> str:
-    """Return the listing of a cubin with the encodings of its instructions.
-
-    Args:
-        cubin: Machine code, see :func:`tilewright.runtime.devices.nvrtc.compile_cuda`.
-
-    Raises:
-        ToolchainError: If there is no disassembler, or each that there is refuses the code: those of CUDA 13.1 and
-            later list no code below sm_75, which NVRTC 12 makes.
-    """
+    """Return the listing of a cubin with the encodings of its instructions."""
     refusal = ToolchainError("NVIDIA's disassembler nvdisasm is missing", INSTALL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
@@ -38,6 +30,7 @@ def disassemble(cubin: bytes) -> str:
             if not done.returncode:
                 return done.stdout
             reason = sentence(done.stderr).removeprefix("nvdisasm fatal").lstrip(" :")
+            # Those of CUDA 13.1 and later list no code below sm_75, which NVRTC 12 makes.
             refusal = ToolchainError(f"nvdisasm refuses the machine code: {reason:.200}", _OTHER)
     raise refusal
 

@@ -32,33 +32,15 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """Machine code.
-
-    Attributes:
-        cubin: The code.
-        resources: What it needs, the most of any kernel in it.
-        architecture: ``sm_90`` and so on.
-    """
+    """Machine code."""
 
     cubin: bytes
-    resources: Resources
-    architecture: str
+    resources: Resources  # what it needs, the most of any kernel in it
+    architecture: str  # ``sm_90`` and so on
 
 
 def compile_cuda(text: str, architecture: str, *, strict: bool = False) -> Compiled:
-    """Compile a text, or load the result from the cache.
-
-    Args:
-        text: CUDA C++.
-        architecture: ``sm_52`` and so on.
-        strict: Keep the rounding of every operation: no fused multiplications and additions.
-
-    Returns:
-        The code and what it needs.
-
-    Raises:
-        ToolchainError: If there is no compiler, or it refuses the text or the architecture.
-    """
+    """Compile CUDA C++, or load the result from the cache; ``strict`` fuses no multiplications and additions."""
     options = [f"--gpu-architecture={architecture}", "--ptxas-options=-v", "--std=c++17"]
     if strict:
         options.append("--fmad=false")
@@ -77,19 +59,7 @@ def compile_cuda(text: str, architecture: str, *, strict: bool = False) -> Compi
 
 
 def compile_kernels(text: str, architecture: str, options: tuple[str, ...] = ()) -> dict[str, Resources]:
-    """Compile a text of several kernels, and say what each of them needs; nothing is kept.
-
-    Args:
-        text: CUDA C++.
-        architecture: ``sm_52`` and so on.
-        options: Further options of the compiler.
-
-    Returns:
-        What every kernel needs, by name.
-
-    Raises:
-        ToolchainError: As :func:`compile_cuda`.
-    """
+    """Compile a text of several kernels, and say by name what each of them needs; nothing is kept."""
     _, log = _compile(text, [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *options])
     parts = _ENTRY.split(log)
     return {name: resources(report) for name, report in zip(parts[1::2], parts[2::2], strict=True)}
@@ -111,11 +81,7 @@ def resources(log: str) -> Resources:
 
 @functools.cache
 def version() -> str:
-    """Return the compiler's version.
-
-    Raises:
-        ToolchainError: If there is none.
-    """
+    """Return the compiler's version."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
@@ -132,11 +98,7 @@ def available() -> bool:
 
 @functools.cache
 def oldest_architecture() -> int:
-    """Return the oldest architecture that the compiler makes code for, such as 50 for ``sm_50``.
-
-    Raises:
-        ToolchainError: If there is no compiler.
-    """
+    """Return the oldest architecture that the compiler makes code for, such as 50 for ``sm_50``."""
     library, count = _library(), ctypes.c_int()
     _check(library.nvrtcGetNumSupportedArchs(ctypes.byref(count)), "")
     known = (ctypes.c_int * count.value)()

@@ -36,11 +36,7 @@ class OclgrindReport:
 
 
 def library() -> Path:
-    """Return Oclgrind's library.
-
-    Raises:
-        ToolchainError: If it is not installed.
-    """
+    """Return Oclgrind's library."""
     spec = importlib.util.find_spec("pyopencl")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
         for found in sorted(Path(place).rglob("liboclgrind-rt-icd*.so")):
@@ -50,14 +46,7 @@ def library() -> Path:
 
 @contextlib.contextmanager
 def only_oclgrind() -> Iterator[OclgrindReport]:
-    """Let programs that are started meanwhile see Oclgrind and no other platform.
-
-    Yields:
-        What it reports.
-
-    Raises:
-        ToolchainError: If it is not installed.
-    """
+    """Let programs that are started meanwhile see Oclgrind and no other platform."""
     where = library()
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         (Path(folder) / "oclgrind.icd").write_text(f"{where}\n", encoding="utf-8")

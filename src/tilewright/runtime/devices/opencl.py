@@ -35,11 +35,7 @@ def prepare_oclgrind() -> None:
 
 
 def devices() -> tuple[Any, ...]:
-    """Every OpenCL device: real GPUs first, then other devices, then interpreters.
-
-    Raises:
-        ToolchainError: If pyopencl is missing.
-    """
+    """Every OpenCL device: real GPUs first, then other devices, then interpreters."""
     os.environ.setdefault("OCLGRIND_LOCAL_MEM_SIZE", str(_OCLGRIND_LOCAL))
     cl = _pyopencl()
     found = []
@@ -77,11 +73,7 @@ def select(wanted: str = "") -> "OpenClDevice":
 
 
 def every() -> tuple["OpenClDevice", ...]:
-    """Open every device.
-
-    Raises:
-        ToolchainError: If pyopencl is missing.
-    """
+    """Open every device."""
     return tuple(_opened(number) for number in range(len(devices())))
 
 
@@ -94,11 +86,7 @@ class OpenClDevice:
     """One device with a context and a queue that keeps the order of its commands."""
 
     def __init__(self, device: Any) -> None:  # noqa: ANN401
-        """Make the context.
-
-        Args:
-            device: A device of pyopencl.
-        """
+        """Make the context of a device of pyopencl."""
         self._cl = cl = _pyopencl()
         self._device = device
         self._context = cl.Context([device])
@@ -156,12 +144,7 @@ class OpenClDevice:
         return "cl_khr_fp64" in self._device.extensions or self.interpreted
 
     def build(self, source: KernelSource[Any]) -> Sequence[Any]:
-        """Compile a text.
-
-        Raises:
-            ToolchainError: If it does not compile.
-            UsageError: If the device lacks double precision and the text uses it.
-        """
+        """Compile a text."""
         if source.double and not self.double:
             raise UsageError(f"{self.name} does not compute in float64", "use float32")
         options = ["-cl-fp32-correctly-rounded-divide-sqrt"] if source.strict and not self.interpreted else []
@@ -180,11 +163,7 @@ class OpenClDevice:
         return None
 
     def allocate(self, size: int) -> Any:  # noqa: ANN401
-        """Take memory.
-
-        Raises:
-            ArrayError: If the device has none left.
-        """
+        """Take memory."""
         try:
             return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, max(1, size))
         except self._cl.Error as error:
@@ -214,13 +193,7 @@ class OpenClDevice:
             )
 
     def copy_box(self, target: tuple[Any, Box], source: tuple[Any, Box], extents: tuple[int, ...]) -> None:
-        """Copy a part of a grid into a part of another one on the device, in turn with the kernels.
-
-        Args:
-            target: A buffer, and where the part begins in the grid that lies there.
-            source: As the target; the two parts have no cell in common.
-            extents: Cells of the part, along each of at most three axes.
-        """
+        """Copy a part of a grid to a disjoint one, along three axes at most, in turn with the kernels."""
         depth, height, width = (1, 1, *extents)[-3:]
         ends: dict[str, tuple[int, ...]] = {}
         for name, box in (("dst", target[1]), ("src", source[1])):
@@ -260,11 +233,7 @@ class OpenClDevice:
         return float(events[-1].profile.end - events[0].profile.start) * 1e-9
 
     def finish(self) -> None:
-        """Wait until everything is done.
-
-        Raises:
-            ToolchainError: If the device failed.
-        """
+        """Wait until everything is done."""
         with _reported("the device failed"):
             self._queue.finish()
 

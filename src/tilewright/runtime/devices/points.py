@@ -14,13 +14,7 @@ class DevicePoints:
     """The tables of a run on a device, filled and read portion by portion of its steps."""
 
     def __init__(self, device: Device, tables: PointTables, itemsize: int) -> None:
-        """Lay out tables.
-
-        Args:
-            device: The device, with its work in the run's stream.
-            tables: The tables in memory.
-            itemsize: Bytes of a field's element.
-        """
+        """Lay out tables on a device with its work in the run's stream; ``itemsize`` is of the fields."""
         self._device, self._tables, self._itemsize = device, tables, itemsize
         self._steps = 0
         self.buffers: list[Any] = []
@@ -30,11 +24,7 @@ class DevicePoints:
         self._add = len(tables.adding)
 
     def begin(self, first: int, steps: int) -> None:
-        """Make what kernels add in some steps, after so many.
-
-        Raises:
-            ArrayError: If there is not enough memory, here or there.
-        """
+        """Make what kernels add in ``steps`` steps after the first ``first``."""
         device, tables = self._device, self._tables
         if tables.before(first, steps) is None:
             return

@@ -14,15 +14,10 @@ LEGACY, PER_THREAD = 1, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallersStream:
-    """A stream that is not ours.
+    """A stream that is not ours."""
 
-    Attributes:
-        handle: 1 is the legacy default stream, 2 the default stream of this thread.
-        owner: What keeps it alive, or None.
-    """
-
-    handle: int
-    owner: Any = field(default=None, compare=False)
+    handle: int  # 1 is the legacy default stream, 2 the default stream of this thread
+    owner: Any = field(default=None, compare=False)  # what keeps it alive, or None
 
     @property
     def lasting(self) -> bool:
@@ -36,19 +31,12 @@ class CallersStream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """Where a part of a grid begins.
+    """Where a part of a grid begins."""
 
-    Attributes:
-        offset: Bytes from the start of the memory to the grid's first value.
-        shape: The grid's extents, at most three.
-        start: The part's first cell.
-        itemsize: Bytes of a value.
-    """
-
-    offset: int
-    shape: tuple[int, ...]
-    start: tuple[int, ...]
-    itemsize: int
+    offset: int  # bytes from the start of the memory to the grid's first value
+    shape: tuple[int, ...]  # the grid's extents, at most three
+    start: tuple[int, ...]  # the part's first cell
+    itemsize: int  # bytes of a value
 
     @property
     def first(self) -> int:
@@ -73,24 +61,14 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceView:
-    """Somebody's array on a device.
+    """Somebody's array on a device."""
 
-    Attributes:
-        pointer: Address of its first value.
-        shape: Extents.
-        dtype: Element type.
-        device: Number of the device; None where it does not say.
-        owner: What keeps the memory alive.
-        stream: The stream in which its values are complete, and that what comes after the run is given to; None where
-            that is not known: then the values are complete in the device's own stream.
-        writeable: Whether it may be written.
-    """
-
-    pointer: int
+    pointer: int  # address of its first value
     shape: tuple[int, ...]
     dtype: "np.dtype[Any]"
-    device: int | None
-    owner: Any
+    device: int | None  # number of the device; None where it does not say
+    owner: Any  # what keeps the memory alive
+    # its values are complete in it, and what comes after the run goes there; None if unknown: then the device's own
     stream: CallersStream | None = None
     writeable: bool = True
 

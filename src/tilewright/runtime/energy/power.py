@@ -44,25 +44,15 @@ class EnergyMeter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The energy of one repetition of some work.
+    """The energy of one repetition of some work."""
 
-    Attributes:
-        joules: Mean over all windows.
-        seconds: The same of the time.
-        low: Smallest of any window.
-        high: Largest of any window.
-        windows: Number of windows.
-        repetitions: Repetitions per window.
-        meter: What measured it.
-    """
-
-    joules: float
-    seconds: float
-    low: float
-    high: float
+    joules: float  # mean over all windows
+    seconds: float  # likewise
+    low: float  # joules, smallest of any window
+    high: float  # joules, largest of any window
     windows: int
-    repetitions: int
-    meter: str
+    repetitions: int  # per window
+    meter: str  # what measured it
 
     @property
     def watts(self) -> float:
@@ -140,22 +130,13 @@ class Nvml:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A recorded power trace.
+    """A recorded power trace."""
 
-    Attributes:
-        seconds: Times, increasing.
-        watts: Power at these times.
-    """
-
-    seconds: tuple[float, ...]
-    watts: tuple[float, ...]
+    seconds: tuple[float, ...]  # increasing
+    watts: tuple[float, ...]  # at these times
 
     def joules(self, start: float, end: float) -> float:
-        """Return the energy between two moments of the trace, power changing linearly between samples.
-
-        Raises:
-            UsageError: If the interval is not inside the trace.
-        """
+        """Return the energy between two moments of the trace, power changing linearly between samples."""
         if not self.seconds[0] <= start < end <= self.seconds[-1]:
             raise UsageError(
                 f"the trace covers {self.seconds[0]:g} to {self.seconds[-1]:g} s, asked for {start:g} to {end:g} s"
@@ -173,11 +154,7 @@ class Trace:
 
 
 def rapl(root: Path = POWERCAP) -> Rapl:
-    """Open the energy counters of the processor packages.
-
-    Raises:
-        UsageError: If there are none, or they may not be read.
-    """
+    """Open the energy counters of the processor packages."""
     folders = [path.parent for path in sorted(root.glob("*-rapl:*/energy_uj")) if path.parent.name.count(":") == 1]
     if not folders:
         hint = "a virtual machine seldom has one; give a recorded trace"
@@ -192,14 +169,7 @@ def rapl(root: Path = POWERCAP) -> Rapl:
 
 
 def nvml(device: int | str = 0) -> Nvml:
-    """Open the energy meter of an NVIDIA GPU.
-
-    Args:
-        device: Its number as NVML counts, which need not be CUDA's; or where it is, such as ``0000:65:00.0``.
-
-    Raises:
-        UsageError: If the library or the GPU is missing, or it has no power sensor.
-    """
+    """Open the meter of an NVIDIA GPU, by its number in NVML, which need not be CUDA's, or place (``0000:65:00.0``)."""
     try:
         library = importlib.import_module("pynvml")
     except ImportError:
@@ -229,11 +199,7 @@ def nvml(device: int | str = 0) -> Nvml:
 
 
 def trace(path: Path) -> Trace:
-    """Read a recorded power trace: a CSV file with the columns ``seconds`` and ``watts``.
-
-    Raises:
-        UsageError: If it cannot be read or is not as it must be.
-    """
+    """Read a recorded power trace: a CSV file with the columns ``seconds`` and ``watts``."""
     data = read_bounded(path, _MAX_BYTES, "power trace")
     try:
         lines = io.StringIO(data.decode("utf-8"), newline="")
@@ -252,21 +218,7 @@ def trace(path: Path) -> Trace:
 def measure(
     work: Callable[[], object], meter: EnergyMeter, *, window: float = WINDOW, windows: int = 3, cool: float = 0.0
 ) -> Reading:
-    """Measure the energy of some work.
-
-    Args:
-        work: One repetition; returns when it is done.
-        meter: The meter.
-        window: Seconds that one measurement lasts at least.
-        windows: Number of measurements.
-        cool: Seconds to wait before each, so that heat of the last one is gone.
-
-    Returns:
-        Joules and seconds per repetition, with their spread.
-
-    Raises:
-        UsageError: If the window or the number of windows is out of range, or the meter stands still.
-    """
+    """Measure the energy and time of one repetition, in windows of ``window`` s or more, ``cool`` s before each."""
     if not window > 0 or windows < 1:
         raise UsageError(f"energy is measured over one window or more of more than 0 s, got {windows} of {window!r} s")
     repetitions = _repetitions(work, window)

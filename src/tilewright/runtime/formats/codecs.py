@@ -22,17 +22,8 @@ _OF_CODECS = frozenset({"codecs", "compressor", "compressors", "filters", "index
 
 
 def check_codecs(*folders: Path) -> None:
-    """Check what arrays are packed with; nothing of zarr is called.
-
-    Args:
-        *folders: Those of the arrays. The metadata of a group may repeat those of its arrays, so it is opened without
-            these copies.
-
-    Raises:
-        ArrayError: If a codec is none of those that are read.
-        UsageError: If the metadata cannot be read.
-        ValueError: If they are no JSON.
-    """
+    """Check what the arrays of these folders are packed with; nothing of zarr is called."""
+    # A group's metadata may repeat those of its arrays; groups are opened without these copies.
     for folder in folders:
         for name in _METADATA:
             if (folder / name).is_file():
@@ -40,11 +31,7 @@ def check_codecs(*folders: Path) -> None:
 
 
 def check_metadata(document: object, name: str) -> None:
-    """Check what an array is packed with, as its metadata say.
-
-    Raises:
-        ArrayError: If a codec is none of those that are read.
-    """
+    """Check what an array is packed with, as its metadata say."""
     for codec in _codecs(document):
         if not isinstance(codec, str) or not _PLAIN.fullmatch(codec):
             raise ArrayError(

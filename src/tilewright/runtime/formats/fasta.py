@@ -11,32 +11,15 @@ _MOST_BYTES = 2**31
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastaRecord:
-    """One sequence.
+    """One sequence."""
 
-    Attributes:
-        name: The first word of its header.
-        title: The rest of its header.
-        letters: Its letters, as they are in the file.
-    """
-
-    name: str
-    title: str
-    letters: str
+    name: str  # the first word of its header
+    title: str  # the rest of its header
+    letters: str  # its letters, as they are in the file
 
 
 def read_fasta(path: Path) -> tuple[FastaRecord, ...]:
-    """Read every sequence of a FASTA file.
-
-    Args:
-        path: The file: a line ``>name title`` before each sequence, whose letters may span lines; blank lines and
-            lines that start with ``;`` mean nothing.
-
-    Returns:
-        The sequences, in order.
-
-    Raises:
-        UsageError: If there is no such file, or it is not FASTA.
-    """
+    """Read every sequence of a FASTA file, in order; blank lines and lines that start with ``;`` mean nothing."""
     if not path.is_file():
         raise UsageError(f"there is no file {str(path)!r}", "give the path of a FASTA file")
     try:

@@ -42,19 +42,7 @@ class ArrayStream:
 
 
 def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
-    """Read an array, or the planes of a picture.
-
-    Args:
-        path: A ``.npy`` file or a picture.
-        dtype: Element type of the result; by default the file's own for ``.npy`` and float32 for pictures.
-
-    Returns:
-        One array, or the three planes of a colour picture, each of the picture's height x width.
-
-    Raises:
-        ArrayError: If there is no such file, or it holds no plain numbers.
-        UsageError: If the name's ending is neither ``.npy`` nor a picture's.
-    """
+    """Read an array, or a picture's planes, one or three of height x width; ``.npy`` keeps its type by default."""
     _check_format(path)
     check_there(path, "a .npy file or a picture")
     planes = (_read_npy(path),) if path.suffix.lower() == ".npy" else read_picture(path).planes
@@ -62,20 +50,7 @@ def read_planes(path: Path, dtype: str | None = None) -> tuple[Array, ...]:
 
 
 def write_planes(path: Path, planes: tuple[Array, ...], bits: int = 8) -> int:
-    """Write an array, or planes as a picture.
-
-    Args:
-        path: A ``.npy`` file or a picture; replaced if it exists.
-        planes: One array, or three planes of equal shape, which a ``.npy`` file holds as a last axis of extent 3.
-        bits: Bits per channel of a picture, see :func:`~tilewright.runtime.formats.pictures.write_picture`.
-
-    Returns:
-        How many values lay outside 0 to 1 and were clipped; 0 for ``.npy``.
-
-    Raises:
-        ArrayError: If a picture is asked of values that are not two-dimensional.
-        UsageError: If the name's ending is neither ``.npy`` nor a picture's, or its folder does not exist.
-    """
+    """Write an array, or planes as a picture; returns how many values outside 0 to 1 were clipped, 0 for ``.npy``."""
     check_output(path)
     if path.suffix.lower() == ".npy":
         with written(path) as target, target.open("wb") as file:
@@ -97,11 +72,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_archive(path: Path) -> dict[str, Array]:
-    """Read the arrays of a ``.npz`` file by their names.
-
-    Raises:
-        ArrayError: If there is no such file, it holds anything but plain numbers, or memory does not hold them.
-    """
+    """Read the arrays of a ``.npz`` file by their names."""
     check_there(path, "a .npz file")
     found: dict[str, Array] = {}
     try:
@@ -127,12 +98,7 @@ def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def check_output(path: Path) -> None:
-    """Check before any computation that a result can be written.
-
-    Raises:
-        UsageError: If the name's ending is neither ``.npy`` nor a picture's, there can be no such file, or Pillow is
-            needed and not there.
-    """
+    """Check before any computation that a result can be written."""
     _check_format(path)
     check_place(path)
 

@@ -123,11 +123,7 @@ def _signals_held() -> Iterator[None]:
 
 @contextmanager
 def changed(path: Path) -> Iterator[HeldBack]:
-    """Give a file to change; all of it is there when the block ends, or the file is as it was.
-
-    Raises:
-        OSError: If the disk is full or fails.
-    """
+    """Give a file to change; all of it is there when the block ends, or the file is as it was."""
     carry_out(path)
     with _signals_held():
         with path.open("r+b", buffering=0) as file:
@@ -148,12 +144,7 @@ def changed(path: Path) -> Iterator[HeldBack]:
 
 
 def carry_out(path: Path) -> None:
-    """Make the changes that a journal beside a file holds, if there is one.
-
-    Raises:
-        OSError: If they cannot be made.
-        ValueError: If it is no journal.
-    """
+    """Make the changes that a journal beside a file holds, if there is one."""
     place = _place(path)
     if not place.exists():
         return

@@ -42,38 +42,23 @@ _MOST_DIGITS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPoint:
-    """One configuration and what it took.
-
-    Attributes:
-        tiling: The configuration.
-        seconds: Its time; NaN where it did not run.
-        outcome: How the attempt ended.
-    """
+    """One configuration and what it took."""
 
     tiling: Tiling
-    seconds: float
-    outcome: Outcome = Outcome.OK
+    seconds: float  # NaN where it did not run
+    outcome: Outcome = Outcome.OK  # of the attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningLog:
-    """The configurations of one stencil that somebody measured.
+    """The configurations of one stencil that somebody measured."""
 
-    Attributes:
-        program: Name of the stencil, one of the catalogue.
-        shape: Extents of the grid.
-        steps: Time steps.
-        device: What the file calls the device, or empty.
-        points: The configurations, in the order of the file.
-        skipped: Lines that were cut short and left out, each with its number and the file.
-    """
-
-    program: str
-    shape: tuple[int, ...]
+    program: str  # name in the catalogue
+    shape: tuple[int, ...]  # of the grid
     steps: int
-    device: str = ""
-    points: tuple[LogPoint, ...]
-    skipped: tuple[str, ...] = ()
+    device: str = ""  # what the file calls the device, or empty
+    points: tuple[LogPoint, ...]  # in the order of the file
+    skipped: tuple[str, ...] = ()  # lines that were cut short and left out, each with its number and the file
 
     @property
     def measured(self) -> tuple[LogPoint, ...]:
@@ -82,11 +67,7 @@ class TuningLog:
 
 
 def read_text(path: Path) -> str:
-    """Read a log's text.
-
-    Raises:
-        UsageError: If the file cannot be read, is too large or is not UTF-8 text.
-    """
+    """Read a log's text."""
     try:
         return read_bounded(path, MAX_BYTES, "file of results").decode("utf-8")
     except UnicodeDecodeError:
@@ -94,18 +75,7 @@ def read_text(path: Path) -> str:
 
 
 def read_stencilbench(path: Path, program: str | None = None) -> TuningLog:
-    """Read a StencilBench log.
-
-    Args:
-        path: The log.
-        program: Name of the stencil; the file's name without ``.log`` by default.
-
-    Returns:
-        The configurations, t_T = 2 b_T. Lines that are cut short are left out, and named.
-
-    Raises:
-        UsageError: If the stencil is none of the benchmark's, or a line is neither as it must be nor cut short.
-    """
+    """Read a StencilBench log; lines that are cut short are left out, and named."""
     name = program or path.stem
     if name not in FLOPS and not path.exists():
         raise UsageError(f"there is no file {str(path)!r}")

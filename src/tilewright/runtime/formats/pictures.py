@@ -28,15 +28,10 @@ _INSTALL = "install it: pip install 'tilewright[image]'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A picture.
+    """A picture."""
 
-    Attributes:
-        planes: One plane of grey, or three of colour (red, green, blue), float32 from 0 to 1.
-        bits: Bits per channel, 8 or 16, or :data:`FLOATS`.
-    """
-
-    planes: tuple[Array, ...]
-    bits: int
+    planes: tuple[Array, ...]  # one plane of grey, or three of colour (red, green, blue), float32 from 0 to 1
+    bits: int  # bits per channel, 8 or 16, or :data:`FLOATS`
 
     @property
     def grey(self) -> Array:
@@ -50,12 +45,7 @@ def luminance(red: Array, green: Array, blue: Array) -> Array:
 
 
 def read_picture(path: Path) -> Picture:
-    """Read a picture as cameras mean it to be held; transparency is dropped.
-
-    Raises:
-        ArrayError: If there is no such file, or it is no picture.
-        UsageError: If its ending is no picture's, or it needs Pillow or OpenCV, which is not there.
-    """
+    """Read a picture as cameras mean it to be held; transparency is dropped."""
     if not is_picture(path):
         raise UsageError(
             f"a picture ends in {' '.join(sorted(PICTURES))}, got {path.name!r}", "arrays are for `tilewright run`"
@@ -141,19 +131,7 @@ def _with_opencv(path: Path) -> Array:
 
 
 def write_picture(path: Path, planes: tuple[Array, ...], bits: int) -> int:
-    """Write planes of 0 to 1 as a picture.
-
-    Args:
-        path: Where; its ending decides the format. Formats of 8 bits are written with 8.
-        planes: One of grey, or three of colour.
-        bits: 8 or 16 per channel, or :data:`FLOATS`.
-
-    Returns:
-        The bits written.
-
-    Raises:
-        UsageError: If the ending is no picture's, its folder does not exist, or OpenCV is needed and not there.
-    """
+    """Write planes of 0 to 1 as a picture; returns its bits, 8 where the format takes no more."""
     check_picture(path, len(planes), bits)
     depth = depth_of(path, len(planes), bits)
     values = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
@@ -193,11 +171,7 @@ def _save(path: Path, pixels: Array) -> None:
 
 
 def check_picture(path: Path, planes: int, bits: int) -> None:
-    """Check before any computation that a picture can be written.
-
-    Raises:
-        UsageError: If it cannot.
-    """
+    """Check before any computation that a picture can be written."""
     if not is_picture(path):
         raise UsageError(f"a picture ends in {' '.join(sorted(PICTURES))}, got {path.name!r}", "use .png")
     check_pillow(path)
@@ -207,11 +181,7 @@ def check_picture(path: Path, planes: int, bits: int) -> None:
 
 
 def check_pillow(path: Path) -> None:
-    """Check that a picture can be read and written.
-
-    Raises:
-        UsageError: If Pillow is not there.
-    """
+    """Check that a picture can be read and written."""
     if importlib.util.find_spec("PIL") is None:
         raise UsageError(
             f"{path.name!r} is a picture, which needs Pillow, which is not installed",

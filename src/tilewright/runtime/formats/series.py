@@ -42,34 +42,22 @@ _VTK = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What a series holds.
+    """What a series holds."""
 
-    Attributes:
-        dims: Names of the grid's axes.
-        coords: Coordinates along axes, by name; shape (extent,).
-        constant: Fields that no step changes, by name.
-        attrs: What is said of the run: texts and numbers.
-    """
-
-    dims: tuple[str, ...]
-    coords: Mapping[str, Array] = field(default_factory=dict)
-    constant: Mapping[str, Array] = field(default_factory=dict)
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    dims: tuple[str, ...]  # the grid's axes
+    coords: Mapping[str, Array] = field(default_factory=dict)  # along axes, by name; shape (extent,)
+    constant: Mapping[str, Array] = field(default_factory=dict)  # fields that no step changes, by name
+    attrs: Mapping[str, Any] = field(default_factory=dict)  # what is said of the run: texts and numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """A series that was read.
+    """A series that was read."""
 
-    Attributes:
-        steps: Steps done at every record; shape (records,).
-        values: By name the variables, the records along the first axis: arrays of zarr's, or NumPy's of HDF5 files.
-        layout: What else it holds.
-    """
-
-    steps: Array
+    steps: Array  # steps done at every record; shape (records,)
+    # by name, records along the first axis: arrays of zarr's, or NumPy's of HDF5 files
     values: Mapping[str, Any]
-    layout: Layout
+    layout: Layout  # what else it holds
 
 
 class Series(Protocol):
@@ -89,11 +77,7 @@ def is_series(path: object) -> bool:
 
 
 def check_series(path: Path) -> None:
-    """Check before any computation that a series can be written.
-
-    Raises:
-        UsageError: If its folder or the library that writes it is not there, or a folder has the name of a file.
-    """
+    """Check before any computation that a series can be written."""
     ending = path.suffix.lower()
     library, extra = _NEEDS.get(ending, ("", ""))
     if library and importlib.util.find_spec(library) is None:
@@ -107,18 +91,7 @@ def check_series(path: Path) -> None:
 
 
 def create(path: Path, layout: Layout, step: int, first: Mapping[str, Array]) -> Series:
-    """Start a series with its first record, in place of what has its name.
-
-    Args:
-        path: Where.
-        layout: What it holds besides the records.
-        step: Steps done at the first record.
-        first: Its arrays by name, of the shape and element type that every record has.
-
-    Raises:
-        ArrayError: If the format has no such element type.
-        UsageError: See :func:`check_series`.
-    """
+    """Start a series with its first record, whose shapes and types all have, in place of what has its name."""
     check_series(path)
     for name, values in {**layout.constant, **first}.items():
         if values.dtype.kind not in "iufc":
@@ -152,12 +125,7 @@ def open_to_append(path: Path) -> Series:
 
 
 def read(path: Path) -> Saved:
-    """Read a series; the values of a zarr file as they are asked for.
-
-    Raises:
-        ArrayError: If there is none, or it is none that this package wrote.
-        UsageError: If it is VTK's, or the library that reads it is not there.
-    """
+    """Read a series; the values of a zarr file as they are asked for."""
     check_series(path)
     if path.suffix.lower() == ".vti":
         raise UsageError(f"{path.name!r} is for ParaView and is not read back", "write .zarr or .h5 besides")

@@ -37,11 +37,7 @@ _ERRORS = {
 
 
 def tiling_of(values: Mapping[str, object], where: str) -> Tiling:
-    """Return the tiling of a configuration.
-
-    Raises:
-        UsageError: If it lacks the height or a size, or a value is no whole number.
-    """
+    """Return the tiling of a configuration."""
     sizes = _numbered(values, "tile_", where)
     threads = _numbered(values, "threads_", where)
     if "tile_t" not in values or not sizes or (threads and len(threads) != len(sizes)):
@@ -58,20 +54,7 @@ def tiling_of(values: Mapping[str, object], where: str) -> Tiling:
 def read_tuner_file(
     path: Path, program: str | None = None, shape: tuple[int, ...] | None = None, steps: int | None = None
 ) -> TuningLog:
-    """Read a Kernel Tuner cache or T4 results.
-
-    Args:
-        path: The file. A cache that was never closed, as Kernel Tuner leaves it while it runs, is read as well.
-        program: Name of the stencil; the file's kernel name, or that of the T1 file beside it, by default.
-        shape: Extents of the grid; likewise.
-        steps: Time steps; likewise.
-
-    Returns:
-        The configurations; failed ones keep their outcome.
-
-    Raises:
-        UsageError: If the file is neither, or does not say what was computed.
-    """
+    """Read a Kernel Tuner cache, closed or not, or T4 results; the file or its T1 file gives the defaults."""
     data = _object(_load(path), str(path))
     beside = t1_path(path)
     known = read_t1(beside) if beside.is_file() else None
@@ -101,11 +84,7 @@ def t1_path(path: Path) -> Path:
 
 
 def read_t1(path: Path) -> tuple[str, tuple[int, ...], int | None]:
-    """Read the program, the grid and the steps, if given, of a T1 file.
-
-    Raises:
-        UsageError: If it is none.
-    """
+    """Read the program, the grid and the steps, if given, of a T1 file."""
     where = f"the T1 file {str(path)!r}"
     kernel = _object(_object(_load(path), where).get("KernelSpecification"), where)
     name = _text_or_none(kernel.get("KernelName"))

@@ -26,15 +26,9 @@ _THREADED_CELLS = 2**15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One compiled group.
+    """One compiled group."""
 
-    Attributes:
-        layout: What its arguments hold.
-        compiled: Its function.
-        tile: Its tile sizes.
-    """
-
-    layout: GroupLayout
+    layout: GroupLayout  # what its arguments hold
     compiled: CompiledFunction
     tile: RowTile
 
@@ -42,12 +36,7 @@ class Step:
 def compile_pipeline(
     problem: PipelineProblem, fusion: Fusion, tiles: Sequence[RowTile], *, strict: bool = False
 ) -> tuple[Step, ...]:
-    """Compile the groups of a fusion, in one unit each, or load them from the cache.
-
-    Raises:
-        ToolchainError: If there is no compiler, or it fails.
-        IllegalTilingError: If a group cannot be streamed.
-    """
+    """Compile the groups of a fusion, in one unit each, or load them from the cache."""
     steps = []
     for group, tile in zip(fusion, tiles, strict=True):
         source = emit_group(problem, group, tile, strict=strict)
@@ -59,21 +48,12 @@ def compile_pipeline(
 def execute(
     problem: PipelineProblem,
     steps: Sequence[Step],
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, Array],  # whole cells along the last axis, any outer strides
     scalars: Sequence[float],
     threads: int,
-    workspace: Workspace,
+    workspace: Workspace,  # for the threads' memory
 ) -> None:
-    """Run compiled groups.
-
-    Args:
-        problem: The problem.
-        steps: The groups in order.
-        arrays: Every grid that is read from or written to memory: whole cells along the last axis, any outer strides.
-        scalars: Values of the pipeline's scalars.
-        threads: Threads to use.
-        workspace: Where the threads' memory comes from.
-    """
+    """Run compiled groups."""
     values = np.array([*scalars, 0.0], dtype=np.float64)
     for step in steps:
         count = threads if step.compiled.parallel and problem.cells >= _THREADED_CELLS else 1

@@ -41,23 +41,8 @@ def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int]
 def fused_product(
     fusion: str, operands: tuple[Array, Array, Array], tile: tuple[int, int], threads: int, how: Blocking
 ) -> Array:
-    """Multiply three matrices without storing the intermediate.
-
-    Args:
-        fusion: ``left`` for (A1 A2) A3, ``right`` for A1 (A2 A3).
-        operands: A1, A2 and A3, of one of :data:`DTYPES` and any strides, no extent 0.
-        tile: Rows and columns of the intermediate's block.
-        threads: Threads to use.
-        how: Register blocking.
-
-    Returns:
-        The product, a new array.
-
-    Raises:
-        ToolchainError: If there is no compiler, or it fails.
-        ArrayError: If there is not enough memory.
-    """
-    a1, a2, a3 = operands
+    """Multiply (A1 A2) A3 (``left``) or A1 (A2 A3) (``right``) without storing the product in brackets."""
+    a1, a2, a3 = operands  # of any strides, no extent 0
     dtype = str(a1.dtype)
     compiled = _kernel(fusion, dtype, how)
     p = (a1.shape[0], a1.shape[1], a2.shape[1], a3.shape[1])

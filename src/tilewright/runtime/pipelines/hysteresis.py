@@ -18,11 +18,6 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
 
     Cells are connected through their eight neighbours. Values that are not positive are never edges.
 
-    Args:
-        values: Two-dimensional, float32 or float64.
-        low: Lower threshold.
-        high: Upper threshold.
-
     >>> hysteresis(np.array([[0.0, 0.2, 0.5], [0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]), 0.1, 0.4).tolist()
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """

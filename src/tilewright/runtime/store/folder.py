@@ -93,11 +93,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def append(path: Path, record: Record) -> bool:
-    """Add a record to a file; a disk that is full or read-only costs one warning, never the result.
-
-    Returns:
-        Whether it was written.
-    """
+    """Add a record to a file, or return False; a disk that is full or read-only costs one warning, never the result."""
     line = encode(record)
     try:
         with _locked(path):

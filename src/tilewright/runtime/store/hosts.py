@@ -24,11 +24,7 @@ _VARIABLE = "TILEWRIGHT_STORE"
 
 
 def path() -> Path:
-    """Return where this host's calibration is kept; ``TILEWRIGHT_STORE`` overrides the user's data directory.
-
-    Raises:
-        RuntimeError: If the system knows no home directory.
-    """
+    """Return where this host's calibration is kept; ``TILEWRIGHT_STORE`` overrides the user's data directory."""
     asked = os.environ.get(_VARIABLE, "")
     root = Path(asked) if asked else _user_directory()
     return root / "machines" / f"host-{identity()[:16]}.toml"
@@ -83,11 +79,7 @@ def device_path(name: str) -> Path | None:
 
 
 def keep(machine: Machine) -> Path | None:
-    """Keep a calibration of this host or of one of its devices; a disk that is full or read-only costs one warning.
-
-    Returns:
-        Where, or None if it could not be written.
-    """
+    """Keep a calibration of this host or of one of its devices; a disk that is full or read-only costs one warning."""
     try:
         target = _place(machine)
         cache.make_private(target.parent)

@@ -37,56 +37,32 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What a measurement depends on beside the problem: texts for people, keys for comparing.
+    """What a measurement depends on beside the problem: texts for people, keys for comparing."""
 
-    Attributes:
-        device: The device's name.
-        device_key: Fingerprint of everything the device says about itself.
-        compiler: The compiler's name and version.
-        compiler_key: Fingerprint of its identity and flags.
-        version: Our version, and a digest of what writes kernels.
-    """
-
-    device: str
-    device_key: str
-    compiler: str
-    compiler_key: str
-    version: str
+    device: str  # name
+    device_key: str  # fingerprint of everything the device says about itself
+    compiler: str  # name and version
+    compiler_key: str  # fingerprint of its identity and flags
+    version: str  # our version, and a digest of what writes kernels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wisdom:
-    """One thing learned.
+    """One thing learned."""
 
-    Attributes:
-        program: Name of the program.
-        problem_key: Fingerprint of program, dtype and boundaries.
-        dtype: Element type.
-        shape: Extents.
-        steps: Time steps.
-        threads: Threads it was measured with.
-        tiling: The winner, as text.
-        seconds: Median time of the whole problem.
-        samples: Number of samples behind it.
-        unstable: Whether they differed too much to be trusted.
-        confirmed: Whether the result was compared with a second schedule on this very problem.
-        circumstances: Under what it was measured.
-        when: Date and time, ISO 8601 in UTC.
-    """
-
-    program: str
-    problem_key: str
+    program: str  # name
+    problem_key: str  # fingerprint of program, dtype and boundaries
     dtype: str
     shape: tuple[int, ...]
     steps: int
-    threads: int
-    tiling: str
-    seconds: float
-    samples: int = 1
-    unstable: bool = False
-    confirmed: bool = True
+    threads: int  # used in the measurement
+    tiling: str  # the winner, as text
+    seconds: float  # median of the whole problem
+    samples: int = 1  # behind the median
+    unstable: bool = False  # whether they differed too much to be trusted
+    confirmed: bool = True  # whether the result was compared with a second schedule on this very problem
     circumstances: Circumstances
-    when: str
+    when: str  # ISO 8601 in UTC
 
     @property
     def id(self) -> str:
@@ -113,23 +89,13 @@ def now() -> str:
 
 
 def circumstances() -> Circumstances:
-    """Return the circumstances of this machine, now.
-
-    Raises:
-        ToolchainError: If there is no compiler.
-    """
+    """Return the circumstances of this machine, now."""
     tools = toolchain()
     return _circumstances(tools.identity, (*tools.command, *tools.flags(strict=False)))
 
 
 def device_circumstances(name: str, about: object, compiler: str) -> Circumstances:
-    """Return the circumstances of a GPU.
-
-    Args:
-        name: What it calls itself.
-        about: Everything that its driver says about it, as plain data or a frozen dataclass.
-        compiler: The compiler of its kernels, with its version.
-    """
+    """Return the circumstances of a GPU; ``about`` is all that its driver says, as data or a frozen dataclass."""
     return Circumstances(
         device=name[:_LONGEST],
         device_key=fingerprint(about),
@@ -186,18 +152,7 @@ def staleness(entry: Wisdom, here: Circumstances | None) -> tuple[str, ...]:
 def find(
     entries: Iterable[Wisdom], problem: Problem, threads: int, here: Circumstances, backend: str = "c"
 ) -> tuple[Wisdom | None, bool]:
-    """Find what is known about a problem, or about the nearest one.
-
-    Args:
-        entries: What is known.
-        problem: The problem.
-        threads: Threads that it will run on.
-        here: The circumstances of now.
-        backend: ``c``, ``opencl`` or ``cuda``.
-
-    Returns:
-        The entry, or None; and whether there is a stale one about this program, which must not be used.
-    """
+    """Find what is known about a problem or the nearest one, and whether there is a stale entry, not to be used."""
     key = problem_key(problem, backend)
     best, nearest, stale = None, math.inf, False
     for entry in entries:
@@ -253,11 +208,7 @@ def _read(path: Path, *_stamp: int) -> tuple[Wisdom, ...]:
 
 
 def remember(entries: Sequence[Wisdom]) -> bool:
-    """Keep entries; without a place for them, one warning is given.
-
-    Returns:
-        Whether they are kept.
-    """
+    """Keep entries, or return False: without a place for them, one warning is given."""
     path = _path()
     return path is not None and all(store.append(path, entry.to_dict()) for entry in entries)
 
@@ -280,20 +231,12 @@ def dump(entries: Sequence[Wisdom]) -> str:
 
 
 def read_document(path: Path) -> tuple[Wisdom, ...]:
-    """Read an exported file.
-
-    Raises:
-        UsageError: If there is no such file, or it is not what :func:`dump` writes.
-    """
+    """Read a file that :func:`dump` wrote."""
     return parse_document(read_bounded(path, _LARGEST_IMPORT, "wisdom file"), path.name)
 
 
 def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
-    """Parse an exported document; nothing in it is executed, and every value is checked.
-
-    Raises:
-        UsageError: If it is not what :func:`dump` writes.
-    """
+    """Parse an exported document; nothing in it is executed, and every value is checked."""
     hint = "wisdom files are written by `tilewright wisdom export`"
     try:
         document = json.loads(data)
@@ -307,11 +250,7 @@ def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
 
 
 def from_dict(record: object) -> Wisdom:
-    """Return the entry that a record describes.
-
-    Raises:
-        UsageError: If a value is missing, of the wrong type, or out of range.
-    """
+    """Return the entry that a record describes."""
     names = {item.name for item in fields(Wisdom)}
     if not isinstance(record, dict) or not set(record) - {"id"} == names:
         raise UsageError("a wisdom entry lacks values or has unknown ones", f"it has {', '.join(sorted(names))}")

@@ -21,36 +21,22 @@ _START = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two sequences and how they are scored.
+    """Two sequences and how they are scored."""
 
-    Attributes:
-        x: Letters of the first sequence, along the rows; at least one.
-        y: Letters of the second, along the columns; at least one.
-        scoring: Scores and gap costs.
-    """
-
-    x: Codes
-    y: Codes
+    x: Codes  # letters of the first sequence, along the rows; at least one
+    y: Codes  # letters of the second, along the columns; at least one
     scoring: Scoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTable:
-    """What the score kernel leaves of the table.
+    """What the score kernel leaves of the table."""
 
-    Attributes:
-        tile: Rows and columns of a tile.
-        best: Best score per tile; shape (tile rows, tile columns).
-        bits: Bits that each tile was computed on; the same shape.
-        left: H and E on the vertical edges; shape (2, tile columns + 1, m), or (2, 1, m) unless kept.
-        top: H and V on the horizontal edges; shape (2, tile rows + 1, n), or (2, 1, 1) unless kept.
-    """
-
-    tile: tuple[int, int]
-    best: Ints
-    bits: npt.NDArray[np.uint8]
-    left: Ints
-    top: Ints
+    tile: tuple[int, int]  # rows and columns of a tile
+    best: Ints  # best score per tile; shape (tile rows, tile columns)
+    bits: npt.NDArray[np.uint8]  # that each tile was computed on; the same shape
+    left: Ints  # H and E on the vertical edges; shape (2, tile columns + 1, m), or (2, 1, m) unless kept
+    top: Ints  # H and V on the horizontal edges; shape (2, tile rows + 1, n), or (2, 1, 1) unless kept
 
     @property
     def score(self) -> int:
@@ -60,17 +46,11 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentPath:
-    """An alignment as steps: 0 pairs a letter of x with one of y, 1 takes one of y alone, 2 one of x alone.
+    """An alignment as steps: 0 pairs a letter of x with one of y, 1 takes one of y alone, 2 one of x alone."""
 
-    Attributes:
-        x: Half-open range of the letters of x that take part.
-        y: The same of y.
-        steps: The steps, from the start.
-    """
-
-    x: tuple[int, int]
-    y: tuple[int, int]
-    steps: npt.NDArray[np.uint8]
+    x: tuple[int, int]  # half-open range of the letters of x that take part
+    y: tuple[int, int]  # the same of y
+    steps: npt.NDArray[np.uint8]  # from the start
 
 
 @functools.lru_cache(maxsize=1)
@@ -85,22 +65,7 @@ def parallel() -> bool:
 
 
 def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool = False, bits: int = 8) -> ScoreTable:
-    """Compute the scores of all local alignments.
-
-    Args:
-        pair: The sequences.
-        tile: Rows and columns of a tile; the columns a multiple of 64.
-        threads: Threads to use.
-        keep: Whether to keep every tile's edges, from which alignments are traced.
-        bits: Least number of bits to compute on, 8, 16 or 32; tiles that need more take more.
-
-    Returns:
-        The best scores.
-
-    Raises:
-        ToolchainError: If there is no compiler, or it fails.
-        ArrayError: If there is not enough memory.
-    """
+    """Compute the scores of all local alignments on ``bits`` (8, 16, 32) or more, in tiles of 64 i columns."""
     kernel, _ = _kernels()
     x, y, scoring = pair.x, pair.y, pair.scoring
     (m, n), (t, s) = (len(x), len(y)), tile
@@ -127,15 +92,7 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
 
 
 def trace_path(pair: Pair, table: ScoreTable) -> AlignmentPath:
-    """Trace a best alignment through a table whose edges were kept, computing again the tiles that it crosses.
-
-    Args:
-        pair: The sequences.
-        table: From :func:`score_table` with ``keep``, with a score above 0.
-
-    Returns:
-        The alignment.
-    """
+    """Trace a best alignment, of a score above 0, through a table whose edges were kept, computing its tiles again."""
     t, s = table.tile
     a, b = divmod(int(np.argmax(table.best)), table.best.shape[1])
     visit = _Visit(pair, table)

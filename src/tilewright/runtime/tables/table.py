@@ -21,26 +21,15 @@ _FLAG_WORDS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """What is left of filled tables.
+    """What is left of filled tables."""
 
-    Attributes:
-        tables: The tables by name; empty unless they were asked for.
-        last: The last cell of the first table.
-        folded: All cells of the first table, joined by the semiring's addition; None unless asked for.
-    """
-
-    tables: dict[str, Array]
-    last: Any
-    folded: Any
+    tables: dict[str, Array]  # by name; empty unless asked for
+    last: Any  # last cell of the first table
+    folded: Any  # all cells of the first table, joined by the semiring's addition; None unless asked for
 
 
 def kernel_of(plan: TablePlan) -> CompiledFunction:
-    """Compile the kernel of a plan, or find what an earlier call or run made of it.
-
-    Raises:
-        UsageError: If the recurrence has no kernel.
-        ToolchainError: If there is no compiler, or it fails.
-    """
+    """Compile the kernel of a plan, or find what an earlier call or run made of it."""
     return _kernel(plan.program, plan.dtype, plan.floating, plan.kept)
 
 
@@ -50,21 +39,7 @@ def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: in
 
 
 def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
-    """Fill the tables of a recurrence in orthogonal tiles.
-
-    Args:
-        plan: How.
-        data: Checked data.
-        wanted: Whether the tables are wanted, and whether all cells are to be joined.
-
-    Returns:
-        What was asked for; without the tables, memory is linear in the extents.
-
-    Raises:
-        UsageError: If the recurrence has no kernel.
-        ToolchainError: If there is no compiler, or it fails.
-        ArrayError: If there is not enough memory.
-    """
+    """Fill tables in orthogonal tiles; ``wanted`` are the tables (else memory is linear), all cells joined."""
     program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])

@@ -24,28 +24,16 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKernel:
-    """A recurrence's kernel on a device.
-
-    Attributes:
-        device: The device.
-        handle: The driver's handle.
-        shape: Threads and sub-tiles.
-        rows: Rows of a tile.
-    """
+    """A recurrence's kernel on a device."""
 
     device: Device
-    handle: Any
-    shape: TableShape
-    rows: int
+    handle: Any  # the driver's handle
+    shape: TableShape  # threads and sub-tiles
+    rows: int  # rows of a tile
 
 
 def load_table(device: Device, plan: TablePlan, block: TableShape) -> TableKernel:
-    """Compile the kernel of a plan for a device, with the threads of its blocks.
-
-    Raises:
-        UsageError: If a tile cannot be run by one group of threads.
-        ToolchainError: If it does not compile.
-    """
+    """Compile the kernel of a plan for a device, with the threads of its blocks."""
     handle = _built(device, plan.target.backend, plan.program, plan.dtype, plan.floating, block)
     return TableKernel(device=device, handle=handle, shape=block, rows=plan.tiling.time)
 
@@ -60,21 +48,7 @@ def _built(
 def fill_on_device(
     kernel: TableKernel, program: Recurrence, data: TableData, wanted: tuple[bool, bool]
 ) -> tuple[Filled, float]:
-    """Fill the tables of a recurrence.
-
-    Args:
-        kernel: Its kernel.
-        program: The recurrence.
-        data: Checked data.
-        wanted: Whether the tables are wanted, and whether all cells are to be joined.
-
-    Returns:
-        What was asked for, and the device's seconds.
-
-    Raises:
-        ArrayError: If there is not enough memory.
-        ToolchainError: If the device failed.
-    """
+    """Fill the tables of a recurrence, ``wanted`` as on CPUs; returns the device's seconds as well."""
     device, threads = kernel.device, kernel.shape.threads
     tall, wide = ceil_div(data.shape[0], kernel.rows), ceil_div(data.shape[1], threads * kernel.shape.sub)
     arrays = _arrays(program, data, tall * threads, tables=wanted[0])

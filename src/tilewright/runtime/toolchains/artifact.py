@@ -16,23 +16,15 @@ from tilewright.codegen.source import KernelSource, LayoutT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact(Generic[LayoutT]):
-    """What a compiler made of a unit.
-
-    Attributes:
-        source: The unit.
-        content: Its code, a shared object; nothing where a GPU's driver compiles and loads in one.
-        command: The compiler that made it, with its options; nothing on a GPU.
-        key: Content fingerprint of the text and of all that decides how it is compiled; empty where nothing is kept.
-        parallel: Whether it was compiled with OpenMP.
-        resources: What the code needs of a GPU, where the compiler says.
-    """
+    """What a compiler made of a unit."""
 
     source: KernelSource[LayoutT]
-    content: bytes = b""
-    command: tuple[str, ...] = ()
+    content: bytes = b""  # a shared object; nothing where a GPU's driver compiles and loads in one
+    command: tuple[str, ...] = ()  # the compiler with its options; nothing on a GPU
+    # content fingerprint of the text and of all that decides how it is compiled; empty where nothing is kept
     key: str = ""
-    parallel: bool = False
-    resources: Resources | None = None
+    parallel: bool = False  # whether it was compiled with OpenMP
+    resources: Resources | None = None  # what the code needs of a GPU, where the compiler says
 
 
 _PREFIX = "tilewright-"
@@ -42,11 +34,7 @@ _SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
 
 
 def open_library(content: bytes) -> ctypes.CDLL:
-    """Load a library from bytes that were checked: through a private file, so that nobody can change it in between.
-
-    Raises:
-        OSError: If it is no library, or cannot be loaded here.
-    """
+    """Load a library from bytes that were checked: through a private file, so that nobody can change it in between."""
     path = ""
     try:
         handle, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIXES.get(sys.platform, ".so"))

@@ -49,23 +49,14 @@ OLDEST_ARCHITECTURE = 75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildCommand:
-    """A build command.
-
-    Attributes:
-        compiler: The compiler's name.
-        flags: What is kept, for a C compiler.
-        defines: Names that it defines.
-        architecture: ``sm_…`` for CUDA, or empty.
-        fast_math: Whether CUDA's fast mathematics is asked for.
-        notes: What was dropped or changed.
-    """
+    """A build command."""
 
     compiler: str
-    flags: tuple[str, ...] = ()
-    defines: tuple[tuple[str, str], ...] = ()
-    architecture: str = ""
-    fast_math: bool = False
-    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # what is kept, for a C compiler
+    defines: tuple[tuple[str, str], ...] = ()  # names that it defines
+    architecture: str = ""  # ``sm_…`` for CUDA, or empty
+    fast_math: bool = False  # whether CUDA's fast mathematics is asked for
+    notes: tuple[str, ...] = ()  # what was dropped or changed
 
 
 _PARAMETER = re.compile(r"@([A-Za-z_]\w*)@?")
@@ -86,18 +77,7 @@ def unknown_parameters(command: str, names: Collection[str]) -> tuple[str, ...]:
 
 
 def parse_build_command(text: str, allowed: Collection[str] = ()) -> BuildCommand:
-    """Read a build command.
-
-    Args:
-        text: The command, its parameters put in.
-        allowed: Further compilers that the user permits.
-
-    Returns:
-        The command.
-
-    Raises:
-        UsageError: If it names another program, or holds shell text or a flag that may run something.
-    """
+    """Read a build command, its parameters put in; the user permits the further compilers ``allowed``."""
     if len(text) > MAX_COMMAND:
         raise UsageError(f"a build command has at most {MAX_COMMAND} characters, got {len(text)}")
     text, variables = _without_variables(text)

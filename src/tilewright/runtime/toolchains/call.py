@@ -16,24 +16,10 @@ _LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
 def call(
     arguments: Sequence[str], seconds: float, folder: str | None = None, memory: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a compiler.
+    """Run a compiler; on Linux each of its processes may take ``memory`` bytes.
 
     A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
     these are put into a folder of the caller's, and both are killed.
-
-    Args:
-        arguments: The command.
-        seconds: What it may take.
-        folder: Where its temporary files go, to be removed by the caller; the system's place by default.
-        memory: Bytes that it and the compiler that it starts may take, each, where the system is Linux; as much as
-            there is by default.
-
-    Returns:
-        What it said.
-
-    Raises:
-        subprocess.TimeoutExpired: If it takes longer.
-        OSError: If it cannot be run.
     """
     environment = {**os.environ, "LC_ALL": "C"} | ({} if folder is None else {"TMPDIR": folder})
     command = tuple(arguments)

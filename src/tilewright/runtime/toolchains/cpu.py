@@ -72,25 +72,16 @@ class CompilerTimeoutError(ToolchainError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
-    """A C compiler that works.
+    """A C compiler that works."""
 
-    Attributes:
-        command: How it is called.
-        identity: What it says about itself, with its file's size and time of change.
-        openmp: Whether OpenMP code links.
-        openmp_flags: The flags that it takes for that, where it does.
-        native: Flags that select this CPU and suit it; those of a command that names a processor are its own.
-        simd_bits: Width of the vectors that it makes.
-        fused: Whether it makes a multiplication and an addition one instruction.
-    """
-
-    command: tuple[str, ...]
-    identity: str
-    openmp: bool
+    command: tuple[str, ...]  # how it is called
+    identity: str  # what it says about itself, with its file's size and time of change
+    openmp: bool  # whether OpenMP code links
+    # flags that select this CPU and suit it; those of a command that names a processor are its own
     native: tuple[str, ...]
-    simd_bits: int = 0
-    fused: bool = True
-    openmp_flags: tuple[str, ...] = ("-fopenmp",)
+    simd_bits: int = 0  # width of the vectors that it makes
+    fused: bool = True  # whether it makes a multiplication and an addition one instruction
+    openmp_flags: tuple[str, ...] = ("-fopenmp",)  # for OpenMP
 
     def flags(self, *, strict: bool, text: str = "") -> tuple[str, ...]:
         """Flags of a compilation, in order.
@@ -99,10 +90,6 @@ class Toolchain:
         arithmetic is given up. Fused multiply-adds are allowed unless ``strict``. GCC 12's vectorizers make
         ``vfmaddsub`` of a difference and a sum of products side by side even where contraction is off, so they are off
         too then: that of straight-line code, and that of loops where the unit computes with complex numbers.
-
-        Args:
-            strict: Whether every operation keeps its own rounding.
-            text: The unit.
         """
         contract: tuple[str, ...] = (
             ("-ffp-contract=off", "-fno-tree-slp-vectorize") if strict else ("-ffp-contract=fast",)
@@ -130,14 +117,7 @@ def _openmp() -> tuple[tuple[str, ...], ...]:
 
 
 def find_command() -> tuple[str, ...]:
-    """Find a compiler: TILEWRIGHT_CC, CC, cc, gcc, clang, then the ziglang wheel.
-
-    Returns:
-        How it is called.
-
-    Raises:
-        ToolchainError: If there is none, or the one asked for by a variable does not exist.
-    """
+    """Find a compiler: TILEWRIGHT_CC, CC, cc, gcc, clang, then the ziglang wheel."""
     for variable in _VARIABLES:
         asked = os.environ.get(variable, "").strip()
         if asked:
@@ -161,11 +141,7 @@ def find_command() -> tuple[str, ...]:
 
 
 def _words(variable: str, command: str) -> list[str]:
-    """Split a command as a shell does.
-
-    Raises:
-        ToolchainError: If a quotation does not end.
-    """
+    """Split a command as a shell does."""
     try:
         return shlex.split(command, posix=sys.platform != "win32")
     except ValueError as error:
@@ -173,11 +149,7 @@ def _words(variable: str, command: str) -> list[str]:
 
 
 def toolchain() -> Toolchain:
-    """Return this machine's C compiler; what is found out about it is kept on disk until it changes.
-
-    Raises:
-        ToolchainError: If there is none or it does not work.
-    """
+    """Return this machine's C compiler; what is found out about it is kept on disk until it changes."""
     command = find_command()
     return known(command, _stamp(command))
 
@@ -317,55 +289,24 @@ def _target(tools: Toolchain) -> tuple[int, bool]:
 
 
 def toolchain_of(command: tuple[str, ...]) -> Toolchain:
-    """Return what is known about one compiler, wherever it was found; see :func:`toolchain`.
-
-    Raises:
-        ToolchainError: If it does not work.
-    """
+    """Return what is known about one compiler, wherever it was found; see :func:`toolchain`."""
     return known(command, _stamp(command))
 
 
 def compile_shared(tools: Toolchain, text: str, *, strict: bool, options: tuple[str, ...] = ()) -> bytes:
-    """Compile C text into a shared object.
-
-    Args:
-        tools: The compiler.
-        text: A translation unit.
-        strict: See :meth:`Toolchain.flags`.
-        options: Further ones, such as folders of headers.
-
-    Returns:
-        The bytes of the shared object.
-
-    Raises:
-        ToolchainError: If the compiler fails, takes too long, or writes nothing.
-    """
+    """Compile C text into a shared object."""
     return shared_object((*tools.command, *tools.flags(strict=strict, text=text), *options), text)
 
 
 def shared_object(
-    command: Sequence[str],
+    command: Sequence[str],  # with the option for shared objects; libraries are put behind the text
     text: str,
     *,
     seconds: float | None = None,
     hint: str = INSTALL_HINT,
-    memory: int | None = None,
+    memory: int | None = None,  # bytes that the compiler may take
 ) -> bytes:
-    """Compile C text into a shared object by a whole command.
-
-    Args:
-        command: A compiler and all its options, that for shared objects among them; libraries are put behind the text.
-        text: A translation unit.
-        seconds: What it may take; :data:`COMPILE_SECONDS` by default.
-        hint: What to do where it fails.
-        memory: Bytes that the compiler may take; as much as there is by default.
-
-    Returns:
-        The bytes of the shared object.
-
-    Raises:
-        ToolchainError: If the compiler fails, takes too long, or writes nothing.
-    """
+    """Compile C text into a shared object by a whole command."""
     try:
         return _compile(tuple(command), text, COMPILE_SECONDS if seconds is None else seconds, hint, memory)
     except OSError as error:
@@ -392,14 +333,7 @@ def _compile(command: tuple[str, ...], text: str, seconds: float, hint: str, mem
 
 
 def first_error(command: Sequence[str], text: str, path: Path, seconds: float = 10.0) -> str:
-    """Return the compiler's first error about a file of C, without the file's folder, or an empty text.
-
-    Args:
-        command: The compiler.
-        text: What the file holds, or will hold.
-        path: Where it is: what it includes is looked for beside it.
-        seconds: What the compiler may take.
-    """
+    """Return the compiler's first error about a file of C, without the file's folder, or an empty text."""
     with tempfile.TemporaryDirectory(prefix="tilewright-", ignore_cleanup_errors=True) as folder:
         source = Path(folder) / "file.c"
         flags = ("-std=gnu17", "-fsyntax-only", "-w", "-fopenmp", f"-I{path.parent.resolve()}")

@@ -4,13 +4,7 @@ from contextlib import suppress
 
 
 def set_limit(name: str, soft: int, hard: int | None = None) -> None:
-    """Limit a resource of this process; nothing happens where the system has no such limit or refuses it.
-
-    Args:
-        name: The limit, as :mod:`resource` names it: ``RLIMIT_AS``.
-        soft: The limit, in the resource's unit.
-        hard: Up to what it may be raised again; what holds so far by default.
-    """
+    """Limit a resource of this process, named as in :mod:`resource`; nothing happens where the system refuses it."""
     with suppress(ImportError, AttributeError, OSError, ValueError):
         import resource
 

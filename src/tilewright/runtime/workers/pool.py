@@ -48,18 +48,13 @@ _OUTCOMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """How a call ended.
+    """How a call ended."""
 
-    Attributes:
-        value: What it returned, where the outcome is ``ok``.
-        outcome: ``ok``; ``illegal``, ``compile``, ``launch`` or ``wrong`` after the error that it raised; ``crash``
-            if its process died; ``timeout`` if it was ended at its limit.
-        detail: One sentence about a failure.
-    """
-
-    value: Any = None
+    value: Any = None  # what it returned, where the outcome is ``ok``
+    # ``ok``; ``illegal``, ``compile``, ``launch`` or ``wrong`` after the error that it raised; ``crash`` if its process
+    # died; ``timeout`` if it was ended at its limit
     outcome: Outcome = Outcome.OK
-    detail: str = ""
+    detail: str = ""  # one sentence about a failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,16 +158,7 @@ class WorkerPool:
         self._workers = tuple(workers)
 
     def map(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], limit: float) -> list[Reply]:
-        """Call a function once per argument tuple, as many at a time as there are workers.
-
-        Args:
-            function: A function of a module; it and its arguments are sent to another process.
-            arguments: The arguments of every call.
-            limit: Seconds that one call may take.
-
-        Returns:
-            One reply per call, in order.
-        """
+        """Call a module's function once per argument tuple, one at a time per worker; the replies are in order."""
         waiting = [(number, frame((function, each))) for number, each in reversed(list(enumerate(arguments)))]
         replies: dict[int, Reply] = {}
         idle = list(self._workers)
@@ -200,15 +186,7 @@ class WorkerPool:
 
 @contextmanager
 def pool(count: int, memory: int | None = None) -> Iterator[WorkerPool]:
-    """Make a pool; its processes start when they are first needed and end with the block.
-
-    Args:
-        count: Most processes at a time.
-        memory: Most bytes of address space per process, or no limit.
-
-    Yields:
-        The pool.
-    """
+    """Make a pool; its processes, each of ``memory`` bytes at most, start when first needed and end with the block."""
     folder = Path(tempfile.mkdtemp(prefix="tilewright-"))
     workers = WorkerPool([_Worker(folder=folder / str(number), memory=memory) for number in range(max(1, count))])
     try:

@@ -14,24 +14,18 @@ NEIGHBOURS = ("loads", "shuffles")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """How a weighted sum of reads is written for the results that are computed together.
+    """How a weighted sum of reads is written for the results that are computed together."""
 
-    Attributes:
-        form: ``inputs``: every vector is added to all results that read it at once. ``columns``: reads that differ
-            along one axis alone go together, so that their weights stay in registers while the inputs go by.
-            ``winograd``: two results along axis 0 at a time, from fewer products (F(2, 3)). ``loop``: a loop over the
-            places along the rows, which takes the weights from a table.
-        accumulators: Partial sums that every result is made of.
-        weights: Most weights that are held in registers: of a column, or of a place along the rows.
-        loaded: Whether weights are loaded into registers by themselves, not as an operand of every product.
-        alike: With ``winograd``, whether all places along the rows are written alike, so that one loop does: columns
-            that are none at another place are taken read by read.
-    """
-
+    # ``inputs``: every vector is added to all results that read it at once
+    # ``columns``: reads that differ along one axis alone go together, so that weights stay in registers
+    # ``winograd``: two results along axis 0 at a time, from fewer products (F(2, 3))
+    # ``loop``: a loop over the places along the rows, which takes the weights from a table
     form: str
-    accumulators: int = 1
-    weights: int = 0
-    loaded: bool = False
+    accumulators: int = 1  # partial sums that every result is made of
+    weights: int = 0  # most weights that are held in registers: of a column, or of a place along the rows
+    loaded: bool = False  # whether weights are loaded into registers by themselves, not as an operand of every product
+    # with ``winograd``, whether all places along the rows are written alike, in one loop: columns that are none at
+    # another place are taken read by read
     alike: bool = False
 
     def __str__(self) -> str:
@@ -40,29 +34,20 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBlock:
-    """Neighbouring rows of results that are computed together.
+    """Neighbouring rows of results that are computed together."""
 
-    Attributes:
-        rows: How many, along the last axis but one; 1 in 1D.
-        planes: Whether they are rows of planes that follow each other instead, along the last axis but two.
-        neighbours: One of :data:`NEIGHBOURS`.
-        sums: How each weighted sum is written, in the order of :func:`tilewright.programs.stencil.weights.apart`; none
-            where values are computed output by output, operation by operation.
-        assembled: The same where vectors are put together from others: by shuffles, and at the ends of the grid's rows.
-        kept: Whether vectors that several rows read are kept in registers from their first use to the last.
-        copied: Whether a vector at an end of the grid's rows reads copies of the ends, in the form ``loop``.
-        in_turn: Whether the operations of all rows are written in turn, not row after row. A value that is no weighted
-            sum holds several others for every row, in turn more than fit into 16 registers. Where every operation keeps
-            its order a row is one chain, and in turn several chains overlap.
-    """
-
-    rows: int
-    planes: bool = False
-    neighbours: str = "loads"
+    rows: int  # how many, along the last axis but one; 1 in 1D
+    planes: bool = False  # whether they are rows of planes that follow each other instead, along the last axis but two
+    neighbours: str = "loads"  # one of :data:`NEIGHBOURS`
+    # how each weighted sum is written, in the order of :func:`tilewright.programs.stencil.weights.apart`; none where
+    # values are computed output by output, operation by operation
     sums: tuple[Sum, ...] = ()
+    # the same where vectors are put together from others: by shuffles, and at the ends of the grid's rows
     assembled: tuple[Sum, ...] = ()
-    kept: bool = True
-    copied: bool = False
+    kept: bool = True  # whether vectors that several rows read are kept in registers from their first use to the last
+    copied: bool = False  # whether a vector at an end of the grid's rows reads copies of the ends, in the form ``loop``
+    # whether the operations of all rows are written in turn, not row after row: chains overlap where operations keep
+    # their order, but a value that is no weighted sum then holds more others than fit into 16 registers
     in_turn: bool = True
 
     @property
@@ -82,29 +67,18 @@ class RowBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxCode:
-    """How a statement is computed over boxes of cells: parts of a sweep, or of a tile.
+    """How a statement is computed over boxes of cells: parts of a sweep, or of a tile."""
 
-    Attributes:
-        block: Rows that are computed together.
-        rest: Single rows, what blocks leave.
-        cached: Bytes of a field up to which there are blocks; None for fields of any size.
-        asked: Bytes of a field from which on lines are asked for before they are needed; None for never.
-        distance: Bytes along a row by which they are asked for ahead.
-        short: Rows together where rows are too short for neighbours by shuffles.
-        shuffled: Vectors of a row from which on neighbours come by shuffles.
-        end_vectors: Whether the ends of the grid's rows are vectors, not single cells.
-        single: Whether all is computed cell by cell.
-    """
-
-    block: RowBlock
-    rest: RowBlock
-    cached: int | None = None
+    block: RowBlock  # rows that are computed together
+    rest: RowBlock  # single rows, what blocks leave
+    cached: int | None = None  # bytes of a field up to which there are blocks; None for fields of any size
+    # bytes of a field from which on lines are asked for before they are needed; None for never
     asked: int | None = None
-    distance: int = 0
-    short: int = 1
-    shuffled: int = 0
-    end_vectors: bool = True
-    single: bool = False
+    distance: int = 0  # bytes along a row by which they are asked for ahead
+    short: int = 1  # rows together where rows are too short for neighbours by shuffles
+    shuffled: int = 0  # vectors of a row from which on neighbours come by shuffles
+    end_vectors: bool = True  # whether the ends of the grid's rows are vectors, not single cells
+    single: bool = False  # whether all is computed cell by cell
 
     def of(self, rows: int) -> RowBlock:
         """How so many rows are written: those of :attr:`block`, or one."""
@@ -113,17 +87,12 @@ class BoxCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamBlock:
-    """Rows of results of a streaming tile that are computed together.
+    """Rows of results of a streaming tile that are computed together."""
 
-    Attributes:
-        planes: How many along axis 0.
-        lines: How many along the middle axis; 1 in 2D.
-        sums: Per field that the stage produces, how each weighted sum of its value is written; none where it is
-            computed output by output.
-    """
-
-    planes: int
-    lines: int
+    planes: int  # how many along axis 0
+    lines: int  # how many along the middle axis; 1 in 2D
+    # per field that the stage produces, how each weighted sum of its value is written; none where it is computed output
+    # by output
     sums: tuple[tuple[Sum, ...], ...]
 
     def __str__(self) -> str:
@@ -133,26 +102,20 @@ class StreamBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCode:
-    """How a stage of a streaming tile is computed, for one number of vector registers.
+    """How a stage of a streaming tile is computed, for one number of vector registers."""
 
-    Attributes:
-        blocks: What is computed together; the first one as a rule, others for what it leaves.
-        planes: In 3D, the planes of an advance that each call of a function computes; empty where one loop computes
-            all of an advance.
-        pairs: Whether short sums count as weighted sums, too, where two results at a time save products.
-        distinct: Whether compilers are told that nothing else changes what a row reads, so that vectors stay in
-            registers from one place to the next.
-        carried: Whether what sums over boxes with one weight have in common for cells of a row is added up once and
-            carried on in registers (:mod:`tilewright.codegen.passes.carry_sums`).
-        in_turn: As of :class:`RowBlock`.
-    """
-
-    blocks: tuple[StreamBlock, ...]
+    blocks: tuple[StreamBlock, ...]  # what is computed together; the first one as a rule, others for what it leaves
+    # in 3D, the planes of an advance that each call of a function computes; empty where one loop computes all of an
+    # advance
     planes: tuple[int, ...] = ()
-    pairs: bool = False
+    pairs: bool = False  # whether short sums count as weighted sums, too, where two results at a time save products
+    # whether compilers are told that nothing else changes what a row reads, so that vectors stay in registers from one
+    # place to the next
     distinct: bool = False
+    # whether what sums over boxes with one weight have in common for cells of a row is added up once and carried on in
+    # registers (:mod:`tilewright.codegen.passes.carry_sums`)
     carried: bool = False
-    in_turn: bool = True
+    in_turn: bool = True  # as in :class:`RowBlock`
 
     @property
     def lines(self) -> int:
@@ -166,15 +129,10 @@ class StageCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """How a stage of a streaming tile is computed, for processors with many and with few vector registers.
+    """How a stage of a streaming tile is computed, for processors with many and with few vector registers."""
 
-    Attributes:
-        many: With 32 registers.
-        few: With 16.
-    """
-
-    many: StageCode
-    few: StageCode
+    many: StageCode  # with 32 registers
+    few: StageCode  # with 16
 
     def __str__(self) -> str:
         many, few = (f"{each.blocks[0]}{' carried on' * each.carried}" for each in (self.many, self.few))
@@ -183,28 +141,20 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """How a kernel's code is written.
+    """How a kernel's code is written."""
 
-    Attributes:
-        boxes: Per statement, how it is computed over boxes; empty for streaming tilings. Where the program has regions,
-            those of the programs of their middle follow (:mod:`tilewright.programs.stencil.regions`).
-        stages: Per stage of a streaming tiling, how it is computed; empty for others. The same follow.
-        ends_apart: Whether the ends of a streaming tile's rows are finished by a function apart, not inline.
-        chain: Most terms of a sum that are added one after the other; longer sums are made of several.
-        grouped: Fewest terms of a sum of plain reads that are grouped by rows, which neighbouring results share.
-        piece: Cells of a piece of a sweep that goes through several statements.
-        part: In 1D, the cells by which the parts of threads in a sweep grow.
-        streamed: Where every state is kept, the bytes of a field's states from which on these are written past the
-            caches, beside the versions that steps read; None where they are these versions.
-    """
-
+    # per statement, how it is computed over boxes, then the same of the programs of the regions' middle
+    # (:mod:`tilewright.programs.stencil.regions`); empty for streaming tilings
     boxes: tuple[BoxCode, ...] = ()
+    # per stage of a streaming tiling, how it is computed, then the same of the regions; empty for others
     stages: tuple[Stage, ...] = ()
-    ends_apart: bool = False
-    chain: int
-    grouped: int
-    piece: int
-    part: int
+    ends_apart: bool = False  # whether the ends of a streaming tile's rows are finished by a function apart, not inline
+    chain: int  # most terms of a sum that are added one after the other; longer sums are made of several
+    grouped: int  # fewest terms of a sum of plain reads that are grouped by rows, which neighbouring results share
+    piece: int  # cells of a piece of a sweep that goes through several statements
+    part: int  # in 1D, the cells by which the parts of threads in a sweep grow
+    # where every state is kept, the bytes of a field's states from which on these are written past the caches, beside
+    # the versions that steps read; None where they are these versions
     streamed: int | None = None
 
     def __str__(self) -> str:

@@ -18,17 +18,11 @@ from tilewright.schedules.bodies.body import Sum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """The results that are computed together.
+    """The results that are computed together."""
 
-    Attributes:
-        axis: The axis along which rows are blocked: 0 in streaming tiles, the last but one or but two in boxes.
-        planes: Rows along it.
-        lines: In streaming tiles in 3D, rows of each plane along the middle axis.
-    """
-
-    axis: int
-    planes: int
-    lines: int = 1
+    axis: int  # along which rows are blocked: 0 in streaming tiles, the last but one or but two in boxes
+    planes: int  # rows along it
+    lines: int = 1  # in streaming tiles in 3D, rows of each plane along the middle axis
 
     @property
     def count(self) -> int:
@@ -51,21 +45,13 @@ class Results:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumWork:
-    """Vector operations of a sum for all results of a block.
+    """Vector operations of a sum for all results of a block."""
 
-    Attributes:
-        products: Multiplications.
-        additions: Additions and subtractions.
-        fused: Additions that are one instruction with a product, where processors fuse them.
-        loads: Loads of inputs, each distinct vector once.
-        weights: Loads of weights, where registers hold none from one place along the rows to the next.
-    """
-
-    products: int
-    additions: int
-    fused: int
-    loads: int
-    weights: int
+    products: int  # multiplications
+    additions: int  # additions and subtractions
+    fused: int  # additions that are one instruction with a product, where processors fuse them
+    loads: int  # loads of inputs, each distinct vector once
+    weights: int  # loads of weights, where registers hold none from one place along the rows to the next
 
     @property
     def arithmetic(self) -> int:
@@ -75,17 +61,11 @@ class SumWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumForm:
-    """A form of a weighted sum.
+    """A form of a weighted sum."""
 
-    Attributes:
-        work: What it takes.
-        rank: Fewest axes of the program.
-        pairs: Whether it is for pairs of results along axis 0, and for sums with columns of three weights.
-    """
-
-    work: Callable[[Terms, Results, Sum], SumWork]
-    rank: int = 1
-    pairs: bool = False
+    work: Callable[[Terms, Results, Sum], SumWork]  # what it takes
+    rank: int = 1  # fewest axes of the program
+    pairs: bool = False  # whether it is for pairs of results along axis 0, and for sums with columns of three weights
 
     def applies(self, terms: Terms, results: Results) -> bool:
         """Whether a sum can be written so for a block."""
@@ -95,12 +75,7 @@ class SumForm:
 
 
 def work(terms: Terms, results: Results, form: Sum) -> SumWork:
-    """Return what a sum takes in a form.
-
-    Args:
-        terms: The reads with their weights.
-        results: The results that are computed together.
-        form: How it is written; not ``outputs``.
+    """Return what a sum takes in a form other than ``outputs``.
 
     >>> from tilewright.programs.stencil.catalogue import program
     >>> from tilewright.programs.stencil.weights import weighted_sum
@@ -156,15 +131,10 @@ def _loaded(weights: Iterable[float]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SumPart:
-    """Reads that are added together: of one column, or all with the same weight.
+    """Reads that are added together: of one column, or all with the same weight."""
 
-    Attributes:
-        reads: The reads, in order along the columns' axis.
-        weights: Their weights; one for all reads that are added up before they are multiplied.
-    """
-
-    reads: tuple[Read, ...]
-    weights: tuple[float, ...]
+    reads: tuple[Read, ...]  # in order along the columns' axis
+    weights: tuple[float, ...]  # one for all reads that are added up before they are multiplied
 
 
 def parts(terms: Terms, most: int, axis: int = 0) -> Iterator[SumPart]:
@@ -228,17 +198,11 @@ def _winograd_work(terms: Terms, results: Results, form: Sum) -> SumWork:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The reads at one offset along the rows.
-
-    Attributes:
-        offset: The offset.
-        columns: Columns of three along axis 0, in order.
-        rest: Other reads with their weights, in order.
-    """
+    """The reads at one offset along the rows."""
 
     offset: int
-    columns: tuple[WeightColumn, ...]
-    rest: tuple[tuple[Read, float], ...]
+    columns: tuple[WeightColumn, ...]  # columns of three along axis 0, in order
+    rest: tuple[tuple[Read, float], ...]  # other reads with their weights, in order
 
     @property
     def shape(self) -> object:

@@ -10,17 +10,11 @@ from tilewright.base.constants import WIDEST_VECTOR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocking:
-    """Register and cache blocking of the micro-kernel.
+    """Register and cache blocking of the micro-kernel."""
 
-    Attributes:
-        rows: Rows of A per call.
-        vectors: Vectors per row of a panel.
-        depth: Rows of a panel that are used before the next panel's turn.
-    """
-
-    rows: int
-    vectors: int
-    depth: int
+    rows: int  # rows of A per call
+    vectors: int  # vectors per row of a panel
+    depth: int  # rows of a panel that are used before the next panel's turn
 
     def panel(self, itemsize: int) -> int:
         """Return the most columns that a panel of values of so many bytes has: where registers are the widest."""
@@ -29,32 +23,20 @@ class Blocking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unrolling:
-    """How the loops over rows are unrolled.
+    """How the loops over rows are unrolled."""
 
-    Attributes:
-        vectors: Vectors of rows per iteration.
-        depth: Diagonals per pass.
-        block: Rows that are finished before the next, where there are several passes.
-    """
-
-    vectors: int
-    depth: int
-    block: int
+    vectors: int  # vectors of rows per iteration
+    depth: int  # diagonals per pass
+    block: int  # rows that are finished before the next, where there are several passes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupBlock:
-    """How a group of threads cuts its work.
+    """How a group of threads cuts its work."""
 
-    Attributes:
-        tile: X and Y, the block of the intermediate on chip.
-        cells: ROWS and COLUMNS that one thread computes; they divide the tile.
-        depth: Z, the depth of the staged slices.
-    """
-
-    tile: tuple[int, int]
-    cells: tuple[int, int]
-    depth: int
+    tile: tuple[int, int]  # X and Y, the block of the intermediate on chip
+    cells: tuple[int, int]  # ROWS and COLUMNS that one thread computes; they divide the tile
+    depth: int  # Z, the depth of the staged slices
 
     @property
     def threads(self) -> int:
@@ -69,14 +51,8 @@ class GroupBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """What of a tile decides the text.
+    """What of a tile decides the text."""
 
-    Attributes:
-        threads: Sub-tiles of a tile.
-        sub: Columns of a sub-tile.
-        chip: Whether matrices are copied to the chip.
-    """
-
-    threads: int
-    sub: int
-    chip: bool
+    threads: int  # sub-tiles of a tile
+    sub: int  # columns of a sub-tile
+    chip: bool  # whether matrices are copied to the chip

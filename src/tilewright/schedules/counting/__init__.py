@@ -13,12 +13,7 @@ from tilewright.schedules.tree.order import uncut
 
 
 def counts_of(problem: Problem, tree: Node) -> Counts:
-    """Count what a problem's schedule tree runs and moves; the longer the more tiles there are.
-
-    Args:
-        problem: The problem.
-        tree: The schedule tree of a legal tiling of it.
-    """
+    """Count what the schedule tree of a legal tiling runs and moves; the longer the more tiles there are."""
     every = list(nodes(tree))
     block, split = block_of(problem, tree), endless(tree)
     parts = any(isinstance(each, Loop) and each.subtile for each in every)

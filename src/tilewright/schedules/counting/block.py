@@ -111,38 +111,23 @@ def _shared_memory(walk: "_Walk", tree: Node, found: "_Work") -> BlockCounts:
 
 @dataclass(slots=True)
 class _Work:
-    """What a block does.
+    """What a block does."""
 
-    Attributes:
-        points: Cells that it computes.
-        rows: Per logical step, the box of its cells.
-        loaded: Values that it copies in.
-        stored: Values that it copies out.
-        own: Values that memory of its own holds; 0 where it has none.
-    """
-
-    points: int = 0
-    rows: dict[int, Box] = field(default_factory=dict)
-    loaded: int = 0
-    stored: int = 0
-    own: int = 0
+    points: int = 0  # cells that it computes
+    rows: dict[int, Box] = field(default_factory=dict)  # per logical step, the box of its cells
+    loaded: int = 0  # values that it copies in
+    stored: int = 0  # values that it copies out
+    own: int = 0  # values that memory of its own holds; 0 where it has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Walk:
-    """A walk to a block in the middle of a large grid, and through it.
-
-    Attributes:
-        problem: The problem.
-        parts: Whether the sub-tiles of a tile are parts of one block.
-        cut: Whether tiles are cut by the first or the last step, so that a full one needs a long run.
-        further: Which sub-tile is a block, counted from the one in the middle.
-    """
+    """A walk to a block in the middle of a large grid, and through it."""
 
     problem: Problem
-    parts: bool
-    cut: bool
-    further: int = 0
+    parts: bool  # whether the sub-tiles of a tile are parts of one block
+    cut: bool  # whether tiles are cut by the first or the last step, so that a full one needs a long run
+    further: int = 0  # which sub-tile is a block, counted from the one in the middle
 
     def sizes(self) -> dict[str, int]:
         """What the problem's sizes stand for."""

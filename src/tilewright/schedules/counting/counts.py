@@ -12,38 +12,26 @@ class Counts:
     grid is (hexagonal, hybrid, diamond), a whole tile elsewhere. A block is *full* if no row of it is cut by the grid
     or by the first or last step and no read of it leaves the grid. ``points`` to ``footprint`` describe one full block
     far from every edge; words are values of the problem's dtype.
-
-    Attributes:
-        wavefronts: Wavefronts with any cell.
-        tiles_per_wavefront: Tiles in the widest wavefront.
-        tiles: Tiles in all wavefronts.
-        subtiles_per_tile: Sub-tiles in the longest tile.
-        subtiles: Sub-tiles with any cell, in all tiles.
-        full: Full blocks.
-        total_points: Cells times logical steps of the whole problem.
-        points: Cells that a block computes, summed over its logical steps.
-        live_in: Words that it reads, that its own tile does not compute and that no earlier sub-tile of its tile has
-            read: what must be loaded if a tile keeps on chip whatever its later sub-tiles need.
-        live_out: Words that it computes and that another tile reads.
-        footprint: Words of the boxes, one per field and kept version, that hold all that it reads and writes; of a
-            block with memory of its own, the words of that.
-        blocks: Number of blocks where they are not the sub-tiles, else None.
-        computed: Cells times logical steps that all tiles together compute where they overlap and compute some more
-            than once; None where every cell is computed once.
     """
 
-    wavefronts: int
-    tiles_per_wavefront: int
-    tiles: int
-    subtiles_per_tile: int
-    subtiles: int
-    full: int
-    total_points: int
-    points: int = 0
+    wavefronts: int  # wavefronts with any cell
+    tiles_per_wavefront: int  # tiles in the widest wavefront
+    tiles: int  # tiles in all wavefronts
+    subtiles_per_tile: int  # sub-tiles in the longest tile
+    subtiles: int  # sub-tiles with any cell, in all tiles
+    full: int  # full blocks
+    total_points: int  # cells times logical steps of the whole problem
+    points: int = 0  # cells that a block computes, summed over its logical steps
+    # words that a block reads, that its own tile does not compute and that no earlier sub-tile of its tile has read:
+    # what must be loaded if a tile keeps on chip whatever its later sub-tiles need
     live_in: int = 0
-    live_out: int = 0
+    live_out: int = 0  # words that it computes and that another tile reads
+    # words of the boxes, one per field and kept version, that hold all that it reads and writes, or of a block's own
+    # memory
     footprint: int = 0
-    blocks: int | None = None
+    blocks: int | None = None  # number of blocks where they are not the sub-tiles, else None
+    # cells times logical steps that all tiles together compute where they overlap; None where every cell is computed
+    # once
     computed: int | None = None
 
     @property

@@ -15,25 +15,15 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spans:
-    """Lengths of loops, a few of whose iterations may have no cell.
-
-    Attributes:
-        wavefronts: Wavefronts.
-        tiles: Tiles of all wavefronts; of those that are neither the first nor the last, as two in the middle have.
-        subtiles: Sub-tiles of a tile in the middle.
-    """
+    """Lengths of loops, a few of whose iterations may have no cell."""
 
     wavefronts: int
-    tiles: float
-    subtiles: int
+    tiles: float  # of all wavefronts, those between the first and the last counted as two in the middle
+    subtiles: int  # of a tile in the middle
 
 
 def spans_of(problem: Problem, tree: Node) -> Spans:
-    """Return the lengths of the loops of a problem's tree, down one path through the middle of each.
-
-    Raises:
-        UsageError: If there is more than one path above the tiles.
-    """
+    """Return the lengths of the loops of a problem's tree, down one path through the middle of each."""
     names = {STEPS.name: problem.steps}
     names |= {extent_of(axis).name: cells for axis, cells in enumerate(problem.shape)}
     return _above(tree, names)

@@ -19,16 +19,7 @@ _LOOKAHEAD = 4
 
 @functools.lru_cache(maxsize=1024)
 def words(program: Program, rows: tuple[Box, ...], axes: tuple[int, ...]) -> tuple[int, int]:
-    """Count live-in and live-out of a tile.
-
-    Args:
-        program: The program.
-        rows: The cells per logical step, from a first one of stage 0 on.
-        axes: The program's axes that the boxes have, in order.
-
-    Returns:
-        Values that the tile reads and does not compute; values that it computes and that another tile reads.
-    """
+    """Count live-in and live-out of a tile, given its cells per logical step (from stage 0 on) along ``axes``."""
     analysis = analyse(program)
     stages = analysis.stages
     stage_of = {program.statements[i].field: number for number, stage in enumerate(stages) for i in stage}
@@ -118,12 +109,8 @@ def _outside(boxes: tuple[Box, ...], own: Box | None) -> int:
 
 
 def footprint(program: Program, rows: Sequence[Box]) -> int:
-    """Count the values of the boxes, one per field and kept version, that hold all that a tile reads and writes.
-
-    Args:
-        program: The program.
-        rows: The cells per logical step, from a first one of stage 0 on.
-    """
+    """Count the values of the boxes, one per field and kept version, that hold all that a tile reads and writes."""
+    # ``rows`` has the cells per logical step, from one of stage 0 on.
     analysis = analyse(program)
     hulls: dict[str, Box] = {}
     for number, stage in enumerate(analysis.stages):

@@ -21,12 +21,7 @@ _SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (4096,), 3: (16, 4096)}
 
 
 def least_pitch(problem: Problem, time: int) -> int:
-    """Return the smallest first size: the reach per logical step times the height, at least 2.
-
-    Args:
-        problem: The problem.
-        time: Height in time steps, even.
-    """
+    """Return the smallest first size: the reach per logical step times the height, at least 2."""
     return max(2, slopes(problem)[0].widest * time * len(analyse(problem.program).stages))
 
 
@@ -34,10 +29,6 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in the height and the sizes; see :func:`tilewright.schedules.prism.complete`.
 
     Without sizes, the diamonds are as narrow as the reach allows.
-
-    Raises:
-        IllegalTilingError: If the program has more than three dimensions.
-        UsageError: If the first size is odd, or as there.
     """
     rank = problem.program.rank
     if rank not in RANKS:

@@ -16,11 +16,7 @@ TRAITS = Traits(untiled=True)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Return the tiling itself.
-
-    Raises:
-        UsageError: If it has sizes, which mean nothing without tiles.
-    """
+    """Return the tiling itself, which has no sizes."""
     given = {"t": tiling.time != 1, "s": tiling.space, "sub": tiling.sub, "k": tiling.k, "rows": tiling.rows}
     for key, value in given.items():
         if value:

@@ -31,23 +31,14 @@ _ROWS, _COLUMNS, _SUB = 64, 256, 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """What orthogonal tiling needs to know of a recurrence.
-
-    Attributes:
-        name: Its name.
-        tables: Per table, the offsets at which cells of the same sweep are read.
-        dependences: The same as dependences.
-        rows: Inputs of one value per row.
-        columns: Inputs of one value per column.
-        cells: Inputs of one value per cell.
-    """
+    """What orthogonal tiling needs to know of a recurrence."""
 
     name: str
-    tables: Mapping[str, tuple[Offset, ...]]
-    dependences: tuple[Dependence, ...]
-    rows: int
-    columns: int
-    cells: int
+    tables: Mapping[str, tuple[Offset, ...]]  # per table, the offsets at which cells of the same sweep are read
+    dependences: tuple[Dependence, ...]  # the same reads
+    rows: int  # inputs of one value per row
+    columns: int  # inputs of one value per column
+    cells: int  # inputs of one value per cell
 
     @property
     def reach(self) -> Offset:
@@ -89,11 +80,7 @@ def _sweep_of_problem(problem: Problem) -> Sweep:
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes.
-
-    Raises:
-        UsageError: If the problem is no table, or a size is missing or does not fit.
-    """
+    """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
     if problem.program.rank != 2:
         raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
     return _complete(_sweep_of_problem(problem), tiling)
@@ -141,12 +128,7 @@ def check_table(program: Recurrence, tiling: Tiling) -> Verdict:
 
 
 def legal_table(program: Recurrence, tiling: Tiling) -> Tiling:
-    """Return a tiling of a recurrence's table, complete and known to be legal.
-
-    Raises:
-        UsageError: If it does not apply.
-        IllegalTilingError: If it breaks a dependence, which the message names.
-    """
+    """Return a tiling of a recurrence's table, complete and known to be legal."""
     whole = complete_table(program, tiling)
     require(check_table(program, whole))
     return whole
@@ -180,13 +162,7 @@ def live(sweep: Sweep, t: int, s: int) -> tuple[int, int]:
 
 
 def passed_bytes(program: Recurrence, threads: int, itemsize: int) -> int:
-    """Return the bytes of shared memory in which a GPU's threads hand the ends of their rows to the next one.
-
-    Args:
-        program: The recurrence.
-        threads: Sub-tiles of a tile.
-        itemsize: Bytes per value.
-    """
+    """Return the bytes of shared memory in which a GPU's threads hand the ends of their rows to the next one."""
     return 2 * threads * len(program.tables) * max(1, program.reach[1]) * itemsize
 
 

@@ -50,21 +50,13 @@ _DEFAULTS = {1: (32, (2048,)), 2: (8, (64, 512)), 3: (3, (16, 32, 256))}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ghosts:
-    """The tiles of a completed overlapped tiling of a problem.
-
-    Attributes:
-        bands: The bands.
-        space: Sizes of a tile per axis.
-        below: Per axis, how far a stage's cells extend below the tile, by the steps left.
-        above: Per axis, how far they extend above.
-        stage_of: Per field, the stage that produces it.
-    """
+    """The tiles of a completed overlapped tiling of a problem."""
 
     bands: "Bands[int]"
-    space: tuple[int, ...]
-    below: tuple[LevelGrowth, ...]
-    above: tuple[LevelGrowth, ...]
-    stage_of: tuple[int, ...]
+    space: tuple[int, ...]  # sizes of a tile per axis
+    below: tuple[LevelGrowth, ...]  # per axis, how far a stage's cells extend below the tile, by the steps left
+    above: tuple[LevelGrowth, ...]  # per axis, how far they extend above
+    stage_of: tuple[int, ...]  # per field, the stage that produces it
 
     def grown(
         self, box: tuple[tuple[Integer, Integer], ...], left: Integer, stage: int
@@ -76,15 +68,10 @@ class Ghosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bands(Generic[Integer]):
-    """The fewest bands of a most length, as equal as they can be.
-
-    Attributes:
-        steps: Steps of all.
-        count: Number of bands.
-    """
+    """The fewest bands of a most length, as equal as they can be."""
 
     steps: Integer
-    count: Integer
+    count: Integer  # number of bands
 
     def start(self, band: Integer) -> Integer:
         """First step of a band."""
@@ -125,12 +112,7 @@ def kept_otherwise(problem: Problem) -> str | None:
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the steps of a band and the sizes.
-
-    Raises:
-        IllegalTilingError: If the program has too many dimensions.
-        UsageError: If a key does not apply or a value is out of its range.
-    """
+    """Fill in the steps of a band and the sizes."""
     rank = problem.program.rank
     if rank not in RANKS:
         raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D")

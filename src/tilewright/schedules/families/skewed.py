@@ -37,23 +37,14 @@ _DEFAULTS = {1: (64, (4096,)), 2: (16, (32, 4096)), 3: (8, (16, 32, 4096))}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallelograms:
-    """The tiles of a completed skewed tiling of a problem.
+    """The tiles of a completed skewed tiling of a problem."""
 
-    Attributes:
-        height: Logical steps of a band.
-        stages: Logical steps per time step; row ``i`` of a band runs stage ``i % stages``.
-        skews: The cuts per axis.
-        parts: Sub-tiles of a tile per axis.
-        tiles: Number of tiles per axis.
-        lag: Wavefronts by which a band starts after the one before.
-    """
-
-    height: int
-    stages: int
-    skews: tuple[Skew[int], ...]
-    parts: tuple[int, ...]
-    tiles: tuple[int, ...]
-    lag: int
+    height: int  # logical steps of a band
+    stages: int  # logical steps per time step; row ``i`` of a band runs stage ``i % stages``
+    skews: tuple[Skew[int], ...]  # per axis
+    parts: tuple[int, ...]  # sub-tiles of a tile, per axis
+    tiles: tuple[int, ...]  # number of tiles per axis
+    lag: int  # wavefronts by which a band starts after the one before
 
     def sub_skews(self) -> tuple[Skew[int], ...]:
         """The cuts into sub-tiles per axis."""
@@ -79,12 +70,7 @@ def geometry(problem: Problem, tiling: Tiling) -> Parallelograms:
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the height and the sizes.
-
-    Raises:
-        IllegalTilingError: If the program has too many dimensions.
-        UsageError: If a key does not apply or a value is out of its range.
-    """
+    """Fill in the height and the sizes."""
     rank = problem.program.rank
     if rank not in RANKS:
         raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D")

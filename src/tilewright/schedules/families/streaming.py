@@ -55,18 +55,11 @@ _MANY_READS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisSplit:
-    """The parts into which an axis is cut: as equal as whole units of cells allow.
+    """The parts into which an axis is cut: as equal as whole units of cells allow."""
 
-    Attributes:
-        extent: Cells of the axis.
-        unit: Cells of a unit.
-        count: Number of parts.
-        units: Units of all.
-    """
-
-    extent: int
-    unit: int
-    count: int
+    extent: int  # cells of the axis
+    unit: int  # cells of a unit
+    count: int  # number of parts
     units: int
 
     def start(self, part: Integer) -> Integer:
@@ -76,19 +69,12 @@ class AxisSplit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """The tiles of a completed streaming tiling of a problem.
+    """The tiles of a completed streaming tiling of a problem."""
 
-    Attributes:
-        pipeline: The pipeline inside a tile.
-        rows: Cells of axis 0 by which all levels advance together.
-        levels: Lengths of the bands, in steps.
-        axes: Per axis (two at least), the parts that tiles are.
-    """
-
-    pipeline: Levels
-    rows: int
-    levels: tuple[int, ...]
-    axes: tuple[AxisSplit, ...]
+    pipeline: Levels  # the pipeline inside a tile
+    rows: int  # cells of axis 0 by which all levels advance together
+    levels: tuple[int, ...]  # lengths of the bands, in steps
+    axes: tuple[AxisSplit, ...]  # per axis (two at least), the parts that tiles are
 
     @property
     def cuts(self) -> tuple[tuple[int, ...], ...]:
@@ -98,29 +84,19 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileGrowth:
-    """What a cost model needs to know of a problem's streaming tiles, whatever their sizes; axes as in a pipeline.
+    """What a cost model needs to know of a problem's streaming tiles, whatever their sizes; axes as in a pipeline."""
 
-    Attributes:
-        rows: Cells of axis 0 per advance, where the tiling does not say.
-        keep: The most cells of axis 0 that outlive an advance.
-        growth: Per axis, the cells that a tile computes beyond its own, per step to come and on both sides.
-    """
-
-    rows: int
-    keep: int
+    rows: int  # cells of axis 0 per advance, where the tiling does not say
+    keep: int  # the most cells of axis 0 that outlive an advance
+    # per axis, the cells that a tile computes beyond its own, per step to come and on both sides
     growth: tuple[int, ...]
 
 
 def bands(steps: int, most: int, sides: int) -> int:
     """Return the number of bands: the smallest for which no band is longer than ``most`` steps.
 
-    The bands alternate between two sets of ``history`` versions each; version ``v`` must end up in slot ``v`` modulo
-    ``2 * history``, so the number of bands has the parity that the last version's slot asks for.
-
-    Args:
-        steps: Time steps.
-        most: Longest band.
-        sides: Versions of the field with the longest history.
+    The bands alternate between two sets of ``sides`` versions each; version ``v`` must end up in slot ``v`` modulo
+    ``2 * sides``, so the number of bands has the parity that the last version's slot asks for.
 
     >>> bands(100, 25, 1), bands(96, 32, 1), bands(0, 8, 1)
     (4, 4, 0)
@@ -165,12 +141,7 @@ def block_growth(problem: Problem) -> TileGrowth:
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in what a tiling leaves out.
-
-    Raises:
-        IllegalTilingError: If the program has more than three dimensions.
-        UsageError: If a key does not apply or a value is out of its range.
-    """
+    """Fill in what a tiling leaves out."""
     rank = problem.program.rank
     if rank not in RANKS:
         raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D", "use none")

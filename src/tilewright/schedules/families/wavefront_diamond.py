@@ -75,12 +75,7 @@ def _whole(problem: Problem, time: int) -> int:
 
 
 def least_pitch(problem: Problem, time: int) -> int:
-    """Return the smallest second size: the reach per logical step times the height, even and at least 2.
-
-    Args:
-        problem: The problem.
-        time: Height in time steps, even.
-    """
+    """Return the smallest second size: the reach per logical step times the height, even and at least 2."""
     return round_up(max(2, slopes(problem)[1].widest * time * len(analyse(problem.program).stages)), 2)
 
 
@@ -88,10 +83,6 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in the height, the sizes and the team.
 
     Without sizes, steps advance by a few planes, diamonds are as narrow as the reach allows, and rows are whole.
-
-    Raises:
-        IllegalTilingError: If the program is not 3D.
-        UsageError: If a key does not apply or a value is out of its range.
     """
     rank = problem.program.rank
     if rank not in RANKS:

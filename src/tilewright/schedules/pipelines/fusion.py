@@ -23,20 +23,13 @@ MAX_FUSIONS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """What a group of fused stencils reads, keeps on chip and writes.
-
-    Attributes:
-        stencils: Its stencils.
-        inputs: Grids from outside, in grid order.
-        inner: Grids that it computes and reads itself.
-        outputs: Grids that it writes for others; one that is also read inside is in ``inner`` too.
-        halos: Per grid that a stencil of the group reads, the cells beyond a tile that are needed (H').
-    """
+    """What a group of fused stencils reads, keeps on chip and writes."""
 
     stencils: Group
-    inputs: tuple[str, ...]
-    inner: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # grids from outside, in grid order
+    inner: tuple[str, ...]  # grids that it computes and reads itself
+    outputs: tuple[str, ...]  # grids that it writes for others; one that is also read inside is in ``inner`` too
+    # per grid that a stencil of the group reads, the cells beyond a tile that are needed (H')
     halos: tuple[tuple[str, Halo], ...]
 
     def halo(self, grid: str) -> Halo | None:
@@ -100,11 +93,7 @@ def predecessors(pipeline: Pipeline) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=64)
 def ideals(pipeline: Pipeline) -> tuple[int, ...]:
-    """Return every set of stencils that may have been computed at some moment, as bit sets, small ones first.
-
-    Raises:
-        UsageError: If there are more than :data:`MAX_IDEALS`.
-    """
+    """Return every set of stencils that may have been computed at some moment, as bit sets, small ones first."""
     before = predecessors(pipeline)
     found = {0}
     level = {0}
@@ -140,11 +129,7 @@ def groups(pipeline: Pipeline) -> tuple[Group, ...]:
 
 
 def fusions(pipeline: Pipeline) -> tuple[Fusion, ...]:
-    """Return every legal fusion, each once, its groups in an order in which they can run.
-
-    Raises:
-        UsageError: If there are more than :data:`MAX_FUSIONS`; a search by costs does not need them all.
-    """
+    """Return every legal fusion, each once, its groups in an order in which they can run."""
     every = ideals(pipeline)
     reached: dict[int, set[frozenset[int]]] = {0: {frozenset()}}
     for ideal in every[1:]:
@@ -160,11 +145,7 @@ def fusions(pipeline: Pipeline) -> tuple[Fusion, ...]:
 
 
 def in_order(pipeline: Pipeline, parts: list[Group]) -> Fusion:
-    """Return groups in an order in which they can run, by their first stencils where there is a choice.
-
-    Raises:
-        IllegalTilingError: If they are no partition, or depend on each other in a circle.
-    """
+    """Return groups in an order in which they can run, by their first stencils where there is a choice."""
     if sorted(i for group in parts for i in group) != list(range(len(pipeline.stencils))):
         raise IllegalTilingError(
             f"a fusion names every stencil of {pipeline.name!r} once, S1 to S{len(pipeline.stencils)}",
@@ -203,12 +184,7 @@ def text(fusion: Fusion) -> str:
 
 
 def parse(pipeline: Pipeline, written: str) -> Fusion:
-    """Read a fusion: groups joined by ``|``, stencils by commas or spaces; ``full`` and ``none`` are names.
-
-    Raises:
-        UsageError: If it is no fusion.
-        IllegalTilingError: If it is not legal.
-    """
+    """Read a fusion: groups joined by ``|``, stencils by commas or spaces; ``full`` and ``none`` are names."""
     if written.strip() in {"full", "all"}:
         return full(pipeline)
     if written.strip() in {"none", "unfused"}:
@@ -224,13 +200,10 @@ def parse(pipeline: Pipeline, written: str) -> Fusion:
 
 
 def slots(pipeline: Pipeline, plan: GroupPlan) -> tuple[int, ...]:
-    """Give every shared grid of a group a piece of shared memory; what is dead makes room for what comes.
+    """Return a piece of shared memory, by number, per grid of ``plan.shared``; what is dead makes room for others.
 
     A stencil's output is written while its inputs are read, so it lies elsewhere; a piece is as large as the largest
     grid that ever lies there. Inputs are all loaded before the first stencil.
-
-    Returns:
-        The number of its piece, per grid of ``plan.shared``.
     """
     last = {
         grid: max(k for k, i in enumerate(plan.stencils) if grid in pipeline.stencils[i].inputs) for grid in plan.shared

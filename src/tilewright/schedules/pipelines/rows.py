@@ -21,66 +21,40 @@ from tilewright.schedules.pipelines.fusion import Group, GroupPlan, plan_group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowTile:
-    """Sizes of a tile on a CPU.
+    """Sizes of a tile on a CPU."""
 
-    Attributes:
-        width: Columns of a strip.
-        band: Rows (planes in 3D) of a band; 0 for one band per thread.
-        rows: Rows that advance together; 1 in 3D.
-        lines: Lines of a plane in 3D.
-    """
-
-    width: int
-    band: int = 0
-    rows: int = 2
-    lines: int = 32
+    width: int  # columns of a strip
+    band: int = 0  # rows (planes in 3D) of a band; 0 for one band per thread
+    rows: int = 2  # rows that advance together; 1 in 3D
+    lines: int = 32  # lines of a plane in 3D
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """Stencils that are computed in one loop over a row.
+    """Stencils that are computed in one loop over a row."""
 
-    Attributes:
-        stencils: Their numbers.
-        lag: Rows that it runs behind the first input row.
-        halo: Cells beyond the tile that it computes.
-    """
-
-    stencils: Group
-    lag: int
-    halo: Halo
+    stencils: Group  # numbers
+    lag: int  # rows that it runs behind the first input row
+    halo: Halo  # cells beyond the tile that it computes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGrid:
-    """How a grid of a group is kept in a tile.
-
-    Attributes:
-        name: The grid.
-        halo: Cells beyond the tile that its rows hold.
-        lag: Rows that it runs behind the first input row.
-        depth: Rows of its ring.
-    """
+    """How a grid of a group is kept in a tile."""
 
     name: str
-    halo: Halo
-    lag: int
-    depth: int
+    halo: Halo  # cells beyond the tile that its rows hold
+    lag: int  # rows that it runs behind the first input row
+    depth: int  # rows of its ring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPlan:
-    """A group, laid out in rows.
+    """A group, laid out in rows."""
 
-    Attributes:
-        group: What it reads and writes.
-        passes: Its passes in order.
-        grids: Its grids: inputs, then what it computes.
-    """
-
-    group: GroupPlan
-    passes: tuple[Pass, ...]
-    grids: tuple[RowGrid, ...]
+    group: GroupPlan  # what it reads and writes
+    passes: tuple[Pass, ...]  # its passes in order
+    grids: tuple[RowGrid, ...]  # its grids: inputs, then what it computes
 
     def grid(self, name: str) -> RowGrid:
         """One grid of the group."""
@@ -99,16 +73,7 @@ def reach(problem: PipelineProblem, stencil: int, grid: str, axis: int) -> tuple
 
 
 def plan_rows(problem: PipelineProblem, group: Group, rows: int) -> RowPlan:
-    """Lay a group out.
-
-    Args:
-        problem: The pipeline with its borders; of its shape only whether it is large enough matters.
-        group: Its stencils.
-        rows: Rows that advance together.
-
-    Raises:
-        IllegalTilingError: If the group cannot be streamed: see :func:`streamable`.
-    """
+    """Lay out a group of which ``rows`` rows advance together."""
     plan = plan_group(problem.pipeline, group)
     if reason := streamable(problem, group):
         raise IllegalTilingError(reason, "run its stencils one by one")

@@ -52,76 +52,44 @@ MOST_REGISTERS = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """A band of steps.
+    """A band of steps."""
 
-    Attributes:
-        levels: Its steps.
-        source: Slot of the version that it starts from; older ones lie in the slots before.
-        target: Slot of the version that it ends with.
-    """
-
-    levels: int
-    source: int
-    target: int
+    levels: int  # its steps
+    source: int  # slot of the version that it starts from; older ones lie in the slots before
+    target: int  # slot of the version that it ends with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockGrowth:
-    """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes.
-
-    Attributes:
-        program: The program.
-        pipeline: Its pipeline.
-        halo_base: Cells that a tile loads beyond its own on both sides, per axis, besides those per level.
-        halo_rate: The same per level.
-        low_base: The cells of these that lie below, besides those per level.
-        low_rate: The same per level.
-        rows_base: Advances of a tile of a band besides one per own row, and besides those per level.
-        rows_rate: The same per level.
-        parts_base: The same of the general kernel, whose units wait for all cells of a row.
-        parts_rate: The same per level.
-        ring: Rows of a ring of that kernel.
-        bent: Axes at whose edges it computes what the steady loop does not; see :func:`bent`.
-        bent_reads: Reads per cell that reach beyond such an edge.
-        stored_rows: Rows between the first and the last of the rows that an advance stores.
-        kept_base: Versions of every field that are kept on the way, besides one per level of those that are updated.
-        versions: Versions that a band starts from and ends with, over the fields that are updated.
-        most_versions: The most of one field.
-        constants: Fields that are never updated.
-        moving_reads: Reads per cell of fields that are updated.
-        constant_reads: Reads per cell of fields that are never updated.
-        stores: Statements.
-        stages: Stages of a step.
-        most_reads: Reads up to which a kernel is written out.
-        lanes: Values that one instruction of a thread moves at most.
-        itemsize: Bytes of a value.
-    """
+    """What a cost model needs to know of a program's streaming tiles in thread blocks, whatever their sizes."""
 
     program: Program
     pipeline: LevelPipeline
+    # per axis, cells that a tile loads beyond its own on both sides, besides those per level
     halo_base: tuple[int, ...]
-    halo_rate: tuple[int, ...]
-    low_base: tuple[int, ...]
-    low_rate: tuple[int, ...]
-    rows_base: int
-    rows_rate: int
-    parts_base: int
-    parts_rate: int
-    ring: int
-    bent: tuple[int, ...]
-    bent_reads: int
-    stored_rows: int
+    halo_rate: tuple[int, ...]  # the same per level
+    low_base: tuple[int, ...]  # the cells of these that lie below, besides those per level
+    low_rate: tuple[int, ...]  # the same per level
+    rows_base: int  # advances of a tile of a band besides one per own row, and besides those per level
+    rows_rate: int  # the same per level
+    parts_base: int  # the same as ``rows_base`` of the general kernel, whose units wait for all cells of a row
+    parts_rate: int  # the same per level
+    ring: int  # rows of a ring of that kernel
+    bent: tuple[int, ...]  # axes at whose edges that kernel computes what the steady loop does not; see :func:`bent`
+    bent_reads: int  # reads per cell that reach beyond such an edge
+    stored_rows: int  # rows between the first and the last of the rows that an advance stores
+    # per field, versions that are kept on the way, besides one per level if it is updated
     kept_base: tuple[int, ...]
-    versions: int
-    most_versions: int
-    constants: int
-    moving_reads: int
-    constant_reads: int
-    stores: int
-    stages: int
-    most_reads: int
-    lanes: int
-    itemsize: int
+    versions: int  # those that a band starts from and ends with, over the fields that are updated
+    most_versions: int  # the most of one field
+    constants: int  # fields that are never updated
+    moving_reads: int  # reads per cell of fields that are updated
+    constant_reads: int  # reads per cell of fields that are never updated
+    stores: int  # statements
+    stages: int  # of a step
+    most_reads: int  # reads up to which a kernel is written out
+    lanes: int  # values that one instruction of a thread moves at most
+    itemsize: int  # bytes per value
 
     def whole(self, time: Ints) -> Ints:
         """Return :func:`whole_levels` of arrays."""
@@ -144,17 +112,10 @@ class BlockGrowth:
         )
 
     def low(self, axis: int, levels: Ints, size: Ints, cells: Ints, threads: Ints) -> Ints:
-        """Return the cells that a tile loads below its own, along an axis that threads share.
+        """Return the cells that a tile of ``size`` own cells loads below these, along an axis that threads share.
 
         More than it needs, where its threads have cells to spare: as many as let its own cells begin with a thread's
         first one, or with the first of those that an instruction moves.
-
-        Args:
-            axis: The axis.
-            levels: Levels of a whole band.
-            size: Own cells along the axis.
-            cells: Cells of a thread along it.
-            threads: Threads along it.
         """
         least = self.low_base[axis] + self.low_rate[axis] * levels
         extent = size + self.halo_base[axis] + self.halo_rate[axis] * levels
@@ -304,11 +265,7 @@ def lengths(steps: int, most: int, versions: int) -> tuple[tuple[int, int], ...]
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the steps of a band and the sizes of a tiling with threads.
-
-    Raises:
-        UsageError: If a key does not apply or a value is out of its range.
-    """
+    """Fill in the steps of a band and the sizes of a tiling with threads."""
     rank = problem.program.rank
     if rank not in _ROWS:
         raise UsageError(
@@ -503,14 +460,8 @@ def halo(pipeline: LevelPipeline, levels: int) -> tuple[tuple[int, ...], tuple[i
 
 
 def extra_rows(problem: Problem, levels: int, pipeline: LevelPipeline | None = None) -> int:
-    """Return the advances of a tile of a band besides one per own row: its halo, and the lag of its levels.
-
-    Args:
-        problem: The problem.
-        levels: Levels of the band.
-        pipeline: The kernel's; that of whole tiles by default.
-    """
-    pipeline = pipeline or of_block(problem)
+    """Return the advances of a tile of a band besides one per own row: its halo, and the lag of its levels."""
+    pipeline = pipeline or of_block(problem)  # that of whole tiles
     lag, below, above = pipeline.lag, pipeline.below[0], pipeline.above[0]
     versions = zip(pipeline.history, pipeline.stage_of, strict=True)
     first = [lag.at(-1 - age, stage) - below.at(levels + age, stage) for kept, stage in versions for age in range(kept)]

@@ -22,15 +22,10 @@ from tilewright.schedules.tree.affine import Integer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelGrowth:
-    """Distances that grow by a period per step and start with an offset per stage.
+    """Distances that grow by a period per step and start with an offset per stage."""
 
-    Attributes:
-        period: Cells per step.
-        offsets: Further cells, per stage.
-    """
-
-    period: int
-    offsets: tuple[int, ...]
+    period: int  # cells per step
+    offsets: tuple[int, ...]  # further cells, per stage
 
     def at(self, steps: Integer, stage: int) -> Integer:
         """Cells after (or before) a number of steps, for a stage."""
@@ -39,28 +34,17 @@ class LevelGrowth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelPipeline:
-    """The pipeline of a program and its boundaries; tile sizes do not matter.
+    """The pipeline of a program and its boundaries; tile sizes do not matter."""
 
-    Attributes:
-        stages: Statements per stage. Fields that are never updated are handed on by stage 0.
-        stage_of: Per field, the stage that produces it.
-        history: Per field, the versions that a band starts from and that it leaves behind.
-        versions: Per field, the most versions that are in use at a time.
-        lag: How far a unit runs behind on axis 0.
-        keep: Per field, cells of axis 0 that must outlive an advance.
-        below: Per axis, how far a unit's cells extend below the tile.
-        above: Per axis, how far they extend above.
-        ghosts: Per field and axis, cells outside the grid that are read below and above.
-    """
-
-    stages: tuple[tuple[int, ...], ...]
-    stage_of: tuple[int, ...]
-    history: tuple[int, ...]
-    versions: tuple[int, ...]
-    lag: LevelGrowth
-    keep: tuple[int, ...]
-    below: tuple[LevelGrowth, ...]
-    above: tuple[LevelGrowth, ...]
+    stages: tuple[tuple[int, ...], ...]  # statements per stage; stage 0 hands on fields that are never updated
+    stage_of: tuple[int, ...]  # per field, the stage that produces it
+    history: tuple[int, ...]  # per field, the versions that a band starts from and that it leaves behind
+    versions: tuple[int, ...]  # per field, the most versions that are in use at a time
+    lag: LevelGrowth  # how far a unit runs behind on axis 0
+    keep: tuple[int, ...]  # per field, cells of axis 0 that must outlive an advance
+    below: tuple[LevelGrowth, ...]  # per axis, how far a unit's cells extend below the tile
+    above: tuple[LevelGrowth, ...]  # per axis, how far they extend above
+    # per field and axis, cells outside the grid that are read below and above
     ghosts: tuple[tuple[tuple[int, int], ...], ...]
 
 
@@ -79,20 +63,12 @@ class _Edge:
 def of_program(
     program: Program,
     boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...],
-    pause: int = 0,
+    pause: int = 0,  # cells of further lag; with the rows of an advance, all its units run at the same time
     *,
+    # whether only reads of other columns along axis 0 pause: the units of one run in the order of their steps
     columns: bool = False,
 ) -> LevelPipeline:
-    """Return the pipeline of a program under boundaries (``Problem.boundaries``).
-
-    Args:
-        program: The program.
-        boundaries: Its boundaries.
-        pause: Cells by which a unit runs behind beyond what its reads need. With the rows of an advance, whatever a
-            unit reads was computed in an earlier advance, so that all units of one run at the same time.
-        columns: Whether the pause is only for what cells beside a cell's own column along axis 0 compute: the units of
-            a column run one after the other, in the order of their steps.
-    """
+    """Return the pipeline of a program under boundaries (``Problem.boundaries``)."""
     stages = analyse(program).stages
     stage_of = tuple(
         next((s for s, stage in enumerate(stages) for i in stage if program.statements[i].field == field), 0)
@@ -183,14 +159,9 @@ def _ghosts(
 
 
 def _solve(stages: int, rules: list[tuple[int, int, int, int]]) -> LevelGrowth:
-    """Return the smallest period, then the smallest offsets, with ``x[b] + steps * period >= x[a] + w`` for every rule.
-
-    Args:
-        stages: Number of offsets.
-        rules: Quadruples (a, b, steps, w). Rules within a step have no circle.
-    """
+    """Return the smallest period, then offsets, with ``x[b] + steps * period >= x[a] + w`` per (a, b, steps, w)."""
     period = 0
-    while True:
+    while True:  # ends: rules within a step have no circle
         offsets = [0] * stages
         for _ in range(stages + 1):
             before = list(offsets)

@@ -35,34 +35,23 @@ Group = tuple[Cell, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rims:
-    """What threads with a box of cells each hand over.
+    """What threads with a box of cells each hand over."""
 
-    Attributes:
-        cells: Cells of a thread per shared axis.
-        rows: Rows of a version that are in use at a time: multiples of them are written out.
-        published: Per field, the cells of a thread that others read, in groups; larger groups first.
-        near: Per field, where a thread reads a cell of another one: the group, and the place in it.
-        ages: Per field, the ages at which a thread reads a cell of another one: the distance in threads, and the cell.
-        reach: Threads, per shared axis, up to which others read a thread's cells.
-        delay: Advances between a row's and its publication.
-        chip_rows: Rows of a version on chip, a divisor of ``rows``.
-        lanes: Values that one instruction moves at most.
-        forward: Whether the units of an advance run first to last, since some read what it computes.
-        taken: Whether a unit takes what it reads of the oldest row before a new one comes into its place.
-        sums: Weights of the reads where a row adds its share to several results at once; else empty.
-    """
-
-    cells: Cell
-    rows: int
+    cells: Cell  # of a thread, per shared axis
+    rows: int  # rows of a version that are in use at a time: multiples of them are written out
+    # per field, the cells of a thread that others read, in groups; larger groups first
     published: tuple[tuple[Group, ...], ...]
+    # per field, where a thread reads a cell of another one: the group, and the place in it
     near: tuple[dict[tuple[Cell, Cell], tuple[int, int]], ...]
+    # per field, the ages at which a thread reads a cell of another one: the distance in threads, and the cell
     ages: tuple[dict[tuple[Cell, Cell], tuple[int, ...]], ...]
-    reach: Cell
-    delay: int
-    chip_rows: int
-    lanes: int
-    forward: bool
-    taken: bool
+    reach: Cell  # threads, per shared axis, up to which others read a thread's cells
+    delay: int  # advances between a row's and its publication
+    chip_rows: int  # rows of a version on chip, a divisor of ``rows``
+    lanes: int  # values that one instruction moves at most, a power of two
+    forward: bool  # whether the units of an advance run first to last, since some read what it computes
+    taken: bool  # whether a unit takes what it reads of the oldest row before a new one comes into its place
+    # weights of the reads where a row adds its share to several results at once; else empty
     sums: tuple[tuple[Read, float], ...] = ()
 
     @property
@@ -138,14 +127,7 @@ def age_of(pipeline: LevelPipeline, consumer: int, producer: int, level: int, of
 
 @functools.lru_cache(maxsize=1024)
 def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> Rims:
-    """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline.
-
-    Args:
-        program: The program.
-        pipeline: Its pipeline in a thread block.
-        cells: Cells of a thread per shared axis.
-        lanes: Values that one instruction moves at most, a power of two.
-    """
+    """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline."""
     fields = program.fields
     boxes = tuple(itertools.product(*map(range, cells)))
     own = (0,) * len(cells)

@@ -220,15 +220,7 @@ _COMPUTE: Mapping[AffineOperator, Callable[[int, int], int]] = {
 
 
 def value(expression: Expr, names: Mapping[str, int]) -> int:
-    """Compute an expression.
-
-    Args:
-        expression: The expression.
-        names: What its names stand for.
-
-    Raises:
-        KeyError: If a name stands for nothing.
-        ArithmeticError: If a number turns out negative where the expression says that it never is.
+    """Compute an expression; an ArithmeticError if a number turns out negative that never should.
 
     >>> value(ceiling(extent_of(0) + 3, 4) * 2, {"n0": 10})
     8

@@ -68,23 +68,14 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """Iterations one after the other: ``low, low + step, …`` below ``high``.
+    """Iterations one after the other: ``low, low + step, …`` below ``high``."""
 
-    Attributes:
-        name: The number of the iteration.
-        low: The first one.
-        high: The end.
-        step: Its distance to the next.
-        child: What an iteration does.
-        subtile: Whether an iteration is a sub-tile of the tile around it.
-    """
-
-    name: str
+    name: str  # of the number of the iteration
     low: Expr
     high: Expr
-    child: "Node"
+    child: "Node"  # what an iteration does
     step: int = 1
-    subtile: bool = False
+    subtile: bool = False  # whether an iteration is a sub-tile of the tile around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +89,11 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """The tiles of one wavefront, or the parts of a tile: one per combination of the ranges' numbers, the last fastest.
+    """Tiles of a wavefront, or parts of a tile: one per combination of the ranges' numbers, the last fastest."""
 
-    Attributes:
-        ranges: What they are counted by.
-        child: What one of them does.
-        team: Threads that share a tile; 1 unless tiles have parts.
-    """
-
-    ranges: tuple[Range, ...]
-    child: "Node"
-    team: int = 1
+    ranges: tuple[Range, ...]  # what they are counted by
+    child: "Node"  # what one of them does
+    team: int = 1  # threads that share a tile; 1 unless tiles have parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,16 +101,12 @@ class Wavefronts:
     """Tiles of a box of numbers: those of equal ``lag * band + sum of the others`` run at once, in rising order.
 
     The loops that say so are those of :func:`unfolded`.
-
-    Attributes:
-        ranges: The tiles' numbers per axis, from 0 on; the counts are names or numbers.
-        child: What a tile does.
-        bands: The bands of steps, numbered from 0 on, and the lag, by how many wavefronts each starts behind the one
-            before; None for a single band.
     """
 
-    ranges: tuple[Range, ...]
-    child: "Node"
+    ranges: tuple[Range, ...]  # the tiles' numbers per axis, from 0 on; the counts are names or numbers
+    child: "Node"  # what a tile does
+    # the bands of steps, numbered from 0 on, and the lag, by how many wavefronts each starts behind the one before;
+    # None for a single band
     bands: tuple[Range, Expr] | None = None
 
 
@@ -144,51 +125,33 @@ class Pipeline:
     """Units that advance together along axis 0: levels and stages, each behind those that it reads.
 
     The loop that says so is that of :func:`unfolded`.
-
-    Attributes:
-        name: The cell that an advance starts at.
-        low: The first one.
-        high: The end.
-        step: Cells of an advance.
-        child: Its units, in the order in which they run within an advance.
     """
 
-    name: str
-    low: Expr
-    high: Expr
-    step: int
-    child: "Node"
+    name: str  # of the cell that an advance starts at
+    low: Expr  # the first such cell
+    high: Expr  # the end
+    step: int  # cells of an advance
+    child: "Node"  # its units, in the order in which they run within an advance
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A box of cells that a pipeline computes, a few rows at each advance.
+    """A box of cells that a pipeline computes, a few rows at each advance."""
 
-    Attributes:
-        lag: How far it is behind.
-        rows: Its range along the axis of the pipeline: axis 0, or, of a grid in 1D, one that has a single cell.
-        cells: All of it.
-    """
-
-    lag: Expr
+    lag: Expr  # how far it is behind
+    # its range along the axis of the pipeline: axis 0, or, of a grid in 1D, one that has a single cell
     rows: tuple[Expr, Expr]
     cells: "Compute"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """Memory for versions of a field.
+    """Memory for versions of a field."""
 
-    Attributes:
-        field: Its number.
-        depth: Versions that it holds: version ``v`` is in slot ``v`` modulo the depth. In a pipeline, the rows that it
-            holds of all versions.
-        lengths: The most cells of a version, or of a row, per axis.
-    """
-
-    field: int
+    field: int  # number
+    # versions that it holds, ``v`` in slot ``v`` modulo the depth; in a pipeline, rows that it holds of all versions
     depth: int
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...]  # the most cells of a version, or of a row, per axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,20 +159,13 @@ class Private:
     """Memory of the tile's own that the child computes in, in place of the grid's.
 
     The grid has two sets of versions then; bands of steps read one and write the other, in turn.
-
-    Attributes:
-        buffers: What it holds.
-        origin: The first cell per axis that a buffer may hold.
-        side: Which set the tile reads, 0 or 1.
-        bands: Number of bands; the last versions are in the set of its parity.
-        child: What the tile does.
     """
 
-    buffers: tuple[Buffer, ...]
-    origin: tuple[Expr, ...]
-    side: Expr
-    bands: Expr
-    child: "Node"
+    buffers: tuple[Buffer, ...]  # what it holds
+    origin: tuple[Expr, ...]  # the first cell per axis that a buffer may hold
+    side: Expr  # which set the tile reads, 0 or 1
+    bands: Expr  # number of bands; the last versions are in the set of its parity
+    child: "Node"  # what the tile does
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +179,11 @@ class Compute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyIn:
-    """A box of a version, from the grid to the tile's own memory.
+    """A box of a version, from the grid to the tile's own memory."""
 
-    Attributes:
-        field: Number of the field.
-        newest: The newest version that there is.
-        age: By how much older the copied one is.
-        box: Its cells.
-    """
-
-    field: int
-    newest: Expr
-    age: int
+    field: int  # number
+    newest: Expr  # the newest version that there is
+    age: int  # by how much older the copied one is
     box: Box
 
 

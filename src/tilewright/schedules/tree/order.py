@@ -115,14 +115,7 @@ def _numbered(many: Parallel, names: dict[str, int]) -> Iterator[tuple[int, dict
 
 
 def walk(tree: Node, shape: tuple[int, ...], steps: int = 1, stages: int = 1) -> Iterator[Piece]:
-    """Yield the pieces of a grid in the order that a schedule tree states, empty ones left out.
-
-    Args:
-        tree: The tree.
-        shape: Cells of the grid per axis.
-        steps: Time steps.
-        stages: Logical steps per time step.
-    """
+    """Yield the pieces of a grid in the order that a schedule tree states, empty ones left out."""
     sizes = {"steps": steps, **{f"n{axis}": cells for axis, cells in enumerate(shape)}}
     yield from _Walk(shape=shape, stages=stages).pieces(tree, sizes)
 

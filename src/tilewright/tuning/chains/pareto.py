@@ -21,17 +21,11 @@ _ROUND = 1 + 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trade:
-    """One undominated tree.
+    """One undominated tree."""
 
-    Attributes:
-        operations: Its multiply-adds.
-        words: The words it moves.
-        tree: The tree, keeps and tiles undecided.
-    """
-
-    operations: float
-    words: float
-    tree: Tree
+    operations: float  # multiply-adds
+    words: float  # moved
+    tree: Tree  # keeps and tiles undecided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +41,7 @@ _Range = tuple[int, int]
 
 
 def pareto(sizes: Sequence[int], model: str, memory: int) -> tuple[Trade, ...]:
-    """Return the undominated trees of a chain.
-
-    Args:
-        sizes: P0 … Pn.
-        model: One of ``costs.chain.MODELS``.
-        memory: Words on chip.
-
-    Returns:
-        One tree per undominated pair of costs, by rising operations and falling words.
+    """Return the undominated trees of a chain by rising operations and falling words; ``memory`` is in words.
 
     >>> [trade.words for trade in pareto((10, 20, 30), "counts", 4096)]
     [1100.0]

@@ -25,19 +25,12 @@ _CHUNK = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Nodes to price, arrays of one shape.
+    """Nodes to price, arrays of one shape."""
 
-    Attributes:
-        fusion: What they all are, one of ``FUSIONS``.
-        sizes: P0, P1, P2, and P3 for fused pairs.
-        operations: Multiply-adds.
-        words: Computes the words moved, once, for the objectives that need them.
-    """
-
-    fusion: str
-    sizes: tuple[Floats, ...]
-    operations: Floats
-    words: Callable[[], Floats]
+    fusion: str  # of all of them, one of ``FUSIONS``
+    sizes: tuple[Floats, ...]  # P0, P1, P2, and P3 for fused pairs
+    operations: Floats  # multiply-adds
+    words: Callable[[], Floats]  # moved; computed once, for the objectives that need them
 
 
 Price = Callable[[Batch], tuple[Floats, Floats]]
@@ -46,19 +39,12 @@ Price = Callable[[Batch], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainSearch:
-    """What a search needs besides the sizes.
+    """What a search needs besides the sizes."""
 
-    Attributes:
-        model: One of ``costs.chain.MODELS``.
-        memory: Words on chip.
-        price: The objective.
-        fuse: Whether pairs may be fused.
-    """
-
-    model: str
-    memory: int
-    price: Price
-    fuse: bool = True
+    model: str  # one of ``costs.chain.MODELS``
+    memory: int  # words on chip
+    price: Price  # objective
+    fuse: bool = True  # whether pairs may be fused
 
 
 def by_operations(batch: Batch) -> tuple[Floats, Floats]:
@@ -112,16 +98,11 @@ def batch_of(model: str, memory: int, fusion: str, p: tuple[Floats, ...]) -> Bat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutPrices:
-    """Prices of every cut of one level, arrays of shape (chains, ranges, cuts).
-
-    Attributes:
-        level: The level.
-        single: What one product costs, and its tie-breaker.
-        fused: The same of the better of the two fused pairs, and 0 for left or 1 for right; None without fusion.
-    """
+    """Prices of every cut of one level, arrays of shape (chains, ranges, cuts)."""
 
     level: ChainLevel
-    single: tuple[Floats, Floats]
+    single: tuple[Floats, Floats]  # what one product costs, and its tie-breaker
+    # the same of the better of the two fused pairs, and 0 for left or 1 for right; None without fusion
     fused: tuple[Floats, Floats, Ints] | None
 
 
@@ -135,14 +116,8 @@ class ChainGroup:
 
 
 def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[ChainGroup, ...]:
-    """List every node of every tree of many chains of one length; their words are computed when first asked for.
-
-    Args:
-        sizes: P0 … Pn per chain, shape (chains, n + 1).
-        model: One of ``costs.chain.MODELS``.
-        memory: Words on chip.
-        fuse: Whether pairs may be fused.
-    """
+    """List every node of every tree of many chains of one length; their words are computed when first asked for."""
+    # ``sizes`` has P0 … Pn per chain, shape (chains, n + 1), as in the functions below.
     known = sizes.astype(np.float64)
     groups: list[ChainGroup] = []
     levels_now: list[ChainLevel] = []
@@ -161,15 +136,7 @@ def prepare(sizes: Ints, model: str, memory: int, *, fuse: bool) -> tuple[ChainG
 
 
 def best_trees(sizes: Ints, setting: ChainSearch) -> list[Tree]:
-    """Return the best tree over all parenthesisations and fusions, for many chains of one length.
-
-    Args:
-        sizes: P0 … Pn per chain, shape (chains, n + 1).
-        setting: The model and the objective.
-
-    Returns:
-        One tree per chain, keeps and tiles undecided. Of equally good cuts the first wins, unfused before fused.
-    """
+    """Return the best tree per chain, keeps and tiles undecided; of equal cuts the first wins, unfused before fused."""
     return best_by_each(sizes, (setting,))[0]
 
 
@@ -182,19 +149,11 @@ def best_by_each(sizes: Ints, settings: Sequence[ChainSearch]) -> list[list[Tree
 
 
 def solve(sizes: Ints, settings: Sequence[ChainSearch]) -> tuple[Floats, Ints]:
-    """Return the least cost of every range of operands, and how it is cut.
-
-    Args:
-        sizes: P0 … Pn per chain, shape (chains, n + 1).
-        settings: Objectives of one model and memory.
-
-    Returns:
-        Cost and tie-breaker, shape (2, rows, n, n), and fusion, first and second cut, shape (3, rows, n, n): all
-        chains by the first objective, then all by the second, and so on.
-    """
+    """Return the least cost of every range of operands, and how it is cut."""
+    # Rows are all chains by the first objective, then all by the second, and so on.
     rows, count = len(settings) * sizes.shape[0], sizes.shape[1] - 1
-    total = np.zeros((2, rows, count, count))
-    choice = np.zeros((3, rows, count, count), dtype=np.int64)
+    total = np.zeros((2, rows, count, count))  # cost and tie-breaker
+    choice = np.zeros((3, rows, count, count), dtype=np.int64)  # fusion, first and second cut
     for options in priced(sizes, settings):
         _decide(options, total, choice)
     return total, choice
@@ -295,16 +254,7 @@ def _build(choice: Ints, first: int, last: int) -> Tree:
 
 
 def fuse_trees(sizes: Sequence[Sequence[int]], trees: Sequence[Tree], setting: ChainSearch) -> list[Tree]:
-    """Fuse pairs of products of given parenthesisations as the objective wants: the hyper-node recurrence (D.23-D.26).
-
-    Args:
-        sizes: P0 … Pn per chain.
-        trees: One tree per chain, without fusion.
-        setting: The model and the objective.
-
-    Returns:
-        The trees with the best fusions.
-    """
+    """Fuse pairs of products of given trees as the objective wants: the hyper-node recurrence (D.23-D.26)."""
     wanted: dict[str, list[tuple[int, Product]]] = {fusion: [] for fusion in FUSIONS}
     for number, tree in enumerate(trees):
         for node in nodes(tree):
@@ -357,16 +307,11 @@ class FusionWords:
     """Words of one product of a tree by what it is fused with: nothing, its left or its right child.
 
     A product's own result is written at its parent's cost, as the thesis counts it.
-
-    Attributes:
-        node: The product, with its two operands.
-        local: h of (D.20) to (D.22) by fusion: the product with the writing of what it reads.
-        subtree: F of (D.24) to (D.26) by fusion: h and the least F of everything below.
     """
 
-    node: Product
-    local: dict[str, float]
-    subtree: dict[str, float]
+    node: Product  # the product, with its two operands
+    local: dict[str, float]  # h of (D.20) to (D.22) by fusion: the product with the writing of what it reads
+    subtree: dict[str, float]  # F of (D.24) to (D.26) by fusion: h and the least F of everything below
 
     @property
     def least(self) -> float:
@@ -375,14 +320,7 @@ class FusionWords:
 
 
 def fusion_words(sizes: Sequence[int], tree: Tree, model: str, memory: int) -> list[FusionWords]:
-    """Return the thesis's table of h and F (figure D.11): one entry per product, in an order of computation.
-
-    Args:
-        sizes: P0 … Pn.
-        tree: A parenthesisation; its own fusions are ignored.
-        model: One of ``costs.chain.MODELS``.
-        memory: Words on chip.
-    """
+    """Return the thesis's table of h and F (figure D.11), one entry per product; the tree's own fusions are ignored."""
 
     def written(part: Tree) -> int:
         first, last = span(part)

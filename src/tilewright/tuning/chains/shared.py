@@ -63,15 +63,7 @@ class _Known:
 
 
 def shared_tree(chain: Chain, setting: ChainSearch) -> Tree:
-    """Return a good tree of a chain with repeated matrices; see the module's description.
-
-    Args:
-        chain: The chain.
-        setting: The model and the objective.
-
-    Returns:
-        A tree, keeps and tiles undecided.
-    """
+    """Return a good tree of a chain with repeated matrices, keeps and tiles undecided; see the module's text."""
     known: dict[Key, _Known] = {}
     cost: dict[Key, tuple[float, float]] = {}
     for i in range(chain.length):

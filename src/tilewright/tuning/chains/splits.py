@@ -11,21 +11,13 @@ Indexes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainLevel:
-    """All ranges of operands i … j = i + length, and where each can be cut.
+    """All ranges of operands i … j = i + length, and where each can be cut."""
 
-    Attributes:
-        length: j - i.
-        starts: i per range, shape (ranges, 1).
-        cuts: k of the cut (i … k)(k+1 … j) relative to i, shape (cuts,).
-        first: Of the two cuts (i … k)(k+1 … m)(m+1 … j): k relative to i, shape (pairs,).
-        second: m relative to i, shape (pairs,).
-    """
-
-    length: int
-    starts: Indexes
-    cuts: Indexes
-    first: Indexes
-    second: Indexes
+    length: int  # j - i
+    starts: Indexes  # i per range, shape (ranges, 1)
+    cuts: Indexes  # k of the cut (i … k)(k+1 … j) relative to i, shape (cuts,)
+    first: Indexes  # k of the two cuts (i … k)(k+1 … m)(m+1 … j) relative to i, shape (pairs,)
+    second: Indexes  # m of these relative to i, shape (pairs,)
 
     def ends(self, fused: bool) -> tuple[Indexes, ...]:
         """Return the indexes into P0 … Pn of every cut's sizes, three or four arrays of shape (ranges, cuts)."""

@@ -29,24 +29,15 @@ class Axes:
     """The hardware that is searched: every combination of these values, each axis in increasing order.
 
     The defaults are the thesis' (section C.3.2), without caches.
-
-    Attributes:
-        sm_count: n_SM.
-        vector_width: n_V.
-        shared_kb: M_SM, kB per SM.
-        register_kb: R_VU, kB per vector unit.
-        l1_pair_kb: L1, kB per pair of SMs; 0 for none.
-        l2_sm_kb: L2, kB of the chip's cache per SM; 0 for none.
-        bandwidth: Share of the machine's own bandwidth, 1 for the same.
     """
 
-    sm_count: tuple[int, ...] = tuple(range(2, 33, 2))
-    vector_width: tuple[int, ...] = tuple(range(32, 2049, 32))
-    shared_kb: tuple[float, ...] = (12, 24, 36, *range(48, 481, 48))
-    register_kb: tuple[float, ...] = (2,)
-    l1_pair_kb: tuple[float, ...] = (0,)
-    l2_sm_kb: tuple[float, ...] = (0,)
-    bandwidth: tuple[float, ...] = (1.0,)
+    sm_count: tuple[int, ...] = tuple(range(2, 33, 2))  # n_SM
+    vector_width: tuple[int, ...] = tuple(range(32, 2049, 32))  # n_V
+    shared_kb: tuple[float, ...] = (12, 24, 36, *range(48, 481, 48))  # M_SM, kB per SM
+    register_kb: tuple[float, ...] = (2,)  # R_VU, kB per vector unit
+    l1_pair_kb: tuple[float, ...] = (0,)  # L1, kB per pair of SMs; 0 for none
+    l2_sm_kb: tuple[float, ...] = (0,)  # L2, kB of the chip's cache per SM; 0 for none
+    bandwidth: tuple[float, ...] = (1.0,)  # share of the machine's own bandwidth, 1 for the same
 
     def __post_init__(self) -> None:
         for name in ("sm_count", "vector_width", "shared_kb", "register_kb", "l1_pair_kb", "l2_sm_kb", "bandwidth"):
@@ -80,32 +71,22 @@ class Axes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignOptions:
-    """What the thesis leaves open, made explicit.
+    """What the thesis leaves open, made explicit."""
 
-    Attributes:
-        form: The form of the time model: exact or as printed, its pitch, and what k = 1 costs.
-        scope: Who shares the bandwidth: ``device`` as printed, or ``per_sm``.
-        blocks_per_sm: The constant of (C.10): a tile uses at most M_SM over this. 2 is what the GTX 980 has (48 kB of
-            96 kB), and what the thesis mentions in section 8.1.3.
-        strategies: ``tiled`` for hybrid (1D: hexagonal) tiles, ``none`` for sweeps without time tiling, ``skewed``,
-            ``diamond`` and ``overlapped``, or ``best`` for all of them; the least cost of them counts (thesis, 2.3.3,
-            the "super" forms).
-        grid: The grid of tile sizes, ``fine`` or ``coarse``; see :mod:`tilewright.tuning.codesign.tiles`.
-        most_tiles: Largest k; None for the machine's MTB_SM.
-        block_threads: Threads of a block, which with ``thread_registers`` bound k by the register file.
-        thread_registers: 32-bit registers per thread; 0 leaves registers out, as the thesis does.
-        metric: What is least per stencil and size: ``time`` (also for ``per_area``), ``energy`` or ``edp``.
-    """
-
+    # the form of the time model: exact or as printed, its pitch, and what k = 1 costs
     form: SeparableForm = field(default_factory=SeparableForm)
-    scope: str | None = None
+    scope: str | None = None  # who shares the bandwidth: ``device`` as printed, or ``per_sm``
+    # constant of (C.10): a tile uses at most M_SM over this; 2 as on the GTX 980 (48 kB of 96 kB) and in the thesis,
+    # section 8.1.3
     blocks_per_sm: int = 2
+    # ``tiled`` for hybrid (1D: hexagonal) tiles, ``none`` for sweeps without time tiling, ``skewed``, ``diamond`` and
+    # ``overlapped``, or ``best`` for all of them; the least cost of them counts (thesis, 2.3.3, the "super" forms)
     strategies: tuple[str, ...] = ("tiled",)
-    grid: str = "fine"
-    most_tiles: int | None = None
-    block_threads: int = 256
-    thread_registers: int = 0
-    metric: str = "time"
+    grid: str = "fine"  # the grid of tile sizes, ``fine`` or ``coarse``; see :mod:`tilewright.tuning.codesign.tiles`
+    most_tiles: int | None = None  # largest k; None for the machine's MTB_SM
+    block_threads: int = 256  # threads of a block, which with ``thread_registers`` bound k by the register file
+    thread_registers: int = 0  # 32-bit registers per thread; 0 leaves registers out, as the thesis does
+    metric: str = "time"  # what is least per stencil and size: ``time`` (also for ``per_area``), ``energy`` or ``edp``
 
     def __post_init__(self) -> None:
         expand(self.strategies)
@@ -125,9 +106,6 @@ class DesignOptions:
 def expand(names: Sequence[str]) -> tuple[str, ...]:
     """Return the strategies that names stand for, in the order of :data:`STRATEGIES`.
 
-    Raises:
-        UsageError: If there is none, or one is unknown.
-
     >>> expand(("best",))
     ('tiled', 'none', 'skewed', 'diamond', 'overlapped')
     """
@@ -141,19 +119,12 @@ def expand(names: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedProblem:
-    """One stencil at one size, with its weight fr(c) fr(c, Sz) in (C.18).
-
-    Attributes:
-        problem: The stencil, its shape and steps.
-        weight: At least 0.
-        flops_per_cell: Operations per cell and step that GFLOP/s count; the thesis does not say which it took.
-        strategies: The strategies that are tried for it; those of the options if empty.
-    """
+    """One stencil at one size, with its weight fr(c) fr(c, Sz) in (C.18)."""
 
     problem: Problem
-    weight: float
-    flops_per_cell: float
-    strategies: tuple[str, ...] = ()
+    weight: float  # at least 0
+    flops_per_cell: float  # operations per step that GFLOP/s count; the thesis does not say which it took
+    strategies: tuple[str, ...] = ()  # the strategies that are tried for it; those of the options if empty
 
     @property
     def program(self) -> str:
@@ -194,25 +165,10 @@ def make_cases(
     weight: float = 1.0,
     sizes: Sequence[Size] | None = None,
     flops_per_cell: float | None = None,
-    strategies: Sequence[str] = ("tiled",),
-    own: Sequence[str] = (),
+    strategies: Sequence[str] = ("tiled",),  # for the check that one of them applies
+    own: Sequence[str] = (),  # for this stencil alone, in place of those
 ) -> tuple[WeightedProblem, ...]:
-    """Make the cases of one stencil, one per size.
-
-    Args:
-        program: The stencil.
-        weight: Its weight in the workload.
-        sizes: Its sizes; :func:`thesis_sizes` by default.
-        flops_per_cell: Operations per cell and step; those of the program's expression by default.
-        strategies: The strategies that will be tried, for the check that one of them applies.
-        own: Strategies for this stencil alone, in place of those.
-
-    Returns:
-        The cases.
-
-    Raises:
-        UsageError: If a weight is below 0, there is no size, or no strategy applies to a size.
-    """
+    """Make the cases of one stencil, one per size."""
     chosen = thesis_sizes(program.rank) if sizes is None else tuple(sizes)
     flops = float(program.flops) if flops_per_cell is None else float(flops_per_cell)
     if not chosen:
@@ -241,11 +197,7 @@ def make_cases(
 
 
 def reweighted(cases: Sequence[WeightedProblem], weights: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the cases' weights when each stencil's is multiplied by a new one; stencils left out get 0.
-
-    Raises:
-        UsageError: If a stencil is not in the workload, a weight is below 0, or all are 0.
-    """
+    """Return the cases' weights when each stencil's is multiplied by a new one; stencils left out get 0."""
     known = {case.program for case in cases}
     for name, weight in weights.items():
         if name not in known:

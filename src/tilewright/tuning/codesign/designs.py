@@ -23,39 +23,22 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """One hardware design and what a workload makes of it.
+    """One hardware design and what a workload makes of it."""
 
-    Attributes:
-        index: Its place among the explored designs; -1 for a stock chip.
-        sm_count: n_SM.
-        vector_width: n_V.
-        shared_kb: M_SM.
-        register_kb: R_VU.
-        l1_pair_kb: L1 per pair of SMs.
-        l2_sm_kb: L2 per SM.
-        bandwidth: Share of the base machine's.
-        area: mm^2.
-        memory_share: Of the area: registers, shared memories and caches.
-        vector_share: Of the area: vector units without their registers.
-        gflops: Weighted operations over weighted time, GFLOP/s; 0 where a case fits nothing.
-        seconds: Weighted time.
-        joules: Weighted energy, or None.
-    """
-
-    index: int
-    sm_count: int
-    vector_width: int
-    shared_kb: float
-    register_kb: float
-    l1_pair_kb: float
-    l2_sm_kb: float
-    bandwidth: float
-    area: float
-    memory_share: float
-    vector_share: float
-    gflops: float
-    seconds: float
-    joules: float | None
+    index: int  # place among the explored designs; -1 for a stock chip
+    sm_count: int  # n_SM
+    vector_width: int  # n_V
+    shared_kb: float  # M_SM, kB
+    register_kb: float  # R_VU, kB
+    l1_pair_kb: float  # L1 per pair of SMs
+    l2_sm_kb: float  # L2 per SM
+    bandwidth: float  # share of that of the base machine
+    area: float  # mm^2
+    memory_share: float  # of the area: registers, shared memories and caches
+    vector_share: float  # of the area: vector units without their registers
+    gflops: float  # weighted operations over weighted time, in 1e9 per second; 0 where a case fits nothing
+    seconds: float  # weighted
+    joules: float | None  # weighted
 
     def to_dict(self) -> dict[str, object]:
         """Return the design as plain data."""
@@ -64,43 +47,27 @@ class Design:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignScore:
-    """What a workload makes of every design; arrays of shape (designs,).
+    """What a workload makes of every design; arrays of shape (designs,)."""
 
-    Attributes:
-        seconds: Weighted sum of the cases' times, infinite where one fits nothing.
-        joules: The same of energies, or None.
-        gflops: Weighted operations over weighted time, in 1e9 per second.
-        gain: What is largest for the best design: GFLOP/s, GFLOP/s per mm^2, GFLOP per joule, or 1 over the weighted
-            sum of energy times delay.
-    """
-
-    seconds: Floats
-    joules: Floats | None
-    gflops: Floats
+    seconds: Floats  # weighted sum of the cases' times, infinite where one fits nothing
+    joules: Floats | None  # the same of energies
+    gflops: Floats  # weighted operations over weighted time, in 1e9 per second
+    # what is largest for the best design: GFLOP/s, GFLOP/s per mm^2, GFLOP per joule, or 1 over the weighted sum of
+    # energy times delay
     gain: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """The solved designs of a workload.
+    """The solved designs of a workload."""
 
-    Attributes:
-        cases: The workload.
-        axes: The hardware.
-        options: The assumptions of the time model, and the metric.
-        solutions: One per case.
-        coefficients: Of the area.
-        area_model: ``exact`` or ``published``.
-        width_cost: Whether the width of an SM is charged.
-    """
-
-    cases: tuple[WeightedProblem, ...]
-    axes: Axes
-    options: DesignOptions
-    solutions: tuple[DesignSolution, ...]
+    cases: tuple[WeightedProblem, ...]  # workload
+    axes: Axes  # hardware
+    options: DesignOptions  # assumptions of the time model, and the metric
+    solutions: tuple[DesignSolution, ...]  # one per case
     coefficients: AreaCoefficients
-    area_model: str = "exact"
-    width_cost: bool = False
+    area_model: str = "exact"  # ``exact`` or ``published``
+    width_cost: bool = False  # whether the width of an SM is charged
 
     def parts(self, coefficients: AreaCoefficients | None = None) -> Parts:
         """Return the areas of all designs per part, each of shape (designs,), perhaps by other coefficients."""
@@ -108,12 +75,7 @@ class Exploration:
         return area_model.parts(chips(self.axes, by), by, model=self.area_model, width_cost=self.width_cost)
 
     def score(self, weights: Mapping[str, float] | None = None, areas: Floats | None = None) -> DesignScore:
-        """Return what the workload makes of every design.
-
-        Args:
-            weights: Factors of the stencils' weights, 0 for those left out; None for the workload's own.
-            areas: The designs' areas, where they are at hand.
-        """
+        """Return what the workload makes of every design; ``weights`` multiply the stencils' own, 0 where left out."""
         factors = _factors(self.cases, weights)
         active = [(case, one, w) for case, one, w in zip(self.cases, self.solutions, factors, strict=True) if w > 0]
         seconds = np.asarray(sum(w * one.seconds.ravel() for _, one, w in active))
@@ -132,11 +94,7 @@ class Exploration:
         return DesignScore(seconds=seconds, joules=joules, gflops=gflops, gain=np.where(gain > 0, gain, -np.inf))
 
     def within(self, between: Range, areas: Floats, score: DesignScore) -> NDArray[np.bool_]:
-        """Say which designs have an area in a range and run every case.
-
-        Raises:
-            UsageError: If none does.
-        """
+        """Say which designs, at least one, have an area in a range and run every case."""
         low, high = between
         if not 0 <= low <= high:
             raise UsageError(f"the area goes from a lower to an upper bound, got {low:g}:{high:g} mm^2")

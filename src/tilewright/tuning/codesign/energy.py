@@ -20,43 +20,19 @@ from tilewright.tuning.codesign.design import WeightedProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignEnergy:
-    """The energy model of a set of designs.
+    """The energy model of a set of designs."""
 
-    Attributes:
-        watts: Static power per design, of the designs' shape (outer, n_SM, n_V, M_SM).
-        known: The constants of the machine whose energies are taken.
-        watts_per_mm2: Static power per area.
-    """
-
-    watts: Floats
-    known: Constants
-    watts_per_mm2: float = 0.0
+    watts: Floats  # static power per design, of the designs' shape (outer, n_SM, n_V, M_SM)
+    known: Constants  # of the machine whose energies are taken
+    watts_per_mm2: float = 0.0  # static
 
     def dynamic(self, case: WeightedProblem, words: Floats, updates: Floats | None = None) -> Floats:
-        """Return the dynamic energy of a case in joules, given the 4-byte words that it moves off chip.
-
-        Args:
-            case: The case.
-            words: The words; shape (n,).
-            updates: Updates of its tiles, if they compute some cells again; shape (n,).
-        """
+        """Return a case's dynamic joules by 4-byte words moved off chip; ``updates`` if cells are computed again."""
         return rule(case.problem, self.known).dynamic(WORD * words, updates)
 
 
 def energy_of(machine: Machine, areas: Floats, area: float) -> DesignEnergy:
-    """Make the energy model from a metered machine.
-
-    Args:
-        machine: The machine whose energies are known, such as ``k20c``.
-        areas: Areas of the designs, mm^2.
-        area: That of the machine, by the same area model.
-
-    Returns:
-        The model; static power is the machine's, per mm^2.
-
-    Raises:
-        UsageError: If the machine's energies are not known.
-    """
+    """Make the energy model of designs from a metered machine, whose ``area`` is by the same area model, in mm^2."""
     known = require_known(machine)
     watts = known.static_watts.value
     return DesignEnergy(watts=areas * (watts / area), known=known, watts_per_mm2=watts / area)

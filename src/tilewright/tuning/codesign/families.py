@@ -30,13 +30,9 @@ _HIGHEST, _FIRST, _MIDDLE, _LAST, _LAST_1D = 128, 256, 64, 1024, 16384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilySearch(Search):
-    """One case's configurations of a family on one part of the hardware.
+    """One case's configurations of a family on one part of the hardware."""
 
-    Attributes:
-        rounds: R per n_SM; shape (s, m).
-    """
-
-    rounds: Floats
+    rounds: Floats  # R per n_SM; shape (s, m)
 
     def seconds(self, chosen: Ints, prism: Floats) -> Floats:
         """Return T_alg of some configurations on every n_SM; shape (s, len(chosen))."""
@@ -45,18 +41,11 @@ class FamilySearch(Search):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignQuery:
-    """For what hardware and metric configurations are searched.
+    """For what hardware and metric configurations are searched."""
 
-    Attributes:
-        sm_count: Values of n_SM; shape (s,).
-        widths: Values of n_V.
-        energy: The energy model, if the metric needs one.
-        metric: The metric.
-    """
-
-    sm_count: Floats
-    widths: tuple[int, ...]
-    energy: DesignEnergy | None
+    sm_count: Floats  # values of n_SM; shape (s,)
+    widths: tuple[int, ...]  # values of n_V
+    energy: DesignEnergy | None  # if the metric needs it
     metric: str
 
 
@@ -68,11 +57,7 @@ def strategies_of(case: WeightedProblem, options: DesignOptions) -> tuple[str, .
 def others_of(
     case: WeightedProblem, axes: Axes, machine: Machine, options: DesignOptions
 ) -> tuple[tuple[str, Configurations], ...]:
-    """Return the families besides hexagons that are tried for a case, each with its configurations.
-
-    Raises:
-        UsageError: If the printed form of the model is asked for, which covers hexagons alone.
-    """
+    """Return the families besides hexagons that are tried for a case, each with its configurations."""
     wanted = [name for name in strategies_of(case, options) if name in strategies.ON_GPUS]
     if not wanted or families(case.problem) == ("none",):
         return ()
@@ -98,18 +83,7 @@ def others_of(
 def family_search(
     case: WeightedProblem, family: str, held: Configurations, setting: Setting, asked: DesignQuery
 ) -> tuple[FamilySearch, Sequence[Floats]]:
-    """Prepare the search of a family's configurations.
-
-    Args:
-        case: The case.
-        family: The family.
-        held: Its configurations.
-        setting: The case on the base machine, with the part's bandwidth.
-        asked: The hardware and the metric.
-
-    Returns:
-        The search, and c per n_V, each of shape (tiles,).
-    """
+    """Prepare the search of a family's configurations; return it, and c per n_V, each of shape (tiles,)."""
     works = [strategy_work.work_of(family, held.tiles, replace(setting, vector_width=width)) for width in asked.widths]
     computes = [strategies.gpu_seconds(work, setting)[1] for work in works]
     work = works[0]

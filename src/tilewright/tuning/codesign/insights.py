@@ -17,19 +17,12 @@ Weights = Mapping[str, float] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSensitivity:
-    """The best design for one stencil alone (a row of table C.2), and what the workload's best design loses on it.
-
-    Attributes:
-        program: The stencil.
-        best: Its best design, scored by it alone.
-        shared_tiling: The tiling on the largest size, as text.
-        common_gflops: GFLOP/s of the whole workload's best design on this stencil.
-    """
+    """The best design for one stencil alone (a row of table C.2), and what the workload's best design loses on it."""
 
     program: str
-    best: Design
-    shared_tiling: str
-    common_gflops: float
+    best: Design  # scored by this stencil alone
+    shared_tiling: str  # the tiling on the largest size, as text
+    common_gflops: float  # GFLOP/s of the whole workload's best design on this stencil
 
 
 def sensitivity(exploration: Exploration, between: Range, weights: Weights = None) -> tuple[WorkloadSensitivity, ...]:
@@ -57,17 +50,11 @@ def sensitivity(exploration: Exploration, between: Range, weights: Weights = Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedNeed:
-    """The best design with one shared memory per SM.
+    """The best design with one shared memory per SM."""
 
-    Attributes:
-        shared_kb: M_SM.
-        best: The design, or None where none of a range runs the workload with so little.
-        share: Its gain over the best of all.
-    """
-
-    shared_kb: float
-    best: Design | None
-    share: float
+    shared_kb: float  # M_SM, kB
+    best: Design | None  # None where none of a range runs the workload with so little
+    share: float  # its gain over the best of all
 
 
 def shared_needs(exploration: Exploration, between: Range, weights: Weights = None) -> tuple[SharedNeed, ...]:
@@ -89,24 +76,16 @@ def shared_needs(exploration: Exploration, between: Range, weights: Weights = No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
-    """What one coefficient that is off does to the choice.
+    """What one coefficient that is off does to the choice."""
 
-    Attributes:
-        coefficient: Its name.
-        factor: What it is multiplied by.
-        best: The best design under it.
-        area: The area that the nominal best design has under it.
-        loss: Share of the gain that is lost by building the nominal best, 0 where it is still the best; where it does
-            not fit any more, that of the best design which does, against the nominal best's.
-        fits: Whether the nominal best is still within the range.
-    """
-
-    coefficient: str
-    factor: float
-    best: Design
-    area: float
+    coefficient: str  # name
+    factor: float  # what it is multiplied by
+    best: Design  # the best design under it
+    area: float  # the area that the nominal best design has under it
+    # share of the gain that is lost by building the nominal best, 0 where it is still the best; where it no longer
+    # fits, that of the best design which does, against the nominal best's
     loss: float
-    fits: bool
+    fits: bool  # whether the nominal best is still within the range
 
 
 def robustness(
@@ -145,19 +124,12 @@ def robustness(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marginal:
-    """What more area buys at a budget.
+    """What more area buys at a budget."""
 
-    Attributes:
-        budget: mm^2.
-        best: The best design within it.
-        following: The next Pareto design, or None at the end.
-        gflops_per_mm2: What one more mm^2 buys on the way to it; 0 at the end.
-    """
-
-    budget: float
-    best: Design
-    following: Design | None
-    gflops_per_mm2: float
+    budget: float  # mm^2
+    best: Design  # the best design within it
+    following: Design | None  # the next Pareto design, or None at the end
+    gflops_per_mm2: float  # what one more mm^2 buys on the way to it; 0 at the end
 
 
 def marginal(
@@ -182,42 +154,25 @@ def marginal(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheFree:
-    """A stock chip against designs of its area (thesis, C.4.1).
+    """A stock chip against designs of its area (thesis, C.4.1)."""
 
-    Attributes:
-        name: The chip.
-        area: With its caches, mm^2.
-        area_without: Without them.
-        gflops: Its own, which caches do not change: the tiles move their data themselves.
-        best: The best design of at most its area.
-        best_without: The best design of at most its area without caches.
-        gain: (GFLOP/s of ``best`` - its own) / its own.
-        gain_without: The same for ``best_without``.
-    """
-
-    name: str
-    area: float
-    area_without: float
-    gflops: float
-    best: Design | None
-    best_without: Design | None
-    gain: float
-    gain_without: float
+    name: str  # the chip
+    area: float  # with its caches, mm^2
+    area_without: float  # without them, mm^2
+    gflops: float  # its own, which caches do not change: the tiles move their data themselves
+    best: Design | None  # the best design of at most its area
+    best_without: Design | None  # the best design of at most its area without caches
+    gain: float  # (GFLOP/s of ``best`` - its own) / its own
+    gain_without: float  # the same for ``best_without``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
-    """A chip that exists, solved like the designs.
+    """A chip that exists, solved like the designs."""
 
-    Attributes:
-        name: The chip.
-        exploration: Of one design, without its caches.
-        area: With its caches.
-    """
-
-    name: str
-    exploration: Exploration
-    area: float
+    name: str  # the chip
+    exploration: Exploration  # of one design, without its caches
+    area: float  # with its caches, mm^2
 
 
 def cache_free(exploration: Exploration, stock: Sequence[Stock], weights: Weights = None) -> tuple[CacheFree, ...]:
@@ -249,40 +204,20 @@ def cache_free(exploration: Exploration, stock: Sequence[Stock], weights: Weight
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerDown:
-    """What of a chip a stencil needs (bottleneckology, thesis 2.3.4 and C.6: power gating).
+    """What of a chip a stencil needs (bottleneckology, thesis 2.3.4 and C.6: power gating)."""
 
-    Attributes:
-        program: The stencil.
-        sm_count: SMs that stay on; so do ``vector_width`` units per SM and ``shared_kb`` of shared memory.
-        vector_width: Vector units per SM that stay on.
-        shared_kb: Shared memory per SM that stays on.
-        off: Share of the chip's area that could be powered down; the caches, if it has any, are counted in.
-        slower: Share of time that it costs.
-    """
-
-    program: str
-    sm_count: int
-    vector_width: int
-    shared_kb: float
-    off: float
-    slower: float
+    program: str  # the stencil
+    sm_count: int  # SMs that stay on
+    vector_width: int  # vector units per SM that stay on
+    shared_kb: float  # shared memory per SM that stays on, kB
+    off: float  # share of the chip's area, caches included, that could be powered down
+    slower: float  # share of time that this costs
 
 
 def power_down(
     exploration: Exploration, whole: Axes, area: float, weights: Weights = None, tolerance: float = 0.01
 ) -> tuple[PowerDown, ...]:
-    """Find, per stencil and for all together, the smallest part of a chip that is hardly slower than all of it.
-
-    Args:
-        exploration: Designs that contain the chip and its parts.
-        whole: The chip: the largest values count.
-        area: Of the chip, caches included.
-        weights: Of the stencils together.
-        tolerance: Share of time that may be lost.
-
-    Returns:
-        A row per stencil, and one called ``all together``.
-    """
+    """Find, per stencil and for ``all together``, the smallest part of a chip that is hardly slower than all of it."""
     axes = exploration.axes
     total = exploration.parts().total.reshape(axes.shape)[0]
     box = tuple(

@@ -38,13 +38,8 @@ class Search:
         return np.asarray(self.sync[chosen] + prism[chosen] * turns)
 
     def least(self, chosen: Ints, seconds: Floats, watts: Floats) -> tuple[Floats, Ints]:
-        """Return the least value and its position in ``chosen``, -1 without any, per n_SM and M_SM.
-
-        Args:
-            chosen: Increasing indices of configurations, hence by level; shape (n,).
-            seconds: Their times; shape (s, n).
-            watts: Static power; shape (s, levels).
-        """
+        """Return the least value and its position in ``chosen``, -1 without any, per n_SM and M_SM."""
+        # ``chosen`` increases, hence also by level, shape (n,); ``seconds`` is (s, n), ``watts`` (s, levels).
         levels = len(self.configurations.starts) - 1
         ends = np.searchsorted(self.configurations.level[chosen], np.arange(levels), side="right")
         lowest = np.full((len(self.sm_count), levels), np.inf)

@@ -38,20 +38,13 @@ Choices = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignSolution:
-    """The best cost of one case on every hardware.
+    """The best cost of one case on every hardware."""
 
-    Attributes:
-        seconds: T_alg of the best choice, infinite where nothing fits; shape (outer, n_SM, n_V, M_SM).
-        joules: Its energy, static and dynamic, of the same shape; None where no energy was asked for.
-        choice: Index of its configuration, :data:`UNTILED` or :data:`NOTHING`; same shape.
-        configurations: What the indices point into.
-        others: Further families and their configurations, whose indices follow on.
-    """
-
-    seconds: Floats
-    joules: Floats | None
-    choice: Choices
-    configurations: Configurations
+    seconds: Floats  # T_alg of the best choice, infinite where nothing fits; shape (outer, n_SM, n_V, M_SM)
+    joules: Floats | None  # its energy, static and dynamic, of the same shape; None where no energy was asked for
+    choice: Choices  # index of its configuration, :data:`UNTILED` or :data:`NOTHING`; same shape
+    configurations: Configurations  # what the indices point into
+    # further families and their configurations, whose indices follow on
     others: tuple[tuple[str, Configurations], ...] = ()
 
     @property
@@ -62,53 +55,27 @@ class DesignSolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A part of the hardware whose bandwidth per tile and registers are one value each.
+    """A part of the hardware whose bandwidth per tile and registers are one value each."""
 
-    Attributes:
-        outer: Indices of the outer combinations that share the result.
-        column: Which values of n_SM.
-        sm_count: They themselves; shape (s,).
-        machine: The base machine with this part's bandwidth.
-        register_bytes: Per vector unit.
-        watts: Static power, shape (s, n_V, M_SM), or 0 where the metric has no use for it.
-    """
-
-    outer: tuple[int, ...]
-    column: slice
-    sm_count: Floats
-    machine: Machine
-    register_bytes: float
-    watts: Floats
+    outer: tuple[int, ...]  # indices of the outer combinations that share the result
+    column: slice  # of the values of n_SM
+    sm_count: Floats  # these values; shape (s,)
+    machine: Machine  # with this part's bandwidth
+    register_bytes: float  # per vector unit
+    watts: Floats  # static power, shape (s, n_V, M_SM), or 0 where the metric has no use for it
 
 
 def solve(  # noqa: PLR0913
     cases: Sequence[WeightedProblem],
     axes: Axes,
-    machine: Machine,
+    machine: Machine,  # gives C_iter, synchronisation and the bandwidth that stands for 1
     options: DesignOptions,
     energy: DesignEnergy | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
-    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,  # called with the number of solved cases and their total
+    executor: Executor | None = None,  # two threads by default; what it loses is solved here
 ) -> tuple[DesignSolution, ...]:
-    """Solve every case on every hardware.
-
-    Args:
-        cases: The workload; its weights play no part yet.
-        axes: The hardware.
-        machine: What the hardware varies: C_iter, synchronisation and the bandwidth that stands for 1.
-        options: The assumptions.
-        energy: The energy model, for the metrics that need it.
-        progress: Called with the number of solved cases and their total.
-        executor: What solves cases, each with a part of the hardware; two threads by default. What it loses is solved
-            here.
-
-    Returns:
-        One solution per case.
-
-    Raises:
-        UsageError: If no tile of a stencil fits any hardware.
-    """
+    """Solve every case on every hardware; the workload's weights play no part yet."""
     held: dict[Program, Configurations] = {}
     for case in cases:
         if case.problem.program not in held:

@@ -24,39 +24,18 @@ _LONGEST_1D = 16384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configurations:
-    """Tiles, and tiles with their k, ordered by the smallest M_SM that holds them, then by size.
+    """Tiles, and tiles with their k, ordered by the smallest M_SM that holds them, then by size."""
 
-    Attributes:
-        tiles: The tile sizes, k left open; shape (n,).
-        shared_bytes: M_tile per tile; shape (n,).
-        tile: Index of each configuration's tile; shape (m,).
-        k: Its tiles per SM; shape (m,).
-        level: Index of the smallest M_SM that holds it, in increasing order; shape (m,).
-        starts: Where each level begins, and the end: shape (levels + 1,).
-    """
-
-    tiles: TileSizes
-    shared_bytes: Ints
-    tile: Ints
-    k: Ints
-    level: Ints
-    starts: Ints
+    tiles: TileSizes  # k left open; shape (n,)
+    shared_bytes: Ints  # M_tile per tile; shape (n,)
+    tile: Ints  # index of each configuration's tile; shape (m,)
+    k: Ints  # its tiles per SM; shape (m,)
+    level: Ints  # index of the smallest M_SM that holds it, in increasing order; shape (m,)
+    starts: Ints  # where each level begins, and the end: shape (levels + 1,)
 
 
 def configurations(setting: Setting, shared_kb: tuple[float, ...], options: DesignOptions) -> Configurations:
-    """Enumerate the configurations of one stencil.
-
-    Args:
-        setting: The stencil on the base machine; its size does not matter.
-        shared_kb: The values of M_SM, increasing.
-        options: Grid, blocks per SM and the largest k.
-
-    Returns:
-        The configurations; (C.10) to (C.14) and (C.16) hold for every one.
-
-    Raises:
-        UsageError: If not even the smallest tile fits.
-    """
+    """Enumerate the configurations of one stencil, whatever its size; (C.10) to (C.14) and (C.16) hold."""
     sizes = np.array([int(kb * 1024) for kb in shared_kb], dtype=np.int64)
     tiles = _grid(setting, coarse=options.grid == "coarse")
     printed = options.form.model == "published"
@@ -75,18 +54,7 @@ def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Desi
 def arranged(
     tiles: TileSizes, footprint: Ints, every: Ints, shared_kb: tuple[float, ...], blocks_per_sm: int
 ) -> Configurations:
-    """Combine tiles with values of k and order them by the smallest M_SM that holds them.
-
-    Args:
-        tiles: The tiles; shape (n,).
-        footprint: Bytes of each; shape (n,).
-        every: The values of k.
-        shared_kb: The values of M_SM, increasing.
-        blocks_per_sm: The constant of (C.10).
-
-    Returns:
-        The configurations that fit the largest M_SM, possibly none.
-    """
+    """Combine tiles with every k and order those that fit, perhaps none, by the smallest M_SM that holds them."""
     sizes = np.array([int(kb * 1024) for kb in shared_kb], dtype=np.int64)
     fits = footprint * blocks_per_sm <= sizes[-1]
     tiles, footprint = tiles.take(fits), footprint[fits]

@@ -26,15 +26,10 @@ _BAND = 1.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline:
-    """A time at which work ends.
+    """A time at which work ends."""
 
-    Attributes:
-        end: The time, by the clock.
-        clock: Seconds from any start.
-    """
-
-    end: float = math.inf
-    clock: Callable[[], float] = time.monotonic
+    end: float = math.inf  # by the clock
+    clock: Callable[[], float] = time.monotonic  # seconds from any start
 
     @property
     def left(self) -> float:
@@ -48,18 +43,12 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterSpace:
-    """Parameters and their values.
-
-    Attributes:
-        names: The parameters.
-        values: What each may be.
-        refused: Says why a point is not allowed, or nothing.
-        added: Parameters that nobody asked for: the best point is tried with their other values, too.
-    """
+    """Parameters and their values."""
 
     names: tuple[str, ...]
-    values: tuple[tuple[object, ...], ...]
-    refused: Callable[[Values], str] = lambda _: ""
+    values: tuple[tuple[object, ...], ...]  # what each may be
+    refused: Callable[[Values], str] = lambda _: ""  # says why a point is not allowed, or nothing
+    # parameters that nobody asked for, with whose other values the best point is tried, too
     added: tuple[str, ...] = ()
 
     @property
@@ -84,21 +73,13 @@ class ParameterSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """When a search ends.
+    """When a search ends."""
 
-    Attributes:
-        runs: Most points that are measured.
-        seconds: Most seconds, by the clock.
-        clock: Seconds from any start.
-        finalists: How many of the best are measured again, in turn.
-        repeats: How often.
-    """
-
-    runs: int = 100
-    seconds: float = 60.0
-    clock: Callable[[], float] = time.monotonic
-    finalists: int = 3
-    repeats: int = 2
+    runs: int = 100  # most points that are measured
+    seconds: float = 60.0  # most seconds, by the clock
+    clock: Callable[[], float] = time.monotonic  # seconds from any start
+    finalists: int = 3  # how many of the best are measured again, in turn
+    repeats: int = 2  # how often they are
 
 
 class PointMeter(Protocol):
@@ -127,27 +108,17 @@ class LoopTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopChoice:
-    """What a search found.
+    """What a search found."""
 
-    Attributes:
-        winner: The fastest, or None if nothing could be measured.
-        trials: Everything that was measured or failed, in that order.
-        skipped: Points that a constraint excludes, with its reason: the first of them.
-        skipped_count: How many such points were met.
-        algorithm: The search.
-        space: Number of points.
-        finished: Whether the search had seen what it wanted to see.
-        interrupted: Whether it was stopped from outside.
-    """
-
-    winner: LoopTrial | None
-    trials: tuple[LoopTrial, ...]
+    winner: LoopTrial | None  # the fastest, or None if nothing could be measured
+    trials: tuple[LoopTrial, ...]  # everything that was measured or failed, in that order
+    # the first of the points that a constraint excludes, with its reason
     skipped: tuple[tuple[Values, str], ...] = ()
-    skipped_count: int = 0
+    skipped_count: int = 0  # how many such points were met
     algorithm: str = ""
-    space: int = 1
-    finished: bool = True
-    interrupted: bool = False
+    space: int = 1  # number of points
+    finished: bool = True  # whether the search had seen what it wanted to see
+    interrupted: bool = False  # whether it was stopped from outside
 
 
 @dataclass(slots=True, kw_only=True)
@@ -205,25 +176,10 @@ def search_loops(
     budget: Budget,
     meter: PointMeter,
     *,
-    prior: Callable[[Values], float] | None = None,
+    prior: Callable[[Values], float] | None = None,  # logarithm of the time that is expected of a point
     seed: int = 0,
 ) -> LoopChoice:
-    """Search a space.
-
-    Args:
-        space: The space.
-        name: One of :data:`ALGORITHMS`, in any case.
-        budget: When to end.
-        meter: What measures.
-        prior: Logarithm of the time that is expected of a point.
-        seed: Of chance.
-
-    Returns:
-        The choice; a ``KeyboardInterrupt`` from the meter ends the search and keeps the best so far.
-
-    Raises:
-        UsageError: If there is no such search.
-    """
+    """Search a space by a named algorithm; an interrupt from the meter ends the search and keeps the best so far."""
     own = algorithm(name)
     if own is None:
         raise UsageError(f"the searches are {', '.join(ALGORITHMS)}, got {name[:60]!r}")

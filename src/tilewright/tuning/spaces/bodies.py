@@ -31,17 +31,8 @@ _STREAMED = 2**25
 
 
 def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch: bool = False) -> Body:
-    """Decide how the code of a tiling is written.
-
-    Args:
-        problem: The problem; neither its shape nor its steps matter.
-        tiling: A legal tiling of it.
-        strict: Whether every operation keeps its order and its own rounding.
-        batch: Whether there are many grids, each of which one thread computes in its caches.
-
-    Raises:
-        UsageError: If the tiling asks for code that cannot be written.
-    """
+    """Decide how the code of a legal tiling is written, whatever the shape and the steps of the problem."""
+    # ``strict``: every operation keeps its order and rounding; ``batch``: many grids, each in one thread's caches.
     _check(problem, tiling)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()

@@ -61,18 +61,7 @@ _COLUMN = 8
 
 
 def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: bool, batch: bool = False) -> BoxCode:
-    """Decide how a statement is computed over boxes.
-
-    Args:
-        problem: The problem.
-        statement: The statement.
-        tiling: The tiling; its keys ``rows``, ``neighbours`` and ``sums`` are kept to.
-        strict: Whether every operation keeps its order and its own rounding.
-        batch: Whether there are many grids, each of which one thread computes in its caches.
-
-    Raises:
-        UsageError: If the tiling asks for code that cannot be written.
-    """
+    """Decide how a statement is computed over boxes; the tiling's ``rows``, ``neighbours`` and ``sums`` are kept to."""
     rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
     untiled = traits(tiling.family).untiled
     planes = not tiling.rows and not untiled and planes_together(statement)  # sweeps of large grids wait for memory
@@ -102,17 +91,11 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
     of L1 are lost until the next rows read them again. In 3D four are best where rows are read at several places, as
     those of a cube, and two of others, in tiles those of two planes
     (:func:`tilewright.schedules.bodies.planes.planes_together`).
-
-    Args:
-        rank: Number of axes.
-        statement: The statement.
-        family: Name of the tiling's family.
-        batch: Whether there are many grids, whose few rows stay in a thread's caches.
     """
     if rank == 1:
         return 1
     if rank == 2:
-        if batch:
+        if batch:  # the few rows of a grid stay in a thread's caches
             return 4
         levels = {(read.field, read.level) for read in statement.reads}
         if len(levels) == 1:

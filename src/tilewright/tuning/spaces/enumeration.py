@@ -21,15 +21,7 @@ _PER_DOUBLING = 8
 
 
 def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[TileSizes]:
-    """Yield the feasible sizes in lexicographic order of (t_T, t_S1, …), k left open.
-
-    Args:
-        setting: The problem on its machine.
-        coarse: Take a geometric grid of about eight values per doubling in place of every size.
-
-    Yields:
-        Sizes of at most :data:`PIECE_POINTS` points, unless one row of the innermost axis alone is longer.
-    """
+    """Yield the feasible sizes, or a geometric grid of them, in lexicographic order of (t_T, t_S1, …), k left open."""
     values = setting.block_bytes // (setting.itemsize * max(1, setting.copies))
     rank = len(setting.shape)
     for time in grid(2, 2 * max(1, setting.steps), 2, coarse=coarse).tolist():
@@ -74,18 +66,8 @@ def _axis(setting: Setting, axis: int, first: int, grown: int, room: int, coarse
 def _extend(
     axes: list[Ints], grown: list[int], least: list[int], columns: tuple[Ints, ...], room: Ints
 ) -> Iterator[tuple[Ints, ...]]:
-    """Multiply partial points by the sizes of the next axis, the last axis fastest.
-
-    Args:
-        axes: Sizes per axis.
-        grown: What the footprint adds to a size, per axis.
-        least: The smallest footprint per axis.
-        columns: The partial points: sizes per axis so far.
-        room: What the footprints of the remaining axes may multiply to, per partial point.
-
-    Yields:
-        Whole points.
-    """
+    """Multiply partial points by the sizes of the next axis, the last axis fastest."""
+    # ``room`` is what the footprints of the remaining axes may multiply to, per partial point.
     axis = len(columns)
     if axis == len(axes):
         yield columns

@@ -21,17 +21,9 @@ def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> floa
 
     The model's seconds per vector are of code as the rule writes it, calibrated or estimated; what another form of its
     sums takes is to that as the cycles of both are by their counts (:func:`tilewright.costs.sums.cycles`).
-
-    Args:
-        problem: The problem.
-        tiling: A tiling; 1 where it asks for no form.
-        machine: Where; 1 on GPUs, whose code has no such forms.
-
-    Raises:
-        UsageError: If the problem has no sums that can be written so.
     """
     if tiling.sums is None or machine.kind != "cpu":
-        return 1.0
+        return 1.0  # GPUs have no such forms
     few = machine.vector_width.value < _WIDE
     asked, plain = (
         _cycles(problem, choose_body(problem, each), few=few) for each in (tiling, replace(tiling, sums=None))

@@ -23,16 +23,7 @@ _FEW_LEVELS = 4
 
 
 def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
-    """Return a tiling with everything decided that it leaves open.
-
-    Args:
-        problem: What is computed.
-        tiling: The tiling; it is completed.
-
-    Raises:
-        UsageError: If the tiling does not apply to the problem.
-        IllegalTilingError: If it streams and the program has one dimension.
-    """
+    """Return a tiling with everything decided that it leaves open."""
     if traits(tiling.family).streams:
         return _streaming(problem, tiling)
     tiling = complete(problem, tiling)

@@ -29,32 +29,16 @@ _SMALL = 2**16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodicBlocks:
-    """How a periodic problem runs in time tiles.
+    """How a periodic problem runs in time tiles."""
 
-    Attributes:
-        extended: The extended problem; its number of steps is that of one block.
-        count: Number of blocks, the last one possibly shorter.
-        tiling: The tiling of a block.
-        costs: What all blocks cost, refreshing the copies included.
-    """
-
-    extended: Extended
-    count: int
-    tiling: Tiling
-    costs: Costs
+    extended: Extended  # with the steps of one block
+    count: int  # number of blocks, the last one possibly shorter
+    tiling: Tiling  # of a block
+    costs: Costs  # of all blocks, refreshing the copies included
 
 
 def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) -> Extended | None:
-    """Return the extended grid of a block of so many steps, without asking what it costs.
-
-    Args:
-        problem: The problem.
-        tiling: Its tiling.
-        steps: Steps of a block, no more than the problem's.
-
-    Returns:
-        The grid, or None where nothing wraps or time is not tiled.
-    """
+    """Return the extended grid of a block of so many steps, without asking what it costs."""
     if problem.steps < 2 or traits(tiling.family).untiled or not wrapped_axes(problem):
         return None
     return extend(problem, max(1, min(steps, problem.steps)))
@@ -63,20 +47,7 @@ def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) ->
 def plan_blocks(
     problem: Problem, machine: Machine, choose: Callable[[Problem], Tiling], *, always: bool = False
 ) -> PeriodicBlocks | None:
-    """Find the block length that the model expects to be fastest.
-
-    Args:
-        problem: The problem.
-        machine: The machine.
-        choose: Returns the tiling of an extended problem; it may raise a UsageError where there is none.
-        always: Take blocks even where no time tiling is expected to be faster.
-
-    Returns:
-        The blocks, or None where nothing wraps, blocks are impossible, or they are expected to be slower.
-
-    Raises:
-        UsageError: If ``always`` is set and ``choose`` raised it for every length.
-    """
+    """Find the block length that the model expects to be fastest; None if sweeps are, unless ``always``."""
     if problem.steps < 2 or not wrapped_axes(problem):
         return None
     found: PeriodicBlocks | None = None

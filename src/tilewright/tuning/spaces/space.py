@@ -32,19 +32,13 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
 
     Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
     kernels are left out.
-
-    Args:
-        problem: The problem.
-        cpu: Whether it runs on a CPU.
-        every: Return every legal family; else those among which a run or a tuning without measurements chooses, whose
-            time models know what their code does.
     """
     if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
         return ("none",)
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
     if streaming.applies(problem, blocks=not cpu):
         found = (*found, streaming.NAME)
-    if not every:
+    if not every:  # those whose time models know what their code does
         return found
     if not cpu:
         without = set() if overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
@@ -60,17 +54,7 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model:
     in 1D and where ``coarse`` a grid of them. By the exact model hybrid tiles have thread blocks there, see
     :func:`tilewright.tuning.spaces.thread_shapes.points`. On a CPU, where nothing fails but only spills, a grid of
     sizes whose innermost one is a multiple of the vector length or the whole extent. No size goes far beyond the
-    problem's own.
-
-    Args:
-        setting: The problem on its machine.
-        coarse: Take a geometric grid in place of every size.
-        family: The family; hexagonal or hybrid by default. Of the families of :mod:`tilewright.costs.strategies`
-            there is a grid in any case.
-        model: ``exact``, or ``published``, which knows no thread blocks.
-
-    Returns:
-        The sizes in lexicographic order of (t_T, t_S1, …), k left open; shape (n,), possibly empty.
+    problem's own. Sizes are in lexicographic order of (t_T, t_S1, …), k left open.
     """
     return TileSizes.join(list(parts(setting, coarse=coarse, family=family, model=model)))
 
@@ -99,13 +83,7 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "", model: st
 
 
 def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
-    """Return the hybrid tiles of a GPU with thread blocks that may be the best of all sizes, and a few in any case.
-
-    Args:
-        setting: The problem on a GPU.
-        rival: Seconds of the best of other families.
-        fewest: So many good ones are there even if another family is better.
-    """
+    """Return the hybrid tiles of a GPU with thread blocks that may beat ``rival`` seconds, and a few in any case."""
     from tilewright.tuning.spaces import thread_shapes
 
     return thread_shapes.near_best(setting, rival, share=0.0, fewest=fewest)

@@ -13,15 +13,7 @@ from tilewright.schedules.bodies.sums import Results, SumWork, input_loads, work
 def statement_cycles(
     statement: Statement, results: Results, sums: tuple[Sum, ...], ports: Ports, *, pairs: bool = False
 ) -> float:
-    """Return the cycles of one statement per vector.
-
-    Args:
-        statement: The statement.
-        results: What is computed together.
-        sums: The forms of its sums, or none where it is computed as it stands.
-        ports: The processor.
-        pairs: Whether sums are among them that two results at a time alone make worth it.
-    """
+    """Return the cycles of one statement per vector; as it stands where ``sums`` has no forms."""
     found = apart(statement.tape, pairs=pairs or not sums)
     if sums:
         parts = [work(terms, results, form) for terms, form in zip(found.sums, sums, strict=True)]

@@ -25,15 +25,7 @@ _LARGEST = 4096
 
 
 def points(family: str, setting: Setting) -> TileSizes:
-    """Enumerate sizes that a machine can hold.
-
-    Args:
-        family: One of :data:`tilewright.costs.strategies.FAMILIES`.
-        setting: The problem on its machine.
-
-    Returns:
-        The sizes in lexicographic order, k left open; shape (n,), possibly empty.
-    """
+    """Enumerate sizes that a machine can hold, in lexicographic order, k left open; possibly none."""
     named = traits(family).candidates
     if named is not None:
         return _named(family, list(named(setting.problem, setting.sm_count)), len(setting.shape))

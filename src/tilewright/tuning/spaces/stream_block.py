@@ -32,17 +32,7 @@ _LEAST_ROWS = 16
 
 
 def points(setting: Setting) -> TileSizes:
-    """Enumerate tilings that a machine can hold.
-
-    Args:
-        setting: The problem on a GPU.
-
-    Returns:
-        The sizes with their threads, in lexicographic order; shape (n,), possibly empty.
-
-    Raises:
-        UsageError: If no streaming tile of a thread block is legal.
-    """
+    """Enumerate sizes with threads that a GPU can hold, in lexicographic order; possibly none."""
     foot, rank = setting.block, len(setting.shape)
     if foot is None:
         raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")

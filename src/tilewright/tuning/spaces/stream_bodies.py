@@ -35,16 +35,7 @@ _MANY_SUMS, _FEW_SUMS = 16, 6
 
 
 def stream_stages(problem: Problem, tiling: Tiling, *, strict: bool) -> tuple[Stage, ...]:
-    """Decide how every stage of a streaming tiling is computed.
-
-    Args:
-        problem: The problem.
-        tiling: The tiling; its key ``sums`` is kept to.
-        strict: Whether every operation keeps its order and its own rounding.
-
-    Raises:
-        UsageError: If the tiling asks for code that cannot be written.
-    """
+    """Decide how every stage of a streaming tiling is computed."""
     if tiling.neighbours == "shuffles":
         raise UsageError(
             f"rows of streaming tiles are dimension-lifted, so that neighbours are loaded, got {str(tiling)!r}",

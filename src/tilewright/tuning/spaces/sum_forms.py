@@ -21,11 +21,7 @@ _OVERLAPPING = 16
 
 
 def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
-    """The form of weighted sums that a tiling asks for, or that must be; empty where every sum's own is chosen.
-
-    Raises:
-        UsageError: If there are no such sums.
-    """
+    """The form of weighted sums that a tiling asks for, or that must be; empty where every sum's own is chosen."""
     asked, name = tiling.sums or "", problem.program.name
     if strict or not problem.rounds:
         if asked not in {"", "outputs"}:

@@ -59,17 +59,7 @@ def shapes(rank: int, most: int) -> tuple[Shape, ...]:
 
 
 def points(setting: Setting, *, coarse: bool = False, rival: float = math.inf) -> Iterator[TileSizes]:
-    """Yield hybrid tiles with their thread shapes.
-
-    Args:
-        setting: The problem on a GPU.
-        coarse: Take a geometric grid of sizes alone. Else every size and shape is there as well that the exact model
-            expects to take at most :data:`NEAR` longer than the best of all.
-        rival: Seconds of the best of other families.
-
-    Yields:
-        Sizes with threads; every point once.
-    """
+    """Yield hybrid tiles with their thread shapes, every point once: a geometric grid, then what is near the best."""
     grid = _with_shapes(_joined(setting, coarse=True), setting)
     yield grid
     if not coarse:
@@ -101,19 +91,10 @@ def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
 
 
 def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR, fewest: int = 0) -> TileSizes:
-    """Return what is near the best, of every size with every shape.
+    """Return what takes at most ``share`` longer than the best, of every size with every shape, at least ``fewest``.
 
     Tiles come in the order of what no shape of theirs can be below, and end where that is above what is wanted: no
     point that is wanted is missed.
-
-    Args:
-        setting: The problem on a GPU.
-        rival: Seconds of the best of other families.
-        share: By how much longer than the best of all a point may take.
-        fewest: So many are there in any case, the best of those that were evaluated.
-
-    Returns:
-        Sizes with threads; possibly none.
     """
     tiles = _joined(setting, coarse=False)
     none = _with_shapes(tiles.take(slice(0)), setting)

@@ -29,11 +29,6 @@ def unrolling() -> Unrolling:
 
 
 def table_shape(tiling: Tiling, matrix_bytes: int) -> TableShape:
-    """Return what of a table's tile decides a GPU's kernel.
-
-    Args:
-        tiling: A complete, legal tiling, one sub-tile for each thread.
-        matrix_bytes: Bytes of the recurrence's matrices.
-    """
+    """Return what of a table's tile, one sub-tile for each thread, decides a GPU's kernel."""
     chip = 0 < matrix_bytes <= _CHIP_BYTES
     return TableShape(threads=tiling.space[0] // tiling.sub[0], sub=tiling.sub[0], chip=chip)

@@ -29,23 +29,14 @@ _ANALYSED = 1.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotated:
-    """An annotated file, tuned.
+    """An annotated file, tuned."""
 
-    Attributes:
-        source: The file's name.
-        backend: What was written.
-        text: The new file.
-        sites: What was found out about every region.
-        written: Where it was written, or None.
-        notes: What was noticed about the file.
-    """
-
-    source: str
-    backend: str
-    text: str
-    sites: tuple[SiteResult, ...]
-    written: str | None = None
-    notes: tuple[str, ...] = ()
+    source: str  # name of the annotated file
+    backend: str  # what was written
+    text: str  # of the new file
+    sites: tuple[SiteResult, ...]  # what was found out about every region
+    written: str | None = None  # where it was written, if it was
+    notes: tuple[str, ...] = ()  # what was noticed about the file
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the text as plain data."""
@@ -158,11 +149,7 @@ def annotate(
 def _results(
     sites: Sequence[RegionGroup], cases: Sequence[Sequence[Case]], options: AnnotatedOptions, deadline: Deadline
 ) -> list[SiteResult]:
-    """Return what becomes of every site.
-
-    Raises:
-        TimeUpError: If the time was over before anything came out.
-    """
+    """Return what becomes of every site."""
     results: list[SiteResult] = []
     waiting = sum(map(len, cases))
     for site, own in zip(sites, cases, strict=True):
@@ -190,11 +177,7 @@ def _program(text: str, sites: Sequence[RegionGroup]) -> str:
 def _checked(
     source: Path, text: str, new: str, options: AnnotatedOptions, specs: Sequence[TuningSpec | None]
 ) -> tuple[str, ...]:
-    """Say whether a file compiles as it stands, with what its build commands define.
-
-    Raises:
-        ToolchainError: If it does, and the new one does not.
-    """
+    """Check that the new text compiles with its build commands' definitions; return a note if the old one does not."""
     try:
         command = list(find_command())
         for spec in specs:

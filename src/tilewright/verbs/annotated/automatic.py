@@ -25,31 +25,15 @@ _GAIN = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Automatic:
-    """Regions rewritten without their transforms.
+    """Regions rewritten without their transforms."""
 
-    Attributes:
-        bodies: What replaces each region.
-        dtypes: Element types of the products that are blocked.
-        notes: What was rewritten.
-    """
-
-    bodies: tuple[Stmt, ...]
-    dtypes: tuple[str, ...]
-    notes: tuple[str, ...]
+    bodies: tuple[Stmt, ...]  # what replaces each region
+    dtypes: tuple[str, ...]  # element types of the blocked products
+    notes: tuple[str, ...]  # what was rewritten
 
 
 def hand_automatic(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
-    """Measure regions whose loops run on threads, products of matrices among them by a blocked kernel.
-
-    Args:
-        case: The site at one size of the input.
-        meter: Runs and compares.
-        ours: Seconds of the best variant of the loops.
-        original: The original body's times.
-
-    Returns:
-        What came out, or None where no loop is parallel.
-    """
+    """Measure regions with loops on threads and blocked matrix products; None where no loop is parallel."""
     from tilewright.tuning.spaces.unrolling import blocking
 
     if any(loop.stencil for loop in case.site.loops):

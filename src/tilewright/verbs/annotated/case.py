@@ -54,30 +54,19 @@ _SHARE = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A site at one size of its input.
+    """A site at one size of its input."""
 
-    Attributes:
-        site: The regions.
-        numbers: Parameters of the input.
-        known: Whole numbers that names stand for in the regions.
-        inputs: What is bound from outside; results among them.
-        bound: The same for the generator.
-        loose: Types of scalars that the regions set before they read them.
-        types: Types of scalars and of arrays' elements.
-        init: Code that gives the inputs their first values, or an empty block.
-        shapes: Extents of arrays, where known.
-        varying: Types of parameters of the input that are variables of the file, which its compiler does not know.
-    """
-
-    site: RegionGroup
-    numbers: Mapping[str, int | float]
-    known: Mapping[str, int]
-    inputs: tuple[RegionInput, ...]
-    bound: tuple[BoundVariable, ...]
-    loose: Mapping[str, str]
-    types: Mapping[str, str]
+    site: RegionGroup  # the regions
+    numbers: Mapping[str, int | float]  # parameters of the input
+    known: Mapping[str, int]  # whole numbers that names stand for in the regions
+    inputs: tuple[RegionInput, ...]  # what is bound from outside; results among them
+    bound: tuple[BoundVariable, ...]  # the same for the generator
+    loose: Mapping[str, str]  # types of scalars that the regions set before they read them
+    types: Mapping[str, str]  # types of scalars and of arrays' elements
+    # code that gives the inputs their first values, or an empty block
     init: Stmt = field(default_factory=lambda: Block(()))
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # extents of arrays, where known
+    # types of parameters of the input that are variables of the file, which its compiler does not know
     varying: Mapping[str, str] = field(default_factory=dict)
 
     def unit(self, bodies: Sequence[Stmt], prelude: str = "") -> str:
@@ -107,15 +96,7 @@ class Case:
 
 
 def input_sizes(spec: TuningSpec, chosen: Mapping[str, int]) -> tuple[dict[str, Plain], ...]:
-    """Return the sizes of the input that a specification asks for.
-
-    Args:
-        spec: The specification.
-        chosen: Values that the user sets instead.
-
-    Raises:
-        UsageError: If there are too many, none, or a chosen name is no parameter.
-    """
+    """Return the sizes of the input that a specification asks for, with ``chosen`` values in place of its own."""
     names = [each.name for each in spec.inputs]
     unknown = [name for name in chosen if name not in names]
     if unknown:
@@ -139,17 +120,7 @@ def input_sizes(spec: TuningSpec, chosen: Mapping[str, int]) -> tuple[dict[str, 
 
 
 def make_case(site: RegionGroup, spec: TuningSpec, size: Mapping[str, Plain], folder: Path) -> Case:
-    """Work out what is known of a site at one size of its input.
-
-    Args:
-        site: The site.
-        spec: Its specification.
-        size: The input's parameters.
-        folder: Where the annotated file lies, for the files that it names.
-
-    Raises:
-        UsageError: If an input cannot be made, or they are too large for this machine.
-    """
+    """Work out what is known of a site at one size of its input; files it names are relative to ``folder``."""
     numbers = _numbers(site, size)
     files = _input_files(spec, folder)
     whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
@@ -332,11 +303,7 @@ def _results(site: RegionGroup, variables: Mapping[str, RegionInput], types: Map
 def _live(
     site: RegionGroup, old: Stmt, types: Mapping[str, str], taken: set[str], results: Sequence[str]
 ) -> list[RegionInput]:
-    """Return the scalars that the code takes from outside, or leaves behind, with their first values.
-
-    Raises:
-        UsageError: If loops or subscripts depend on one whose value is not known.
-    """
+    """Return the scalars that the code takes from outside, or leaves behind, with their first values."""
     chosen = subscripts(old)
     found = []
     names = [name for name in sorted(scalars(old) - taken - counters(old)) if exposed(old, name)[0]]
@@ -411,11 +378,7 @@ def transformed(
 
 
 def reference(text: str) -> Expr:
-    """Read an array reference.
-
-    Raises:
-        UsageError: If it is none.
-    """
+    """Read an array reference."""
     found = parse_expression(text, "an array reference")
     if isinstance(found, Item):
         return found

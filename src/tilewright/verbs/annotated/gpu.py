@@ -61,32 +61,19 @@ COPIED = "timed with copies of its arrays to the device and back, which dataOnDe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceVariant:
-    """One point of the space for a device.
+    """One point of the space for a device."""
 
-    Attributes:
-        programs: The device program of every region.
-        preludes: What the top of the file needs.
-        bodies: What replaces every region.
-        notes: What was left out, and why.
-        conditions: Per region, in C, what has to hold for it.
-    """
-
-    programs: tuple[DeviceProgram, ...]
-    preludes: tuple[str, ...]
-    bodies: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    conditions: tuple[tuple[str, ...], ...] = ()
+    programs: tuple[DeviceProgram, ...]  # the device program of every region
+    preludes: tuple[str, ...]  # what the top of the file needs
+    bodies: tuple[str, ...]  # what replaces every region
+    notes: tuple[str, ...] = ()  # what was left out, and why
+    conditions: tuple[tuple[str, ...], ...] = ()  # per region, in C, what has to hold for it
 
 
 def device_variant(
     case: Case, codes: Sequence[Stmt], values: Mapping[str, object], options: AnnotatedOptions
 ) -> DeviceVariant:
-    """Return a point as text for a device.
-
-    Raises:
-        UsageError: If a transform does not fit.
-        IllegalTransformError: If no loop can run in parallel; the dependence is named.
-    """
+    """Return a point as text for a device."""
     programs: list[DeviceProgram] = []
     notes: list[str] = []
     for loop, code in zip(case.site.loops, codes, strict=True):
@@ -217,12 +204,9 @@ class CudaMeter(OpenCLMeter):
     """Builds variants with nvcc and runs them on this machine's GPU, in the worker that ran the original body.
 
     Arrays come from the host here, also those of a region that takes them to be on the device.
-
-    Attributes:
-        architecture: What code is made for: the device's own.
     """
 
-    architecture: str
+    architecture: str  # the device's own, which code is made for
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
         """Return a point as text."""
@@ -344,11 +328,7 @@ def _measured(
 
 
 def _priced(case: Case, options: AnnotatedOptions, deadline: Deadline, here: Machine | None) -> SizeResult:
-    """Price variants for a card: that which is named, that of this machine, or that of the build command.
-
-    Raises:
-        UsageError: If nothing says which.
-    """
+    """Price variants for a card: that which is named, that of this machine, or that of the build command."""
     spec = _spec(case)
     space = space_of(spec, case.numbers)
     first = {each.name: each.values[0] for each in spec.params}

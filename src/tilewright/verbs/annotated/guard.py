@@ -38,15 +38,10 @@ _ANY = "any"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionGuard:
-    """What a region's new code assumes.
+    """What a region's new code assumes."""
 
-    Attributes:
-        conditions: In C; all have to hold.
-        notes: What is assumed and cannot be looked at when the code is called.
-    """
-
-    conditions: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()  # in C; all have to hold
+    notes: tuple[str, ...] = ()  # what is assumed and cannot be looked at when the code is called
 
 
 def conditions_of(guards: Iterable[RegionGuard]) -> tuple[tuple[str, ...], ...]:
@@ -73,22 +68,13 @@ def cpu_guards(case: Case, values: Mapping[str, object]) -> tuple[RegionGuard, .
 def guard_of(
     loop: LoopRegion,
     case: Case,
-    code: Stmt,
-    build: Callable[[NestContext], object],
+    code: Stmt,  # with its transforms
+    build: Callable[[NestContext], object],  # makes the new code in a setting
     *,
-    fixed: Mapping[str, int | float] = MappingProxyType({}),
-    apart: bool = False,
+    fixed: Mapping[str, int | float] = MappingProxyType({}),  # names that the new code holds as numbers
+    apart: bool = False,  # whether all arrays must be disjoint, whatever the dependences say
 ) -> RegionGuard:
-    """Return what one region assumes.
-
-    Args:
-        loop: The region.
-        case: Its site at one size of the input.
-        code: Its code with its transforms.
-        build: Makes the new code in a setting.
-        fixed: Names whose values the new code holds as numbers, with these.
-        apart: Whether all arrays have to lie apart whatever the dependences say.
-    """
+    """Return what one region assumes."""
     free = sorted((_scalars(code) - written(code) - counters(code)) & set(case.known))
     overlap = _classes(_arrays(code, case), case.types)
     full = setting_of(case)

@@ -35,21 +35,13 @@ _REFERENCE = ("-O1", "-ffp-contract=off")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopVariant:
-    """One point of the space as text.
+    """One point of the space as text."""
 
-    Attributes:
-        bodies: What replaces each region.
-        unit: The translation unit for timing.
-        command: The compiler and its flags.
-        notes: What was left out, and why.
-        prelude: What the bodies need at the top of the file.
-    """
-
-    bodies: tuple[Stmt, ...]
-    unit: str
-    command: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    prelude: str = ""
+    bodies: tuple[Stmt, ...]  # what replaces each region
+    unit: str  # the translation unit for timing
+    command: tuple[str, ...]  # the compiler and its flags
+    notes: tuple[str, ...] = ()  # what was left out, and why
+    prelude: str = ""  # what the bodies need at the top of the file
 
     @property
     def key(self) -> str:
@@ -59,17 +51,11 @@ class LoopVariant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A variant and the original body, timed in turn.
+    """A variant and the original body, timed in turn."""
 
-    Attributes:
-        rounds: Median seconds of both, per round; empty if one of them did not run.
-        command: How the original body was built.
-        same: Whether the compiler made the same code of both.
-    """
-
-    rounds: tuple[tuple[float, float], ...]
-    command: tuple[str, ...]
-    same: bool = False
+    rounds: tuple[tuple[float, float], ...]  # median seconds (variant, original) per round; empty if one did not run
+    command: tuple[str, ...]  # how the original body was built
+    same: bool = False  # whether the compiler made the same code of both
 
     @property
     def ours(self) -> float:
@@ -93,33 +79,21 @@ class Beside:
 
 @dataclass(slots=True, kw_only=True)
 class CpuMeter:
-    """Builds, validates and times variants; see :class:`tilewright.tuning.loops.search.PointMeter`.
+    """Builds, validates and times variants; see :class:`tilewright.tuning.loops.search.PointMeter`."""
 
-    Attributes:
-        case: The regions at one size of the input.
-        pool: Two workers at most; the first one runs.
-        repeats: Times that a variant is timed.
-        strict: Refuse what a dependence forbids.
-        allowed: Compilers that the user permits.
-        log: File of earlier results, or None.
-        deadline: When everything has to end: compilers and runs that are not done by then are killed.
-        baseline: Seconds of the original body, after :meth:`start`.
-        finite: Whether the results are finite.
-        wide: Whether they are compared on wide inputs, too.
-    """
-
-    case: Case
-    pool: WorkerPool
-    repeats: int
-    strict: bool
-    allowed: tuple[str, ...] = ()
-    log: Path | None = None
+    case: Case  # the regions at one size of the input
+    pool: WorkerPool  # two workers at most; the first one runs
+    repeats: int  # how often a variant is timed
+    strict: bool  # refuse what a dependence forbids, rather than leave it out
+    allowed: tuple[str, ...] = ()  # compilers that the user permits
+    log: Path | None = None  # file of earlier results, or None
     seed: int = 0
+    # compilers and runs that are not done by then are killed
     deadline: Deadline = field(default_factory=Deadline)
     original_command: tuple[str, ...] = ()
-    baseline: Measurement = field(default_factory=Measurement)
-    finite: bool = True
-    wide: bool = True
+    baseline: Measurement = field(default_factory=Measurement)  # of the original body, after :meth:`start`
+    finite: bool = True  # whether the results are finite
+    wide: bool = True  # whether they are compared on wide inputs, too
     reused: int = 0
     _codes: list[Stmt] = field(default_factory=list)
     _known: dict[str, Measurement] = field(default_factory=dict)
@@ -130,12 +104,7 @@ class CpuMeter:
     _ready: bool = False
 
     def start(self) -> None:
-        """Build and run the original body, and the file's own text beside it.
-
-        Raises:
-            ToolchainError: If one of them does not compile.
-            UsageError: If one crashes or takes too long, they differ, or the time is over before they ran.
-        """
+        """Build and run the original body, and the file's own text beside it."""
         self._codes = [prepared(loop, self.case) for loop in self.case.site.loops]
         command = full_level(self.compiler(neutral_command(self.case.site.spec)))
         self.original_command = command
@@ -197,11 +166,7 @@ class CpuMeter:
         self._ready = True
 
     def compiler(self, command: str) -> tuple[str, ...]:
-        """Return the compiler and flags of a build command; a compiler for GPUs becomes this machine's for C.
-
-        Raises:
-            UsageError: If the command is not allowed.
-        """
+        """Return the compiler and flags of a build command; a compiler for GPUs becomes this machine's for C."""
         parsed = parse_build_command(command, self.allowed)
         return (*self.program(parsed), *self.flags(parsed))
 
@@ -223,12 +188,7 @@ class CpuMeter:
         return (*optimised(parsed.flags), *(f"-D{name}={value}" for name, value in parsed.defines))
 
     def variant(self, values: Mapping[str, object]) -> LoopVariant:
-        """Return a point as text.
-
-        Raises:
-            UsageError: If a transform does not fit.
-            IllegalTransformError: If a dependence forbids what is asked, and ``strict``.
-        """
+        """Return a point as text."""
         bodies: list[Stmt] = []
         notes: list[str] = []
         for loop, code in zip(self.case.site.loops, self._codes, strict=True):
@@ -285,13 +245,7 @@ class CpuMeter:
         return built if isinstance(built, Measurement) else self._timed(built)
 
     def beside(self, variant: LoopVariant, rounds: int = 3, until: Deadline | None = None) -> Beside:
-        """Time a variant and the original body in turn, built with the same flags and at least the third level.
-
-        Args:
-            variant: The variant.
-            rounds: Times that both are timed; fewer where a deadline passes, but one.
-            until: The deadline.
-        """
+        """Time a variant and the original body, built with its flags and at least ``-O3``, in turn, up to ``until``."""
         bodies = tuple(loop.old for loop in self.case.site.loops)
         plain = LoopVariant(bodies=bodies, unit=self.case.original(), command=full_level(variant.command))
         built = [self._built(each) for each in (variant, plain)]

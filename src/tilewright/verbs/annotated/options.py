@@ -13,35 +13,20 @@ MAX_RUNS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatedOptions:
-    """How to tune.
+    """How to tune."""
 
-    Attributes:
-        backend: What is written.
-        device: Where OpenCL code runs: ``oclgrind``, or wherever the region says.
-        seconds: For the whole file.
-        runs: Most variants per size of the input, or what the specification says.
-        algorithm: A search, or what the specification says.
-        sizes: Input parameters that the user sets.
-        strict: Refuse what a dependence forbids instead of leaving it out.
-        allowed: Compilers that the user permits.
-        log: File in which results are kept and found again, or None.
-        seed: Of everything that is left to chance.
-        repeats: Times that a variant is timed, or what the specification says.
-        machine: The GPU that variants for CUDA are priced for instead of being run, or None.
-    """
-
-    backend: str = "c"
-    device: str = ""
-    seconds: float = 60.0
-    runs: int | None = None
-    algorithm: str | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    strict: bool = False
-    allowed: tuple[str, ...] = ()
-    log: Path | None = None
-    seed: int = 0
-    repeats: int | None = None
-    machine: Machine | None = None
+    backend: str = "c"  # what is written
+    device: str = ""  # where OpenCL code runs: ``oclgrind``, or wherever the region says
+    seconds: float = 60.0  # for the whole file
+    runs: int | None = None  # most variants per size of the input; None: as the specification says
+    algorithm: str | None = None  # the search; None: as the specification says
+    sizes: Mapping[str, int] = field(default_factory=dict)  # input parameters that the user sets
+    strict: bool = False  # refuse what a dependence forbids instead of leaving it out
+    allowed: tuple[str, ...] = ()  # compilers that the user permits
+    log: Path | None = None  # file in which results are kept and found again
+    seed: int = 0  # of all random choices
+    repeats: int | None = None  # how often a variant is timed; None: as the specification says
+    machine: Machine | None = None  # the GPU that CUDA variants are priced for; None: they are run
 
 
 def budget_of(case: Case, options: AnnotatedOptions, seconds: float) -> Budget:

@@ -13,13 +13,9 @@ from tilewright.verbs.annotated.result import SiteResult, SizeResult
 
 
 def replaced(text: str, results: Sequence[tuple[RegionGroup, SiteResult]]) -> str:
-    """Return a file's text with its regions' old bodies replaced.
+    """Return a file's text with its regions' old bodies replaced; results come in the order of the text.
 
     The annotations stay, so that the file can be tuned again.
-
-    Args:
-        text: The annotated file.
-        results: Its sites, in order.
     """
     changes: list[tuple[int, int, str]] = []
     heads: list[str] = []

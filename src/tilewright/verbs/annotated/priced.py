@@ -46,23 +46,14 @@ Known = Mapping[str, int | float]
 
 @dataclass(slots=True, kw_only=True)
 class CudaPrice:
-    """Compiles variants with NVRTC and expects a time of them on a card; nothing is run.
+    """Compiles variants with NVRTC and expects a time of them on a card; nothing is run."""
 
-    Attributes:
-        case: The regions at one size of the input.
-        options: How to tune.
-        machine: The card.
-        architecture: What code is made for.
-        made: Returns a point's device programs.
-        resources: What the kernels of every point take.
-    """
-
-    case: Case
+    case: Case  # the regions at one size of the input
     options: AnnotatedOptions
-    machine: Machine
-    architecture: str
-    made: Callable[[Mapping[str, object]], Sequence[DeviceProgram]]
-    resources: dict[str, Mapping[str, Resources]] = field(default_factory=dict)
+    machine: Machine  # the card
+    architecture: str  # compute architecture that code is made for
+    made: Callable[[Mapping[str, object]], Sequence[DeviceProgram]]  # a point's device programs
+    resources: dict[str, Mapping[str, Resources]] = field(default_factory=dict)  # what the kernels of every point take
     _texts: dict[tuple[str, str], Mapping[str, Resources]] = field(default_factory=dict)
 
     def measure(self, points: Sequence[Mapping[str, object]]) -> list[Measurement]:
@@ -99,17 +90,7 @@ class CudaPrice:
 def expected_seconds(
     programs: Sequence[DeviceProgram], taken: Mapping[str, Resources], case: Case, machine: Machine
 ) -> float:
-    """Expect a time of device programs: their launches, and the copies of their arrays.
-
-    Args:
-        programs: The programs.
-        taken: What their kernels take.
-        case: The regions, for what is known of their sizes.
-        machine: The card.
-
-    Returns:
-        Seconds; infinite where a block does not fit.
-    """
+    """Expect seconds of device programs, launches and copies of arrays; infinite where a block does not fit."""
     sizes = {each.name: float(each.nbytes) for each in case.inputs}
     total = 0.0
     for program in programs:
@@ -130,15 +111,7 @@ def expected_seconds(
 def kernel_launch(
     kernel: LoopKernel, program: DeviceProgram, case: Case, known: Known, need: Resources | None
 ) -> LoopLaunch:
-    """Count what one launch of a kernel does.
-
-    Args:
-        kernel: The kernel.
-        program: Its program, for the extents of arrays.
-        case: The regions, for the types and sizes.
-        known: Values of names where it is launched.
-        need: What a compiler says of its code, or None.
-    """
+    """Count what one launch of a kernel does, where names have the values ``known``."""
     iterations, middle = (1.0, None) if kernel.loop is None else _turns(kernel.loop, known)
     count = _Count(kernel=kernel, program=program, case=case)
     inside = dict(known)
@@ -194,30 +167,19 @@ def _turns(loop: Loop, known: Known) -> tuple[float, int | None]:
 
 @dataclass(slots=True, kw_only=True)
 class _Count:
-    """Operations and accesses of one iteration of a kernel.
-
-    Attributes:
-        kernel: The kernel.
-        program: Its program.
-        case: The regions.
-        floats: Operations on float32.
-        doubles: Operations on float64.
-        integers: Operations on integers.
-        specials: Divisions, roots and functions.
-        chip: Words between shared memory and registers.
-        accesses: By array, and by the stride between neighbouring threads.
-        slopes: By how much scalars differ from one thread to the next; None where nothing tells it.
-    """
+    """Operations and accesses of one iteration of a kernel."""
 
     kernel: LoopKernel
     program: DeviceProgram
-    case: Case
-    floats: float = 0.0
-    doubles: float = 0.0
-    integers: float = 0.0
-    specials: float = 0.0
-    chip: float = 0.0
+    case: Case  # the regions
+    floats: float = 0.0  # operations on float32
+    doubles: float = 0.0  # operations on float64
+    integers: float = 0.0  # operations on integers
+    specials: float = 0.0  # divisions, roots and other functions
+    chip: float = 0.0  # words between shared memory and registers
+    # by array, and by the stride between neighbouring threads
     accesses: dict[tuple[str, int | None], ElementAccess] = field(default_factory=dict)
+    # by how much scalars differ from one thread to the next; None if unknown
     slopes: dict[str, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -18,9 +18,6 @@ def prior_of(case: Case) -> Callable[[Mapping[str, object]], float]:
 
     Copies of a body pay until their values no longer fit the registers, tiles while they are larger than a few cache
     lines and fit the cache; ``-O`` levels and parallel loops count as compilers' and threads' usual gains.
-
-    Args:
-        case: The regions.
     """
     roles = _roles(case)
 

@@ -24,44 +24,28 @@ _MANY = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeResult:
-    """What a search found at one size of the input.
+    """What a search found at one size of the input."""
 
-    Attributes:
-        numbers: The input's parameters.
-        values: The winner's parameters.
-        bodies: What replaces the regions.
-        seconds: The winner's time; NaN if nothing was timed.
-        original: The original body's.
-        original_command: How that was built.
-        ratios: The original body's seconds over the winner's, one per round in which they were timed in turn.
-        choice: The search.
-        notes: What was left out of the winner, and why.
-        command: How the winner was built.
-        finite: Whether the original body's results are all finite.
-        rounds: Rounds in which the winner, or the loops' best where another compiler's code won, and the original body
-            were timed in turn on a processor; 0 where the time did not suffice.
-        extra: Further facts, such as a kernel's resources.
-        text: The new text where it is no loop nest.
-        conditions: Per region, in C, what has to hold for the new text; the original body runs otherwise.
-        priced: The GPU that the points were priced for where none was run; empty where they were measured.
-    """
-
-    numbers: Mapping[str, Plain]
-    values: Mapping[str, object]
-    bodies: tuple[Stmt, ...]
-    seconds: float = math.nan
-    original: float = math.nan
-    original_command: tuple[str, ...] = ()
+    numbers: Mapping[str, Plain]  # the input's parameters
+    values: Mapping[str, object]  # the winner's parameters
+    bodies: tuple[Stmt, ...]  # what replaces the regions
+    seconds: float = math.nan  # the winner's time; NaN if nothing was timed
+    original: float = math.nan  # the original body's time
+    original_command: tuple[str, ...] = ()  # how the original body was built
+    # the original body's seconds over the winner's, one per round in which they were timed in turn
     ratios: tuple[float, ...] = ()
-    choice: LoopChoice | None = None
-    notes: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    finite: bool = True
+    choice: LoopChoice | None = None  # the search
+    notes: tuple[str, ...] = ()  # what was left out of the winner, and why
+    command: tuple[str, ...] = ()  # how the winner was built
+    finite: bool = True  # whether the original body's results are all finite
+    # rounds on a processor of the winner (or the loops' best, where another compiler's code won) and the original body
+    # in turn; 0 where time ran out
     rounds: int = 0
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    text: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)  # further facts, such as a kernel's resources
+    text: tuple[str, ...] = ()  # the new text, where it is no loop nest
+    # per region, in C, what has to hold for the new text; the original body runs otherwise
     conditions: tuple[tuple[str, ...], ...] = ()
-    priced: str = ""
+    priced: str = ""  # the GPU that the points were priced for; empty where they were measured
 
     @property
     def made(self) -> bool:
@@ -109,33 +93,21 @@ class SizeResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """What another compiler than that of the loops made of a site: that of stencils, or of products.
+    """What another compiler than that of the loops made of a site: that of stencils, or of products."""
 
-    Attributes:
-        result: Its result where it is the one to take, or None.
-        note: What was tried, and what became of it.
-    """
-
-    result: SizeResult | None
-    note: str
+    result: SizeResult | None  # its result where it is the one to take, or None
+    note: str  # what was tried, and what became of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteResult:
-    """What became of a site.
+    """What became of a site."""
 
-    Attributes:
-        line: Line of its annotation.
-        sizes: One result per size of the input, one alone where there is no specification.
-        tuned: Whether it has a specification.
-        notes: What was noticed about the region itself.
-        guards: Per size, names that the file has and the values that choose it among the sizes.
-    """
-
-    line: int
-    sizes: tuple[SizeResult, ...]
-    tuned: bool
-    notes: tuple[str, ...] = ()
+    line: int  # of its annotation
+    sizes: tuple[SizeResult, ...]  # one result per size of the input, one alone where there is no specification
+    tuned: bool  # whether it has a specification
+    notes: tuple[str, ...] = ()  # what was noticed about the region itself
+    # per size, names that the file has and the values that choose it among the sizes
     guards: tuple[Mapping[str, Plain], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -226,11 +198,7 @@ def repeats_of(spec: TuningSpec, options: AnnotatedOptions) -> int:
 
 
 def nothing(choice: LoopChoice) -> UsageError:
-    """Return what says why a search found nothing.
-
-    Raises:
-        KeyboardInterrupt: If it was stopped before it had measured a variant: as without a search.
-    """
+    """Return what says why a search found nothing."""
     if choice.interrupted:
         raise KeyboardInterrupt
     for trial in choice.trials:

@@ -65,14 +65,8 @@ def tune_site(
 ) -> SiteResult:
     """Tune a site at every size of its input.
 
-    What one size leaves of its time is the others'; where there is none left, the original body stays.
-
-    Args:
-        site: The site.
-        cases: It at every size.
-        options: How to tune.
-        deadline: When everything has to end.
-        share: When the search for this site does.
+    What one size leaves of its time is the others'; where there is none left, the original body stays. The search ends
+    at ``share``, everything at ``deadline``.
     """
     spec = _spec(site)
     notes = [*spec.notes, *command_notes(spec), *(note for loop in site.loops for note in loop.notes)]

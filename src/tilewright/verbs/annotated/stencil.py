@@ -33,20 +33,7 @@ _STEPS = 2
 
 
 def hand_over(case: Case, meter: CpuMeter, ours: float, original: Beside) -> Handed | None:
-    """Measure the stencil compiler's kernels for a region that is an iterated stencil.
-
-    Args:
-        case: The site at one size of its input.
-        meter: Runs and compares.
-        ours: Seconds of the best variant of the loops.
-        original: The original body's times.
-
-    Returns:
-        What came out, or None where the region is no iterated stencil.
-
-    Raises:
-        UsageError: If it is written as a stencil and is none, or no kernel computes what its old body does.
-    """
+    """Measure the stencil compiler's kernels for a region; None where it is no iterated stencil."""
     if len(case.site.loops) != 1:
         return None
     loop = case.site.loops[0]

@@ -24,20 +24,7 @@ from tilewright.programs.loops.values import evaluate
 def region_types(
     site: RegionGroup, variables: Mapping[str, str], numbers: Mapping[str, int | float], *, device: bool = False
 ) -> dict[str, str]:
-    """Return the types of everything that a site's code mentions.
-
-    Args:
-        site: The site.
-        variables: Types of the variables that the specification declares.
-        numbers: Parameters of the input.
-        device: Whether everything is handed to kernels, with its type.
-
-    Returns:
-        C's types of scalars and of arrays' elements. Counters that nobody declares are ``int``.
-
-    Raises:
-        UsageError: If a name is declared nowhere, or in two ways.
-    """
+    """Return C's types of a site's scalars and arrays' elements; counters that nobody declares are ``int``."""
     code = site.filled([loop.old for loop in site.loops])
     line = site.region.line
     found = {name: each.ctype for name, each in site.parameters.items()}

@@ -42,21 +42,13 @@ def counted(sizes: Sequence[int], some: Iterable[Product]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainVariant:
-    """One more tree to set beside the plan's.
-
-    Attributes:
-        tree: The tree.
-        operations: Its multiply-adds.
-        words: The words it moves, by the plan's model.
-        counted_words: Words that loops with its tiles move, counted exactly.
-        energy: Its seconds and joules on the plan's machine, if one was given.
-    """
+    """One more tree to set beside the plan's."""
 
     tree: Tree
-    operations: int
-    words: float
-    counted_words: int
-    energy: ChainCost | None = None
+    operations: int  # its multiply-adds
+    words: float  # the words it moves, by the plan's model
+    counted_words: int  # words that loops with its tiles move, counted exactly
+    energy: ChainCost | None = None  # its seconds and joules on the plan's machine, if one was given
 
     def to_dict(self, chain: Chain) -> dict[str, object]:
         """Return the tree as plain data."""

@@ -71,17 +71,7 @@ def _times(dtype: str, threads: int) -> HostTimes:
 def choose(
     sizes: Sequence[int], *, dtype: str = "float64", threads: int | None = None, times: HostTimes | None = None
 ) -> Tree:
-    """Return the tree that :func:`multi_dot` would run for matrices of these sizes.
-
-    Args:
-        sizes: P0 … Pn.
-        dtype: Element type; only float32 and float64 have fused kernels.
-        threads: Threads of the fused kernels.
-        times: How long products take; what :func:`calibrate` kept, or estimates, by default.
-
-    Raises:
-        UsageError: If the sizes make no chain.
-    """
+    """Return the tree that :func:`multi_dot` would run for matrices of the sizes P0 … Pn."""
     count, dtype = thread_count(threads), numpy_type(dtype).name
     return _fastest(make_chain(tuple(sizes)), dtype, times or _times(dtype, count), dtype in DTYPES)
 
@@ -305,19 +295,12 @@ def _like(sample: Any, result: Array) -> Any:  # noqa: ANN401
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainTrial:
-    """One plan run on random matrices beside NumPy.
+    """One plan run on random matrices beside NumPy."""
 
-    Attributes:
-        seconds: Of the plan, least of three.
-        numpy_seconds: Of ``numpy.linalg.multi_dot``, least of three.
-        max_error: Largest difference, relative to the largest entry of the product.
-        fastest: The tree that :func:`multi_dot` takes by itself, by the times it knows.
-    """
-
-    seconds: float
-    numpy_seconds: float
-    max_error: float
-    fastest: str
+    seconds: float  # of the plan, least of three
+    numpy_seconds: float  # of ``numpy.linalg.multi_dot``, least of three
+    max_error: float  # largest difference, relative to the largest entry of the product
+    fastest: str  # the tree that :func:`multi_dot` takes by itself, by the times it knows
 
     def to_dict(self) -> dict[str, object]:
         """Return the trial as plain data."""
@@ -333,17 +316,7 @@ class ChainTrial:
 
 @checked
 def trial(plan: ChainPlan, dtype: str = "float64") -> ChainTrial:
-    """Run a plan on random matrices and compare it with ``numpy.linalg.multi_dot``.
-
-    Args:
-        plan: The plan.
-        dtype: Element type.
-
-    Raises:
-        UsageError: If the element type has no fused kernel.
-        ArrayError: If there is not enough memory.
-        WrongResultError: If the results differ by more than their rounding.
-    """
+    """Run a plan on random matrices and compare it with ``numpy.linalg.multi_dot``."""
     if dtype not in DTYPES:
         raise UsageError(f"a chain runs in {' or '.join(DTYPES)}, got {dtype!r}")
     sizes = plan.chain.sizes

@@ -19,23 +19,14 @@ _LARGEST_FILE = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area:
-    """The modelled area of one machine's die.
+    """The modelled area of one machine's die."""
 
-    Attributes:
-        machine: Its name.
-        parts: mm^2 per part.
-        coefficients: Whose coefficients they are made of.
-        process: The assumption by which they were scaled to the machine's process.
-        published: The published area of the die, or None.
-        lines: The fitted lines, by memory, where points were given.
-    """
-
-    machine: str
-    parts: Parts
-    coefficients: str
-    process: str
-    published: float | None
-    lines: Mapping[str, Line]
+    machine: str  # name
+    parts: Parts  # mm^2 per part
+    coefficients: str  # whose they are
+    process: str  # the assumption by which they were scaled to the machine's process
+    published: float | None  # area of the die, mm^2
+    lines: Mapping[str, Line]  # the fitted lines, by memory, where points were given
 
     @property
     def mm2(self) -> float:
@@ -113,21 +104,13 @@ def area(
 
 
 def check() -> tuple[tuple[Area, ...], ...]:
-    """Model every GPU of the catalogue whose die is published, under each process assumption.
-
-    Returns:
-        Per machine one area per assumption of :data:`tilewright.costs.area.PROCESSES`.
-    """
+    """Model every GPU of the catalogue whose die is published: per machine one area per assumption of ``PROCESSES``."""
     known = (name for name in files.names() if name != files.HOST and files.load(name).die_area)
     return tuple(tuple(area(name, process=process) for process in model.PROCESSES) for name in known)
 
 
 def read_points(path: Path) -> dict[str, list[tuple[float, float]]]:
-    """Read calibration points: CSV with the columns ``memory``, ``kb`` and ``mm2``, such as Cacti's estimates.
-
-    Raises:
-        UsageError: If the file cannot be read, lacks a column, or has an unknown memory or a wrong number.
-    """
+    """Read calibration points: CSV with the columns ``memory``, ``kb`` and ``mm2``, such as Cacti's estimates."""
     try:
         text = read_bounded(path, _LARGEST_FILE, "file of points").decode("utf-8")
     except UnicodeDecodeError:

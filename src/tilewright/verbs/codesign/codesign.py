@@ -37,29 +37,17 @@ class Codesign:
     """The solved codesign of a workload.
 
     Weights and the range of areas can change without solving again: :meth:`reweighted`, :meth:`between`.
-
-    Attributes:
-        workload: Its name.
-        machine: The base machine's name.
-        exploration: The solved designs.
-        area: The range of areas, mm^2.
-        weights: Factors of the stencils' weights, or None for the workload's own.
-        stock: Chips that exist, solved on the same assumptions.
     """
 
-    workload: str
-    machine: str
-    exploration: Exploration
-    area: Range
-    weights: Mapping[str, float] | None
-    stock: tuple[Stock, ...]
+    workload: str  # its name
+    machine: str  # the base machine's name
+    exploration: Exploration  # the solved designs
+    area: Range  # the range of areas, mm^2
+    weights: Mapping[str, float] | None  # factors of the stencils' weights, or None for the workload's own
+    stock: tuple[Stock, ...]  # chips that exist, solved on the same assumptions
 
     def reweighted(self, weights: Mapping[str, float]) -> "Codesign":
-        """Return the codesign under other weights: a weighted sum over the same tables.
-
-        Raises:
-            UsageError: If a stencil is not in the workload or a weight is wrong.
-        """
+        """Return the codesign under other weights: a weighted sum over the same tables."""
         reweighted(self.exploration.cases, weights)
         return replace(self, weights=dict(weights))
 
@@ -88,11 +76,7 @@ class Codesign:
 
     @property
     def best(self) -> Design:
-        """The design of largest gain in the range.
-
-        Raises:
-            UsageError: If no design lies in the range and runs the workload.
-        """
+        """The design of largest gain in the range."""
         parts, gain, inside = self._scored
         return self._designs([best_of(parts.total, gain, inside)])[0]
 
@@ -129,11 +113,7 @@ class Codesign:
         return tuple(found)
 
     def insight(self, name: str) -> list[dict[str, object]]:
-        """Return one of :data:`INSIGHTS` as plain rows.
-
-        Raises:
-            UsageError: If there is no such insight, or the range holds no design.
-        """
+        """Return one of :data:`INSIGHTS` as plain rows."""
         one, area, weights = self.exploration, self.area, self.weights
         if name == "sensitivity":
             return insights.plain(insights.sensitivity(one, area, weights))

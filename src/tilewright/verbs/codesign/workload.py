@@ -34,17 +34,7 @@ _T = TypeVar("_T")
 
 
 def load_workload(name: str, strategies: Sequence[str] = ("tiled",)) -> tuple[WeightedProblem, ...]:
-    """Return the cases of a workload.
-
-    Args:
-        name: ``2d``, ``3d`` or ``all``, a program, or the path of a ``.toml`` file.
-        strategies: The tiling strategies that will be tried.
-
-    Returns:
-        Its cases.
-
-    Raises:
-        UsageError: If there is no such workload, or its file is not as it must be.
+    """Return the cases of a workload: ``2d``, ``3d``, ``all``, a program, or a ``.toml`` file.
 
     >>> len(load_workload("all"))
     96

@@ -33,31 +33,18 @@ NEAR = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredTiling:
-    """The energy of one tiling.
+    """The energy of one tiling."""
 
-    Attributes:
-        program: Name of the program.
-        machine: Name of the machine.
-        shape: Extents.
-        steps: Time steps.
-        tiling: The tiling.
-        rule: ``exact``, ``published``, or the name of the printed instance.
-        seconds: T_alg, predicted or given.
-        energy: Joules with their parts, range and provenance.
-        usage: The amounts.
-        known: The constants.
-    """
-
-    program: str
-    machine: str
-    shape: tuple[int, ...]
-    steps: int
+    program: str  # name of the program
+    machine: str  # name of the machine
+    shape: tuple[int, ...]  # extents
+    steps: int  # time steps
     tiling: Tiling
-    rule: str
-    seconds: float
-    energy: Joules
-    usage: Usage
-    known: Constants
+    rule: str  # ``exact``, ``published``, or the name of the printed instance
+    seconds: float  # T_alg, predicted or given
+    energy: Joules  # with parts, range and provenance
+    usage: Usage  # the amounts
+    known: Constants  # the energy constants
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -77,21 +64,13 @@ class MeteredTiling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One tiling at one clock.
-
-    Attributes:
-        tiling: The tiling.
-        clock: The clock over the machine's own.
-        seconds: Predicted time.
-        joules: Predicted energy.
-        dram_bytes: Bytes off chip.
-    """
+    """One tiling at one clock."""
 
     tiling: Tiling
-    clock: float
-    seconds: float
-    joules: float
-    dram_bytes: float
+    clock: float  # the clock over the machine's own
+    seconds: float  # predicted
+    joules: float  # predicted
+    dram_bytes: float  # bytes off chip
 
     @property
     def watts(self) -> float:
@@ -105,25 +84,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricComparison:
-    """What is best by every metric, and whether the fastest tile also takes the least energy.
+    """What is best by every metric, and whether the fastest tile also takes the least energy."""
 
-    Attributes:
-        points: Number of tilings compared, over all clocks.
-        best: The best point per metric.
-        front: The time-energy Pareto set by increasing time.
-        near: Least energy among the tiles within 1 % of the fastest.
-        cap: The power cap in watts, or None.
-        capped: The fastest point under the cap; None without a cap, or where nothing is under it.
-        board_watts: What the machine's board may draw; None where nobody says.
-    """
-
-    points: int
-    best: tuple[tuple[str, Point], ...]
-    front: tuple[Point, ...]
-    near: Point
-    cap: float | None
-    capped: Point | None
-    board_watts: float | None = None
+    points: int  # number of tilings compared, over all clocks
+    best: tuple[tuple[str, Point], ...]  # the best point per metric
+    front: tuple[Point, ...]  # the time-energy Pareto set by increasing time
+    near: Point  # least energy among the tiles within 1 % of the fastest
+    cap: float | None  # the power cap in watts, or None
+    capped: Point | None  # the fastest point under the cap; None without a cap, or where nothing is under it
+    board_watts: float | None = None  # what the machine's board may draw; None where nobody says
 
     @property
     def warning(self) -> str:

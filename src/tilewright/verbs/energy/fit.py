@@ -30,23 +30,14 @@ _MAX_BYTES = 2**26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitRun:
-    """One metered run.
+    """One metered run."""
 
-    Attributes:
-        program: Name of a built-in program.
-        shape: Extents.
-        steps: Time steps.
-        tiling: The tiling as text.
-        seconds: Measured time, above 0.
-        joules: Measured energy, above 0.
-    """
-
-    program: str
-    shape: tuple[int, ...]
-    steps: int
-    tiling: str
-    seconds: float
-    joules: float
+    program: str  # name of a built-in program
+    shape: tuple[int, ...]  # extents
+    steps: int  # time steps
+    tiling: str  # the tiling as text
+    seconds: float  # measured, above 0
+    joules: float  # measured, above 0
 
     @property
     def instance(self) -> tuple[str, tuple[int, ...], int]:
@@ -56,32 +47,20 @@ class FitRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitScore:
-    """How well constants predict runs: relative deviations.
+    """How well constants predict runs: relative deviations."""
 
-    Attributes:
-        runs: Number of runs.
-        fitted: RMSE with the fitted constants.
-        machine: RMSE with the machine's own.
-    """
-
-    runs: int
-    fitted: float
-    machine: float
+    runs: int  # number of runs
+    fitted: float  # RMSE with the fitted constants
+    machine: float  # RMSE with the machine's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergyFit:
-    """Fitted constants and how they do.
+    """Fitted constants and how they do."""
 
-    Attributes:
-        machine: Name of the machine.
-        regression: The fit to the training runs.
-        held_out: The score over all runs held out, under ``all``, and per program.
-    """
-
-    machine: str
-    regression: Regression
-    held_out: tuple[tuple[str, FitScore], ...]
+    machine: str  # name of the machine
+    regression: Regression  # the fit to the training runs
+    held_out: tuple[tuple[str, FitScore], ...]  # the score over all runs held out, under ``all``, and per program
 
     def to_dict(self) -> dict[str, object]:
         """Return the fit as plain data."""
@@ -105,11 +84,7 @@ class EnergyFit:
 
 
 def read_runs(path: Path) -> tuple[FitRun, ...]:
-    """Read metered runs: a CSV file with the columns program, shape, steps, tiling, seconds, joules.
-
-    Raises:
-        UsageError: If the file cannot be read or a row is not as it must be.
-    """
+    """Read metered runs: a CSV file with the columns program, shape, steps, tiling, seconds, joules."""
     data = read_bounded(path, _MAX_BYTES, "file of runs")
     try:
         rows = list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
@@ -146,11 +121,7 @@ def _run(row: dict[str, str], number: int, path: Path) -> FitRun:
 
 
 def run_usage(run: FitRun, machine: Machine) -> Usage:
-    """Return the amounts of a run: the printed instance where there is one, else the general rule.
-
-    Raises:
-        UsageError: If the program or its tiling is not known.
-    """
+    """Return the amounts of a run: the printed instance where there is one, else the general rule."""
     tiling = parse(run.tiling)
     tile = energy_tiles.printed(run.program, run.shape, run.steps, tiling)
     if tile is not None:
@@ -160,20 +131,7 @@ def run_usage(run: FitRun, machine: Machine) -> Usage:
 
 
 def fit_energy(runs: Sequence[FitRun], machine: MachineLike, *, train: float = 0.1, seed: int = 0) -> EnergyFit:
-    """Fit the energy constants of a machine to a random share of runs and score them on the others.
-
-    Args:
-        runs: The runs.
-        machine: The machine that they ran on; its own constants are scored too.
-        train: Share of the runs to fit; the papers take 10 %.
-        seed: Of the random choice.
-
-    Returns:
-        The fit.
-
-    Raises:
-        UsageError: If there are too few runs, or scipy is missing.
-    """
+    """Fit a machine's energy constants to a random share ``train`` of runs (0.1 in the papers) and score the others."""
     where = as_machine(machine)
     table = columns([run_usage(run, where) for run in runs], where.special_cycles.value)
     joules = np.array([run.joules for run in runs])

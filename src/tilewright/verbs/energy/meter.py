@@ -25,23 +25,14 @@ _COOL = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metered:
-    """One metered run.
+    """One metered run."""
 
-    Attributes:
-        run: What ran, with its mean time and energy; its joules are those of the whole package or card.
-        low: Least joules of any window.
-        high: Most joules of any window.
-        windows: Windows that were measured; 0 for a recorded trace.
-        repetitions: Runs per window.
-        meter: What measured it.
-    """
-
-    run: FitRun
-    low: float
-    high: float
-    windows: int
-    repetitions: int
-    meter: str
+    run: FitRun  # what ran, with its mean time and energy of the whole package or card
+    low: float  # least joules of any window
+    high: float  # most joules of any window
+    windows: int  # how many were measured; 0 for a recorded trace
+    repetitions: int  # runs per window
+    meter: str  # what measured it
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -64,35 +55,17 @@ def meter_run(
     shape: tuple[int, ...],
     steps: int,
     tiling: Tiling | str | None = None,
-    meter: str = "rapl",
-    between: tuple[float, float] | None = None,
+    meter: str = "rapl",  # ``rapl``, ``nvml``, ``nvml:1`` for another card, or a recorded trace of seconds and watts
+    between: tuple[float, float] | None = None,  # a run's start and end by a recorded trace's clock; nothing runs then
     backend: str = "c",
-    window: float = power.WINDOW,
+    window: float = power.WINDOW,  # s, at least
     windows: int = 3,
-    cool: float = _COOL,
+    cool: float = _COOL,  # s between windows
 ) -> Metered:
     """Measure the energy of a built-in stencil on this machine.
 
     The run is repeated until a window is full, since counters and sensors update slowly; whole calls are metered,
     copies included.
-
-    Args:
-        program: Name of a stencil of the catalogue, as ``energy --fit`` knows them.
-        shape: Extents.
-        steps: Time steps.
-        tiling: The tiling; the model's choice by default.
-        meter: ``rapl``, ``nvml`` or ``nvml:1`` for another card, or the path of a recorded trace of seconds and watts.
-        between: When the run began and ended by the clock of a recorded trace; nothing runs then.
-        backend: ``c``, or a GPU's.
-        window: Seconds of a window, at least.
-        windows: Number of windows.
-        cool: Seconds between them.
-
-    Returns:
-        Mean seconds and joules of one run, with their spread.
-
-    Raises:
-        UsageError: If the meter is not there, a trace does not cover the run, or anything else does not fit.
     """
     problem = make_problem(catalogue.program(program), shape, steps)
     kind, _, number = meter.partition(":")
@@ -140,27 +113,14 @@ def meter_run(
 
 
 def card(number: str, target: Target) -> int | str:
-    """Return which card NVML reads: where the backend's device is, as NVML's numbers are not CUDA's; or a number.
-
-    Args:
-        number: A number as NVML counts, or nothing.
-        target: The GPU.
-
-    Raises:
-        UsageError: If the number is none.
-        ToolchainError: If there is no device.
-    """
+    """Return which card NVML reads: where the backend's device is, as NVML's numbers are not CUDA's; or a number."""
     if number and not number.isdecimal():
         raise UsageError(f"a card is a number, got {number!r}", "nvml:0 is the first one")
     return int(number) if number else (open_device(target).describe().bus or 0)
 
 
 def append_run(path: Path, metered: Metered) -> int:
-    """Add a run to a file of runs, which is made if there is none; returns the runs that it holds.
-
-    Raises:
-        UsageError: If the file holds something else, or cannot be written.
-    """
+    """Add a run to a file of runs, which is made if there is none; returns the runs that it holds."""
     known = read_runs(path) if path.exists() else ()
     write_runs((*known, metered.run), path)
     return len(known) + 1

@@ -16,17 +16,7 @@ from tilewright.verbs.arrays import Array
 
 
 def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int) -> tuple[Problem, Problem] | None:
-    """Return what is computed forward and back in bands of at most so many steps.
-
-    Args:
-        problem: The forward problem.
-        back: The problem of the adjoint.
-        adjoint: The adjoint.
-        steps: Most steps of a band.
-
-    Returns:
-        Both problems; None where a step back needs older states than the one that it began with.
-    """
+    """Return the problems of bands of at most so many steps; None if a step back needs states older than its first."""
     if any(adjoint.states[name][1] < 0 for name in adjoint.changing):
         return None
     most = max(problem.program.history(field) for field in problem.program.updated)
@@ -41,14 +31,7 @@ def split_problem(whole: Problem, split: Split) -> Problem:
 
 
 def joined(split: Split, newest: Callable[[str], Array], worth: Mapping[str, Array], threads: int) -> dict[str, Array]:
-    """Return what everything is worth, that of each side's kept cells put together.
-
-    Args:
-        split: The adjoint by regions.
-        newest: Shows what a field holds after its last step.
-        worth: What kept cells were worth before, by the fields that sum it; they are added to in place.
-        threads: Threads that copy.
-    """
+    """Return what everything is worth, each side's kept cells put together; ``worth`` is added to in place."""
     parts = {name for names in split.rims.values() for name in names}
     found = {name: SHARED.copied(newest(name), threads) for name in split.program.updated if name not in parts}
     for rim, names in split.rims.items():
@@ -66,34 +49,21 @@ class BandsBack:
     def __init__(
         self,
         adjoint: Adjoint,
-        problems: tuple[Problem, Problem],
+        problems: tuple[Problem, Problem],  # of :func:`band_problems`
         kernels: tuple[CpuKernel, CpuKernel],
-        inputs_back: Inputs,
+        inputs_back: Inputs,  # without forward states
+        # what cells that no step updates are worth, by the fields that sum it; added to in place
         rims: Mapping[str, Array],
         threads: int,
     ) -> None:
-        """Start with what the last state is worth.
-
-        Args:
-            adjoint: The adjoint.
-            problems: From :func:`band_problems`.
-            kernels: Their kernels.
-            inputs_back: What the adjoint starts from, without forward states.
-            rims: What cells are worth already that no step updates, by the fields that sum it; added to in place.
-            threads: Threads.
-        """
+        """Start with what the last state is worth."""
         self._adjoint, self._problems, self._kernels, self._threads = adjoint, problems, kernels, threads
         self._rims = rims
         self._back = kernels[1].start(problems[1], inputs_back, threads)
         self._forward: Session | None = None
 
     def take_back(self, inputs: Inputs, steps: int) -> None:
-        """Take back some steps, at most those of a band.
-
-        Args:
-            inputs: What their first step starts from, as a run takes it.
-            steps: How many.
-        """
+        """Take back some steps, at most those of a band."""
         if self._forward is None:
             self._forward = self._kernels[0].start(self._problems[0], inputs, self._threads)
         else:

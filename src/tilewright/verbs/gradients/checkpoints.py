@@ -30,15 +30,9 @@ def fits(steps: int, slots: int) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def segments(steps: int, slots: int) -> tuple[int, ...]:
-    """Cut steps into segments whose starts are kept.
+    """Cut steps into segments whose starts are kept, among the ``slots`` states that fit into memory.
 
-    Args:
-        steps: Steps.
-        slots: States that fit into memory, that of the start among them; up to two more are kept, since a band has two.
-
-    Returns:
-        The lengths of the segments, in order; the last one's states all fit beside the starts, if a band is short
-        enough.
+    Up to two more are kept, since a band has two.
 
     >>> segments(9, 6), segments(5, 8), segments(5, 1)
     ((3, 3, 3), (5,), (3, 2))
@@ -86,13 +80,6 @@ def longest(length: int, slots: int) -> int:
 
 def recomputed(length: int, slots: int) -> tuple[list[tuple[int, ...]], list[int]]:
     """Return what is computed again of a segment: runs from checkpoint to checkpoint, and bands with all states.
-
-    Args:
-        length: Steps of the segment.
-        slots: States that fit into memory.
-
-    Returns:
-        The runs, each by the steps between its checkpoints, and the steps of the bands.
 
     >>> recomputed(5, 8), recomputed(9, 6)
     (([], [5]), ([(3, 3)], [3, 3, 3]))

@@ -32,11 +32,6 @@ class StatesOnDisk:
     """Keeps states in a folder; the files are removed with this object."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Check the folder.
-
-        Raises:
-            UsageError: If there is no such folder.
-        """
         self._folder = as_path(folder, "disk")
         if not self._folder.is_dir():
             raise UsageError(f"disk is a folder for forward states, got {str(folder)!r}", "make it first")
@@ -44,15 +39,7 @@ class StatesOnDisk:
         self._count = 0
 
     def check_room(self, states: int, size: int) -> None:
-        """Refuse what does not fit on the disk before anything is computed.
-
-        Args:
-            states: How many.
-            size: Bytes of each.
-
-        Raises:
-            ArrayError: If they need more than is free.
-        """
+        """Refuse states of ``size`` bytes each that do not fit on the disk, before anything is computed."""
         free = shutil.disk_usage(self._folder).free
         if states * size > free:
             needed, there = format_over(states * size, free)
@@ -62,14 +49,7 @@ class StatesOnDisk:
             )
 
     def keep(self, state: Mapping[str, tuple[Array, ...]]) -> dict[str, tuple[Array, ...]]:
-        """Write a state to a file, and return it as it lies there: read as it is needed.
-
-        Args:
-            state: Per field its time levels.
-
-        Raises:
-            ArrayError: If it cannot be written.
-        """
+        """Write a state to a file, and return it as it lies there: read as it is needed."""
         if self._own is None:
             with told(f"forward states cannot be written to {str(self._folder)!r}"):
                 self._own = Path(tempfile.mkdtemp(prefix="tilewright-states-", dir=self._folder))

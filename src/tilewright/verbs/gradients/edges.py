@@ -31,14 +31,7 @@ class EdgeSums:
     """Sums near the sides during the steps back, and what they make."""
 
     def __init__(self, problem: Problem, inner: Inner, margins: Mapping[str, tuple[Span, ...]]) -> None:
-        """Make room for the sums.
-
-        Args:
-            problem: The problem of :func:`inner_problem`.
-            inner: What it is made of.
-            margins: By the field that holds what kept cells are worth (``u_rim``), how many there are at both ends of
-                every axis.
-        """
+        """Make room for the sums; ``margins`` counts kept cells at both ends of every axis, by field (``u_rim``)."""
         self._problem, self._inner, self._margins = problem, inner, margins
         edges = inner.edges
         most = [
@@ -54,19 +47,13 @@ class EdgeSums:
 
     def add(
         self,
-        worth: Mapping[str, Array],
+        worth: Mapping[str, Array],  # by the fields that sum it
+        # what updated cells were worth at first and in the end, newest first
         versions: tuple[Mapping[str, Sequence[Array]], Mapping[str, Sequence[Array]]],
         constant: Callable[[str], Array],
         scalars: Mapping[str, Any],
     ) -> None:
-        """Add what kept cells are worth.
-
-        Args:
-            worth: What they were worth before, by the fields that sum it; added to in place.
-            versions: What updated cells were worth at first and in the end, the newest versions first.
-            constant: Returns a field that no step changes.
-            scalars: Values of the scalars.
-        """
+        """Add what kept cells are worth to ``worth``, in place."""
         for axis, last in self._ends():
             slab = self._slab(axis, last=last)
             boxes = {

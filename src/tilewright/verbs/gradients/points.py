@@ -32,11 +32,7 @@ class Pulled:
         scaled: tuple[tuple[str, Sources], ...],
         of_traces: Mapping[str, Any] | None,
     ) -> None:
-        """Check what traces are worth.
-
-        Raises:
-            ArrayError: If an array does not fit.
-        """
+        """Check what traces are worth."""
         self._adjoint, self._problem, self._data, self._scaled = adjoint, problem, data, scaled
         self._traces: dict[str, Array] = {}
         for each in data.receivers:
@@ -85,12 +81,7 @@ class Pulled:
         return not names & after and not any(each.field in self._adjoint.stages for each in self._all())
 
     def tabled(self, worth: dict[str, Array]) -> PointData:
-        """Return them as sources and receivers of a run of the adjoint, which records to :attr:`records`.
-
-        Args:
-            worth: What the last state is worth; what its own traces are worth is added in place, and what those of all
-                steps are worth in cells and fields that no step changes.
-        """
+        """Return them as points of a run of the adjoint, which records to :attr:`records`; add to ``worth``."""
         steps, shape = self._problem.steps, self._problem.shape
         sources, receivers = [], []
         for each in self._data.receivers:

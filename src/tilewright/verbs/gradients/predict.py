@@ -27,25 +27,15 @@ from tilewright.workload import Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientPrediction:
-    """What a gradient is expected to cost.
+    """What a gradient is expected to cost."""
 
-    Attributes:
-        problem: The forward problem.
-        machine: Where.
-        states: Forward states in memory at a time; 0 where none are needed.
-        run_seconds: A run alone.
-        forward_seconds: The run with what it keeps.
-        again_seconds: States computed again, from checkpoint to checkpoint and in bands that keep every state.
-        back_seconds: The steps of the adjoint.
-    """
-
-    problem: Problem
+    problem: Problem  # the forward problem
     machine: Machine
-    states: int
-    run_seconds: float
-    forward_seconds: float
-    again_seconds: float
-    back_seconds: float
+    states: int  # forward states in memory at a time; 0 where none are needed
+    run_seconds: float  # a run alone
+    forward_seconds: float  # the run with what it keeps
+    again_seconds: float  # states computed again, from checkpoint to checkpoint and in bands that keep every state
+    back_seconds: float  # the steps of the adjoint
 
     @property
     def seconds(self) -> float:

@@ -72,11 +72,7 @@ class DifferentiatedRun:
         return bool(self.adjoint.changing)
 
     def keep_on_disk(self, folder: str | Path, slots: int) -> None:
-        """Let the states at the starts of segments lie in a folder; so many are in memory at a time.
-
-        Raises:
-            ArrayError: If there is no room for them.
-        """
+        """Let the states at the starts of segments lie in a folder; so many are in memory at a time."""
         disk = StatesOnDisk(folder)
         if self.needs_states and self.problem.steps:
             disk.check_room(len(equal_segments(self.problem.steps, slots)) - 1, _state_bytes(self.problem))

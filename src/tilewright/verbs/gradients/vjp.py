@@ -159,17 +159,6 @@ def gradients(
 ) -> Gradients:
     """Return what :func:`vjp`'s pullback does of a cotangent, without the result: no run, where no state is needed.
 
-    Args:
-        program: A stencil, a function, a program, or the name of a built-in one.
-        cotangent: Of the result.
-        *arrays: One per field.
-        steps: Time steps.
-        **options: Options and scalars of :func:`vjp`, but for ``receivers``.
-
-    Raises:
-        ArrayError: As :func:`vjp` does.
-        UsageError: As :func:`vjp` does, and of receivers.
-
     Examples:
         >>> import numpy as np
         >>> worth = np.array([3.0, 0.0, 0.0, 0.0, 0.0])

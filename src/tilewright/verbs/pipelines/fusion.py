@@ -36,23 +36,14 @@ from tilewright.verbs.predict import MachineLike, as_machine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusionPlan:
-    """Ranked fusions of a pipeline on a machine.
+    """Ranked fusions of a pipeline on a machine."""
 
-    Attributes:
-        problem: The pipeline on grids.
-        hardware: The machine.
-        model: The cost model's form.
-        vendor: Guidelines that configurations follow, or None.
-        candidates: Fusions with their configurations, best first.
-        explored: How many were looked at; None for a single fusion that was asked for.
-    """
-
-    problem: PipelineProblem
+    problem: PipelineProblem  # the pipeline on grids
     hardware: Machine
-    model: str
-    vendor: VendorFilter | None
-    candidates: tuple[FusionCandidate, ...]
-    explored: Explored | None
+    model: str  # the cost model's form
+    vendor: VendorFilter | None  # guidelines that configurations follow
+    candidates: tuple[FusionCandidate, ...]  # fusions with their configurations, best first
+    explored: Explored | None  # how many were looked at; None if one fusion was asked for
 
     @property
     def machine(self) -> str:
@@ -166,23 +157,15 @@ COMPILED = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfigurations:
-    """Every configuration of a fused group that fits, as the paper's tool lists them.
+    """Every configuration of a fused group that fits, as the paper's tool lists them."""
 
-    Attributes:
-        plan: The group.
-        choices: Its configurations, best first.
-        basic: The block (16, 16, 1, 1) of a GPU, or None where it does not fit, and on a CPU.
-        registers: Registers per thread by configuration, as NVRTC says; of the best and the basic one.
-        unknown: Why some of these are not known, one sentence, or nothing.
-        register_file: Registers of a multiprocessor, or None where nobody says.
-    """
-
-    plan: fusions.GroupPlan
-    choices: tuple[Choice, ...]
-    basic: BlockChoice | None
+    plan: fusions.GroupPlan  # the group
+    choices: tuple[Choice, ...]  # its configurations, best first
+    basic: BlockChoice | None  # the block (16, 16, 1, 1) of a GPU, or None where it does not fit, and on a CPU
+    # registers per thread by configuration, as NVRTC says; of the best and the basic one
     registers: Mapping[tuple[int, ...], int]
-    unknown: str
-    register_file: int | None
+    unknown: str  # why some registers are not known, one sentence, or nothing
+    register_file: int | None  # registers of a multiprocessor; None if unknown
 
     def to_dict(self) -> dict[str, Any]:
         """Return the list as plain data."""

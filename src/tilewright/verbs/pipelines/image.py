@@ -203,30 +203,12 @@ def process(
     target: Path,
     *,
     sigma: float = 1.0,
-    low: float = LOW,
+    low: float = LOW,  # ``canny``'s thresholds, as fractions of the picture's range
     high: float = HIGH,
-    boundary: str | None = None,
+    boundary: str | None = None,  # ``reflect`` by default, for ``canny`` scikit-image's way
     threads: int | None = None,
 ) -> Processed:
-    """Apply a pipeline to a picture in a file.
-
-    Args:
-        operation: One of :data:`OPERATIONS`. A blur keeps colours; the other two look at the luminance.
-        source: The picture.
-        target: Where the result goes; it keeps the picture's depth where its format can.
-        sigma: Standard deviation of the blur, for ``blur`` and ``canny``.
-        low: Lower threshold of ``canny``, as a fraction of the picture's range.
-        high: Upper threshold.
-        boundary: What lies outside the picture; ``reflect`` by default, for ``canny`` scikit-image's way.
-        threads: Threads to use.
-
-    Returns:
-        What was done.
-
-    Raises:
-        UsageError: If an option is wrong.
-        ArrayError: If the picture cannot be read.
-    """
+    """Apply one of :data:`OPERATIONS` to a picture in a file; a blur keeps colours, the others take the luminance."""
     if operation not in OPERATIONS:
         raise UsageError(f"the operation on a picture is one of {', '.join(OPERATIONS)}, got {operation!r}")
     check_picture(target, 1, 8)

@@ -272,11 +272,7 @@ def pipeline(
 
 
 def as_pipeline(source: Any, options: Mapping[str, float | None], name: str = "") -> Pipeline:  # noqa: ANN401
-    """Return the pipeline that a user means.
-
-    Raises:
-        UsageError: If it is none.
-    """
+    """Return the pipeline that a user means."""
     if isinstance(source, str):
         return catalogue.pipeline(source, **options)
     if options:

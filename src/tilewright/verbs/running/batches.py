@@ -32,9 +32,9 @@ from tilewright.verbs.unstable import warn_if_unstable
 
 def run_batches(
     program: Program,
-    arrays: Sequence[Any],
+    arrays: Sequence[Any],  # those with no more axes than the program serve every grid
     scalars: Mapping[str, Any],
-    axes: Sequence[int],
+    axes: Sequence[int],  # which of the others' axes are the program's, in its order
     target: Target,
     *,
     steps: int,
@@ -45,30 +45,7 @@ def run_batches(
     levels: bool = False,
     out: Any = None,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Run a program on every grid of a batch.
-
-    Args:
-        program: The program.
-        arrays: One per field, or a tuple of time levels; where some have more axes than the program, those that have
-            as many serve every grid.
-        scalars: By name; arrays among them as the fields'.
-        axes: Which axes of the others are the program's, in its order.
-        target: Where.
-        steps: Time steps; this and what follows is as for :func:`tilewright.run`.
-        boundary: Boundaries.
-        dtype: Element type.
-        tiling: The tiling of every grid.
-        strict: Bit-equal to the untiled order of operations.
-        levels: Whether every time level that a next run needs is returned.
-        out: What to write into.
-
-    Returns:
-        The result as :func:`tilewright.run` returns it, its axes in the order of the arrays'.
-
-    Raises:
-        ArrayError: If an array does not fit.
-        UsageError: If the axes are none of the arrays', or anything else cannot be used.
-    """
+    """Run a program on every grid of a batch."""
     program, boundary, edged = with_edges(program, boundary, scalars)
     wanted = len(program.fields)
     if len(arrays) != wanted:
@@ -116,17 +93,11 @@ def run_batches(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
-    """Which axes are the program's.
+    """Which axes are the program's."""
 
-    Attributes:
-        rank: How many the program has.
-        ndim: How many the arrays have that have most.
-        axes: The program's places among those, not negative.
-    """
-
-    rank: int
-    ndim: int
-    axes: tuple[int, ...]
+    rank: int  # number of the program's axes
+    ndim: int  # most axes of any array
+    axes: tuple[int, ...]  # places of the program's among those, not negative
 
     def _last(self, array: Array) -> Array:
         """Return an array with the program's axes last; one of a single grid beside batches as it is."""

@@ -25,11 +25,7 @@ SourceList = Points | Sequence[Points | tuple[Any, Any]]
 
 
 def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
-    """Add a mask to checked inputs: cells where it is false keep their first value.
-
-    Raises:
-        ArrayError: If it does not fit, or lies on a GPU where the fields do not.
-    """
+    """Add a mask to checked inputs: cells where it is false keep their first value."""
     there = any(isinstance(each, DeviceView) for versions in given.versions.values() for each in versions)
     mask = read_array(where, "where") if there else as_array(where, "where")
     if isinstance(mask, DeviceView):  # a mask is a field of the kernels' element type, made here once
@@ -46,31 +42,14 @@ def with_mask(given: Given, where: Any) -> Given:  # noqa: ANN401
 def gather_points(
     given: Given,
     problem: Problem,
+    # values: a number, one per step, or one per step and point; without a field, of the first updated one
     sources: Mapping[str, SourceList] | SourceList | None,
     receivers: Mapping[str, Points] | Points | None,
-    every: int | None = None,
-    look: Look | None = None,
-    mask: Array | None = None,
+    every: int | None = None,  # for receivers that do not say it
+    look: Look | None = None,  # what fields are at some cells; their values in memory by default
+    mask: Array | None = None,  # of the grid's shape; nothing is added where it is false
 ) -> PointData | None:
-    """Check the sources and receivers of a run.
-
-    Args:
-        given: Checked arrays and scalars.
-        problem: The problem.
-        sources: Points with values, pairs (cell, values), or lists of both, for the first updated field, or a mapping
-            of such by field. Values are a number, one per step, or, of points, one per step and point.
-        receivers: Points for the first updated field, or by field.
-        every: Receivers that do not say so themselves record every so many steps.
-        look: What fields are at some cells; their values by default, in memory.
-        mask: Truth values of the grid's shape: nothing is added to cells where it is false.
-
-    Returns:
-        The sources and receivers, or None where there are none.
-
-    Raises:
-        ArrayError: If an array does not fit.
-        UsageError: If a field, a cell or the number of values does not fit.
-    """
+    """Check the sources and receivers of a run."""
 
     def values(field: str, cells: Index) -> Array:
         array: Any = given.versions[field][0]

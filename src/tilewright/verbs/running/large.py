@@ -35,41 +35,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What a run is asked for besides its arrays.
+    """What a run is asked for besides its arrays."""
 
-    Attributes:
-        target: Where it is computed; on ranks, by every one of them.
-        steps: Time steps.
-        boundary: Boundaries.
-        dtype: Element type, or None for that of the arrays.
-        out: What it writes into.
-        memory: Bytes that it may use, or None for half of what is free.
-        resume: Whether it goes on from the last complete pass.
-        levels: Whether every time level is written that a next run needs.
-        strict: Bit-equal to the untiled order of operations.
-        tiling: The tiling, or None for the planner's choice.
-        threads: Threads that the caller named, or None.
-        sources: What is added to new values in every step.
-        receivers: What is recorded.
-        checkpoint: Where a run on ranks keeps its state.
-        every: Steps between two checkpoints.
-    """
-
-    target: Target
+    target: Target  # where it is computed; on ranks, by every one of them
     steps: int
     boundary: BoundarySpec
-    dtype: Any
-    out: Any
-    memory: int | str | None
-    resume: bool
-    levels: bool
-    strict: bool
-    tiling: Tiling | str | None
-    threads: int | None
-    sources: Any = None
-    receivers: Any = None
-    checkpoint: str | os.PathLike[str] | None = None
-    every: int | None = None
+    dtype: Any  # element type, or None for that of the arrays
+    out: Any  # what it writes into
+    memory: int | str | None  # bytes that it may use, or None for half of what is free
+    resume: bool  # go on from the last complete pass
+    levels: bool  # write every time level that a next run needs
+    strict: bool  # whether bit-equal to the untiled order of operations
+    tiling: Tiling | str | None  # the tiling, or None for the planner's choice
+    threads: int | None  # threads that the caller named, or None
+    sources: Any = None  # what is added to new values in every step
+    receivers: Any = None  # what is recorded
+    checkpoint: str | os.PathLike[str] | None = None  # where a run on ranks keeps its state
+    every: int | None = None  # steps between two checkpoints
 
 
 class Runs(Protocol):
@@ -81,17 +63,11 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LargeArrayKind:
-    """A kind of large arrays.
+    """A kind of large arrays."""
 
-    Attributes:
-        name: What a run on them is called in errors.
-        run: What runs a program on them.
-        checkpoints: Whether it keeps checkpoints.
-    """
-
-    name: str
-    run: Runs
-    checkpoints: bool = False
+    name: str  # what a run on them is called in errors
+    run: Runs  # what runs a program on them
+    checkpoints: bool = False  # whether it keeps checkpoints
 
 
 def kind_of(arrays: Sequence[Any], out: Any, memory: int | str | None, *, resume: bool) -> LargeArrayKind | None:  # noqa: ANN401
@@ -135,11 +111,7 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 
 def stand_in(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
-    """Return an array of a shape and an element type that takes no memory, to be checked in place of a large one.
-
-    Raises:
-        ArrayError: If there can be none of this size.
-    """
+    """Return an array of a shape and an element type that takes no memory, to be checked in place of a large one."""
     if math.prod(shape) * np.dtype(dtype).itemsize >= 2**63:
         raise ArrayError(f"an array of {format_shape(shape)} cells is larger than any disk")
     return np.broadcast_to(np.zeros((), dtype), shape)
@@ -158,20 +130,7 @@ def checked(
 
 
 def with_points(given: Given, problem: Problem, asked: RunRequest, look: Look) -> tuple[Problem, PointData | None]:
-    """Check sources and receivers.
-
-    Args:
-        given: Checked stand-ins.
-        problem: The problem.
-        asked: What the run is asked for.
-        look: What its fields are at some cells.
-
-    Returns:
-        The problem with the fields that have some, and they, or None where there are none.
-
-    Raises:
-        ToolchainError: If the run's kernels know of none.
-    """
+    """Check sources and receivers; return the problem with the fields that have some, and them, or None."""
     from tilewright.distributed.points import check_target
 
     points = gather_points(given, problem, asked.sources, asked.receivers, look=look)
@@ -190,21 +149,7 @@ def _results(state: Any, traces: Mapping[str, Any], asked: RunRequest) -> Any:  
 
 
 def run_out_of_core(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
-    """Run a program from disk to disk.
-
-    Args:
-        program: The program.
-        arrays: One per field, or a tuple of its levels: memmaps, zarr arrays, paths, or arrays in memory.
-        scalars: By name; arrays among them make coefficient fields.
-        asked: What else it is asked for.
-
-    Returns:
-        What ``out`` is, paths opened.
-
-    Raises:
-        ArrayError: If an array does not fit or cannot be opened, or memory or disk are too small.
-        UsageError: If an option cannot be used.
-    """
+    """Run a program from disk to disk, on memmaps, zarr arrays, paths, or arrays in memory; return ``out``, opened."""
     from tilewright.distributed import disk, out_of_core
 
     if asked.out is None:
@@ -296,20 +241,7 @@ def _opened(out: Any) -> Any:  # noqa: ANN401
 
 
 def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
-    """Run a program on distributed arrays; every rank of their communicator calls this.
-
-    Args:
-        program: The program.
-        arrays: One per field, or a tuple of its levels, all of one communicator and topology.
-        scalars: By name; distributed arrays among them make coefficient fields.
-        asked: What else it is asked for.
-
-    Returns:
-        New arrays of the updated fields, with ``levels`` every level that a next run needs.
-
-    Raises:
-        UsageError: On every rank, if anything does not fit or differs between ranks.
-    """
+    """Run a program on distributed arrays; every rank of their communicator calls this."""
     from tilewright.distributed import ranks, runs
     from tilewright.distributed.checkpoints import Checkpoints
 
@@ -360,20 +292,7 @@ def run_on_ranks(program: Program, arrays: Sequence[Any], scalars: Mapping[str, 
 
 
 def run_lazily(program: Program, arrays: Sequence[Any], scalars: Mapping[str, Any], asked: RunRequest) -> Any:  # noqa: ANN401
-    """Describe a run on Dask arrays, or on xarray's over them; it is computed when its result is.
-
-    Args:
-        program: The program.
-        arrays: One per field, or a tuple of its levels; arrays in memory among them are cut as the first Dask array is.
-        scalars: By name; arrays among them make coefficient fields.
-        asked: What else it is asked for.
-
-    Returns:
-        Arrays of the kinds of the updated fields, with ``levels`` every level that a next run needs.
-
-    Raises:
-        UsageError: If anything does not fit.
-    """
+    """Describe a lazy run on Dask arrays, or xarray's over them; arrays in memory are cut as the first Dask one."""
     import dask.array as da
 
     from tilewright.distributed import chunks

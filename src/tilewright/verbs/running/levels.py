@@ -26,10 +26,6 @@ def warn_if_at_rest(given: Given, *, files: bool = False) -> None:
     """Warn if an array that is not all zeros stands for older time levels than its own.
 
     Such a start is at rest, which is seldom meant of a state that was computed. Arrays on a GPU are not looked at.
-
-    Args:
-        given: Checked inputs.
-        files: Whether they came as files of the command line.
     """
     for field in given.program.updated:
         history, versions = given.program.history(field), given.versions[field]

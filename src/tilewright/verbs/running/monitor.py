@@ -16,21 +16,14 @@ _EVERY = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor:
-    """How a run is looked at.
+    """How a run is looked at."""
 
-    Attributes:
-        every: Look every so many steps.
-        callback: Called with the number of steps done and a read-only view of the updated field, or a tuple of
-            views; the run ends if it returns True.
-        until: End the run when no value changes by more than this per step.
-        levels: Whether the callback gets every time level of a field, newest first, where there are several.
-        shown: What makes a version of a field what the callback gets, where that is not a view on the host.
-    """
-
-    every: int
+    every: int  # steps between two looks
+    # called with the steps done and a read-only view of the updated field, or a tuple of views; True ends the run
     callback: Callback | None = None
-    until: float | None = None
-    levels: bool = False
+    until: float | None = None  # the run ends when no value changes by more per step
+    levels: bool = False  # the callback gets every time level of a field, newest first
+    # makes of a version of a field what the callback gets, where that is no view on the host
     shown: Callable[[Simulation, str, int], Any] | None = None
 
     def of(self, run: Simulation) -> Callable[[], bool]:
@@ -78,11 +71,7 @@ class Monitor:
 def make_monitor(
     every: int | None, callback: Callback | None, until: float | None, *, levels: bool = False
 ) -> Monitor | None:
-    """Check the options of a monitored run; None if nothing is asked for.
-
-    Raises:
-        UsageError: If a callback has no interval, or a number cannot be used.
-    """
+    """Check the options of a monitored run; None if nothing is asked for."""
     if every is None and callback is None and until is None:
         return None
     if callback is not None and every is None:

@@ -133,11 +133,7 @@ def threads_of(kernel: Kernel, threads: int) -> int:
 
 
 def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | None:
-    """Return what the model predicts for so many steps of a prepared problem, copies of the arrays included.
-
-    Returns:
-        Seconds; None where there is no model.
-    """
+    """Return what the model predicts for so many steps of a prepared problem, copies of the arrays included."""
     if kernel.plan.target.backend == "numpy" or steps == 0:
         return None
     from tilewright.runtime.devices.found import device_machine

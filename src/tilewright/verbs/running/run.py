@@ -212,19 +212,12 @@ def run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedProblem:
-    """A checked problem with its data.
+    """A checked problem with its data."""
 
-    Attributes:
-        given: The arrays and scalars, those of the mask included.
-        points: The sources and receivers, if any.
-        problem: The problem.
-        added: The field that came with the mask, if any.
-    """
-
-    given: Given
-    points: PointData | None
+    given: Given  # the arrays and scalars, those of the mask included
+    points: PointData | None  # the sources and receivers, if any
     problem: Problem
-    added: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()  # the field that came with the mask, if any
 
     def inputs(self, threads: int) -> Inputs:
         """Return what a kernel starts from, for a run on so many threads."""
@@ -247,24 +240,10 @@ def make_case(
     where: Any = None,  # noqa: ANN401
     sources: Mapping[str, SourceList] | SourceList | None = None,
     receivers: Mapping[str, Points] | Points | None = None,
-    every: int | None = None,
-    packed: bool = False,
+    every: int | None = None,  # steps between records, where receivers do not say it
+    packed: bool = False,  # fields that live in subdomains have memory there alone, where kernels can do that
 ) -> CheckedProblem:
-    """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing.
-
-    Args:
-        program: The program; all else is as for :func:`run`, whose errors it raises.
-        arrays: One per field.
-        scalars: By name.
-        steps: Time steps.
-        boundary: Boundaries.
-        dtype: Element type.
-        where: The mask.
-        sources: The sources.
-        receivers: The receivers.
-        every: Steps from record to record, where the receivers do not say so.
-        packed: Whether fields that live in subdomains have memory there alone, where kernels can do that.
-    """
+    """Check what a run is given; warn of a scheme that is unstable, and of sources that add nothing."""
     program, boundary, scalars = with_edges(program, boundary, scalars)
     given = gather(program, arrays, scalars, dtype, steps, packed=packed)
     own = set(given.versions)
@@ -378,15 +357,7 @@ def calculation_of(
 
 
 def target_here(backend: str, threads: int | None) -> Target:
-    """Read where to compute, with this machine's threads; they yield to other processes' where none are asked for.
-
-    Args:
-        backend: The backend, perhaps with a device.
-        threads: Threads that are asked for.
-
-    Raises:
-        UsageError: If there is no such backend, or no such number of threads.
-    """
+    """Read where to compute, with this machine's threads; they yield to other processes' where none are asked for."""
     return replace(read_target(backend, thread_count(threads)), yields=may_yield(threads))
 
 

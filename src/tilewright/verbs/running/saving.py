@@ -142,22 +142,11 @@ class Recorder:
         path: Path,
         program: Program,
         *,
-        dims: Sequence[str] = (),
+        dims: Sequence[str] = (),  # names of the grid's axes, the last of w, z, y, x by default
         coords: Mapping[str, Array] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Prepare a file, which is made with the first record.
-
-        Args:
-            path: Where; what is there is replaced.
-            program: What is computed.
-            dims: Names of the grid's axes; x, y and z by default.
-            coords: Coordinates along them.
-            attrs: What else is said of the run.
-
-        Raises:
-            UsageError: If it cannot be written.
-        """
+        """Prepare a file, which is made, or replaced, with the first record."""
         series.check_series(path)
         taken = {*program.fields, *(name for field in program.updated for name in _names(field))}
         plain = dims or _DIMS[-program.rank :]
@@ -173,12 +162,7 @@ class Recorder:
         self._series, self.last = series.open_to_append(self._path), step
 
     def write(self, step: int, state: Mapping[str, Sequence[Array]]) -> None:
-        """Write a record.
-
-        Args:
-            step: Steps done.
-            state: Per field its time levels, newest first; those that no step updates are written once.
-        """
+        """Write a record; levels come newest first, and those that no step updates are written once."""
         values = {
             name: level
             for field in self._program.updated
@@ -204,13 +188,7 @@ class Recorder:
         self.last = step
 
     def looking(self, callback: Callback | None, start: int, *, levels: bool) -> Callback:
-        """Return a callback that gets every time level, writes them, and calls another one.
-
-        Args:
-            callback: The other one.
-            start: Steps that were done before the run.
-            levels: Whether it gets every time level, too.
-        """
+        """Return a callback that writes every time level and calls another one, which gets them with ``levels``."""
         updated = self._program.updated
 
         def look(step: int, views: Any) -> Any:  # noqa: ANN401

@@ -14,26 +14,13 @@ from tilewright.verbs.arrays import Array, read_array
 
 def targets_of(
     problem: Problem,
+    # an array, or a tuple of one per updated field; with levels, of tuples
     out: Any,  # noqa: ANN401
     shape: tuple[int, ...],
     *,
     levels: bool,
 ) -> tuple[dict[str, Array], ...]:
-    """Check the arrays to write into.
-
-    Args:
-        problem: What is computed.
-        out: What the caller gave: an array, or a tuple of one per updated field; with levels, of tuples.
-        shape: What the arrays must have.
-        levels: Whether every time level is written that a next run needs.
-
-    Returns:
-        The arrays by field, the newest level's first.
-
-    Raises:
-        ArrayError: If one cannot take the values.
-        UsageError: If there are too few or too many.
-    """
+    """Check the arrays to write into; return them by field, the newest level's first."""
     program = problem.program
     given = out if isinstance(out, tuple) and not (levels and len(program.updated) == 1) else (out,)
     if len(given) != len(program.updated):
@@ -55,16 +42,7 @@ def targets_of(
 
 
 def check_targets(targets: Sequence[Mapping[str, Any]], device: str | None) -> None:
-    """Check that a run's results lie where it is computed.
-
-    Args:
-        targets: What :func:`targets_of` returned.
-        device: The number of the CUDA device on which its arrays lie, nothing for the only one that there is known to
-            be, or None for the host.
-
-    Raises:
-        ArrayError: If they do not.
-    """
+    """Check that results lie on the run's CUDA device, a number or ``""`` for the only one, or on the host (None)."""
     for target in (each for level in targets for each in level.values()):
         there = isinstance(target, DeviceView)
         if there and device is None:

@@ -36,14 +36,10 @@ def log_choice(kernel: Kernel, problem: Problem, threads: int) -> None:
 
 
 class Watched:
-    """A monitor that also knows how far its run is.
-
-    Attributes:
-        done: Steps done at the last look.
-    """
+    """A monitor that also knows how far its run is."""
 
     def __init__(self, monitor: Monitoring) -> None:
-        self._monitor, self.done = monitor, 0
+        self._monitor, self.done = monitor, 0  # steps done at the last look
 
     @property
     def every(self) -> int:
@@ -62,13 +58,7 @@ class Watched:
 
 
 def while_running(kernel: Kernel, problem: Problem, watched: Watched | None = None) -> AbstractContextManager[None]:
-    """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks.
-
-    Args:
-        kernel: What computes.
-        problem: The problem.
-        watched: What looks at the run, or None: then the time is told that the model expects.
-    """
+    """Say how far a run is while a block computes it, where that takes more than two seconds and somebody looks."""
     if problem.cells * problem.steps < _SHORT:
         return nullcontext()
     expected: list[float | None] = []

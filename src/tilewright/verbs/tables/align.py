@@ -250,11 +250,7 @@ def choose_scoring(
     pairs: tuple[int | None, int | None],
     gaps: tuple[int | None, int | None],
 ) -> Scoring:
-    """Return the scoring that a user means; see :func:`align`.
-
-    Raises:
-        UsageError: If the options contradict each other, or one cannot be used.
-    """
+    """Return the scoring that a user means; see :func:`align`."""
     simple = pairs != (None, None)
     if matrix is not None and simple:
         raise UsageError("pairs are scored by a matrix or by match and mismatch, not by both")

@@ -22,12 +22,7 @@ def make_data(
     dtype: str,
     shape: tuple[int, int] | None = None,
 ) -> TableData:
-    """Check and convert what a user gives.
-
-    Raises:
-        UsageError: If a number of inputs or a scalar's name does not fit.
-        ArrayError: If an input does not fit.
-    """
+    """Check and convert what a user gives."""
     names = [each.name for each in known.inputs]
     if len(inputs) != len(names):
         listed = ", ".join(names) or "none"

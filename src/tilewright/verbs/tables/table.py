@@ -146,11 +146,7 @@ def _names(given: tuple[str, ...] | str) -> tuple[str, ...]:
 
 
 def as_recurrence(given: RecurrenceLike) -> Recurrence:
-    """Return the recurrence that a user means.
-
-    Raises:
-        UsageError: If there is none of that name, or it is something else.
-    """
+    """Return the recurrence that a user means."""
     if isinstance(given, Recurrence):
         return given
     if isinstance(given, Table):
@@ -162,21 +158,13 @@ def as_recurrence(given: RecurrenceLike) -> Recurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """What filling did.
+    """What filling did."""
 
-    Attributes:
-        values: The result that was asked for.
-        tiling: The tiling; ``none`` for NumPy.
-        backend: ``c``, ``numpy``, or the GPU's.
-        threads: Threads that were used, on a GPU those of a group.
-        seconds: Time of filling, without compiling; on a GPU by its own clock, without copies to and from it.
-    """
-
-    values: Any
-    tiling: Tiling
-    backend: str
-    threads: int
-    seconds: float
+    values: Any  # the result that was asked for
+    tiling: Tiling  # the tiling; ``none`` for NumPy
+    backend: str  # ``c``, ``numpy``, or the GPU's
+    threads: int  # threads that were used, on a GPU those of a group
+    seconds: float  # time of filling, without compiling; on a GPU by its own clock, without copies to and from it
 
 
 def fill(

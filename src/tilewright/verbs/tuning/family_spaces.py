@@ -29,15 +29,8 @@ def family_spaces(
     """Return the spaces of the families that can cut a problem, with the predicted cost of every point.
 
     A problem that wraps is cut in blocks of steps on an extended grid: its tiled families are those of one block of
-    the length that the model prefers, their costs those of all blocks.
-
-    Args:
-        problem: The problem.
-        machine: The machine.
-        model: ``exact`` or ``published``.
-        metric: What a point costs.
-        every: Every legal family, to be measured; else those whose models were validated, see
-            :func:`tilewright.tuning.spaces.space.families`, as ``predict`` and ``select`` rank them on a GPU.
+    the length that the model prefers, their costs those of all blocks. With ``every``, all legal families, to be
+    measured; else those whose models were validated.
     """
     found = _spaces_of(problem, machine, (model, metric), 1.0, every=every and model == "exact")
     block = _block(problem, machine, every=every)
@@ -66,18 +59,7 @@ def _spaces_of(
 def slopes_of(
     problem: Problem, machine: Machine, model: str, family: str, sizes: TileSizes
 ) -> Callable[[Ints], Floats]:
-    """Return what says how the predicted times of some points depend on the machine's numbers.
-
-    Args:
-        problem: The problem.
-        machine: The machine.
-        model: ``exact`` or ``published``.
-        family: The tiling family.
-        sizes: Its points; shape (n,).
-
-    Returns:
-        A function of the indices of m points: their slopes, of shape (m, numbers).
-    """
+    """Return a function of m indices of ``sizes``: their times' slopes by the machine's numbers, shape (m, numbers)."""
 
     def slopes(index: Ints) -> Floats:
         some = sizes.take(index)

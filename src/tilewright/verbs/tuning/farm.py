@@ -40,53 +40,32 @@ _MARGIN = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Where something was measured.
+    """Where something was measured."""
 
-    Attributes:
-        name: The node's name.
-        cpus: CPUs that a process may use there.
-        kind: Its processor and compiler; times of nodes that differ in it are not compared.
-    """
-
-    name: str
-    cpus: int
-    kind: wisdom.Circumstances
+    name: str  # the node's name
+    cpus: int  # CPUs that a process may use there
+    kind: wisdom.Circumstances  # processor and compiler; times of unlike nodes are not compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """What a node is asked: a candidate on a small problem, and on the user's.
+    """What a node is asked: a candidate on a small problem, and on the user's."""
 
-    Attributes:
-        small: The candidate, planned for a small problem, or None where it was checked before.
-        plan: The candidate.
-        scalars: Values of the program's scalars.
-        steps: Steps of a sample.
-        limits: Time limits of its processes.
-        memory: Most bytes of address space of one.
-    """
-
-    small: RunPlan | None
-    plan: RunPlan
+    small: RunPlan | None  # the candidate, planned for a small problem, or None where it was checked before
+    plan: RunPlan  # the candidate
     scalars: trial.Scalars
-    steps: int
-    limits: Limits
-    memory: int | None
+    steps: int  # steps of a sample
+    limits: Limits  # of its processes
+    memory: int | None  # most bytes of a process's address space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a node found.
-
-    Attributes:
-        node: The node.
-        measurements: One per errand.
-        needs: What the compiler says of the code.
-    """
+    """What a node found."""
 
     node: Node
-    measurements: tuple[Measurement, ...]
-    needs: Resources | None = None
+    measurements: tuple[Measurement, ...]  # one per errand
+    needs: Resources | None = None  # what the compiler says of the code
 
 
 def here() -> Node:
@@ -156,19 +135,12 @@ def measuring(node: Node) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What nodes do; tests put simulated measurements in its place.
+    """What nodes do; tests put simulated measurements in its place."""
 
-    Attributes:
-        here: Describes a node.
-        attempt: Compiles, checks and measures a candidate once.
-        finals: Measures several again.
-        confirmed: Compares a result with a second schedule's.
-    """
-
-    here: Callable[[], Node] = here
-    attempt: Callable[[Errand], Answer] = attempt
-    finals: Callable[[Sequence[Errand], int], Answer] = finals
-    confirmed: Callable[[Errand, RunPlan, float], Answer] = confirmed
+    here: Callable[[], Node] = here  # describes the node it runs on
+    attempt: Callable[[Errand], Answer] = attempt  # compiles, checks and measures a candidate once
+    finals: Callable[[Sequence[Errand], int], Answer] = finals  # measures several again
+    confirmed: Callable[[Errand, RunPlan, float], Answer] = confirmed  # compares a result with a second schedule's
 
 
 WORK = Work()
@@ -180,10 +152,6 @@ def first_node(executor: Executor, limits: Limits, work: Work = WORK) -> Node:
     """Return the node that answers first: its kind is the one that is measured on.
 
     A worker that is lost while it is asked costs the question alone, which another one is asked again.
-
-    Raises:
-        ToolchainError: If none does.
-        UsageError: If the executor is none.
     """
     if not callable(getattr(executor, "submit", None)):
         raise UsageError(f"executor is a concurrent.futures.Executor, got {type(executor).__name__}")
@@ -207,23 +175,13 @@ class FarmMeter:
     def __init__(
         self,
         executor: Executor,
-        node: Node,
-        errand: Errand,
+        node: Node,  # the executor's first
+        errand: Errand,  # its plans are replaced by every candidate's
         *,
         log: Path | None = None,
         history: History | None = None,
         work: Work = WORK,
     ) -> None:
-        """Make a meter.
-
-        Args:
-            executor: The executor.
-            node: Its first node.
-            errand: What every errand is made of; its plans are replaced by every candidate's.
-            log: The log's file, or None for no log.
-            history: What the log holds already.
-            work: What nodes do.
-        """
         self._executor, self._kind, self._errand = executor, node.kind, errand
         self._log, self._work = log, work
         self._first: dict[Tiling, Measurement] = {}
@@ -380,11 +338,7 @@ def _once(_name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # noqa
 
 
 def _checked(answer: object, call: tuple[Any, ...]) -> Answer:
-    """Return what a node answered, if it is an answer to what it was asked.
-
-    Raises:
-        TypeError: If it is none.
-    """
+    """Return what a node answered, if it is an answer to what it was asked."""
     asked = len(call[1]) if isinstance(call[1], list) else 1
     found = answer.measurements if isinstance(answer, Answer) and isinstance(answer.node, Node) else ()
     if isinstance(answer, Answer) and len(found) == asked and all(isinstance(each, Measurement) for each in found):

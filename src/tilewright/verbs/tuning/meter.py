@@ -26,33 +26,21 @@ _DETAIL = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds after which a worker is ended.
+    """Seconds after which a worker is ended."""
 
-    Attributes:
-        compile: For compiling one candidate.
-        check: For its check on a small problem.
-        run: For one sample on the user's problem while nothing is known; afterwards 20 times the best, but no less
-            than ``least``.
-        least: See ``run``.
-    """
-
-    compile: float = 60.0
-    check: float = 15.0
+    compile: float = 60.0  # for compiling one candidate
+    check: float = 15.0  # for its check on a small problem
+    # for one sample on the user's problem at first; then 20 times the best, but no less than ``least``
     run: float = 60.0
     least: float = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What a log holds.
+    """What a log holds."""
 
-    Attributes:
-        measurements: Samples and failures per candidate.
-        confirmed: Verdicts of the comparison with a second schedule, per candidate.
-    """
-
-    measurements: Mapping[Tiling, Measurement]
-    confirmed: Mapping[Tiling, Measurement]
+    measurements: Mapping[Tiling, Measurement]  # samples and failures per candidate
+    confirmed: Mapping[Tiling, Measurement]  # comparison with a second schedule, per candidate
 
 
 def read_history(path: Path | None) -> History:
@@ -106,25 +94,14 @@ class WorkerMeter:
 
     def __init__(
         self,
-        pool: WorkerPool,
-        request: RunPlan,
+        pool: WorkerPool,  # samples are all taken in the first worker
+        request: RunPlan,  # its tiling is replaced by every candidate's
         scalars: trial.Scalars,
-        steps: int,
+        steps: int,  # of a sample; at most the problem's
         limits: Limits,
         log: Path | None = None,
         history: History | None = None,
     ) -> None:
-        """Make a meter.
-
-        Args:
-            pool: The worker processes; samples are all taken in the first one.
-            request: The problem, where it is computed, and how strictly; its tiling is replaced by every candidate.
-            scalars: Values of the program's scalars.
-            steps: Steps that a sample computes; at most the problem's.
-            limits: Time limits.
-            log: The log's file, or None for no log.
-            history: What the log holds already.
-        """
         self._pool, self._request, self._limits, self._log = pool, request, limits, log
         self._scalars, self._steps = scalars, steps
         self._confirmed = {} if history is None else dict(history.confirmed)

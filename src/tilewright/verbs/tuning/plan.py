@@ -417,11 +417,7 @@ class Plan:
 
 
 def needed_bytes(problem: Problem) -> int:
-    """Return the memory of one run: the data, every version of every field, and the result.
-
-    Args:
-        problem: The problem.
-    """
+    """Return the memory of one run: the data, every version of every field, and the result."""
     copies = sum(analyse(problem.program).copies)
     fields = len(problem.program.fields) + len(problem.program.updated)
     return (copies + fields) * problem.cells * problem.itemsize

@@ -37,25 +37,16 @@ _MOST_WORKERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """A candidate and what its code needs.
+    """A candidate and what its code needs."""
 
-    Attributes:
-        tiling: The candidate, with its threads.
-        predicted_seconds: Its predicted time, with the resources where they are known.
-        resources: What the compiler says, or None where it could not.
-        bound: The bound by its machine code, or None where there is none.
-        bound_seconds: The least time of all steps by that bound, launches included; None where there is none.
-        outcome: None if it may be run, else why it is dropped.
-        detail: One sentence about that.
-    """
-
-    tiling: Tiling
-    predicted_seconds: float
-    resources: Resources | None = None
-    bound: Bound | None = None
+    tiling: Tiling  # the candidate, with its threads
+    predicted_seconds: float  # its predicted time, with the resources where they are known
+    resources: Resources | None = None  # what the compiler says, or None where it could not
+    bound: Bound | None = None  # the bound by its machine code, or None where there is none
+    # the least time of all steps by that bound, launches included; None where there is none
     bound_seconds: float | None = None
-    outcome: Outcome | None = None
-    detail: str = ""
+    outcome: Outcome | None = None  # why it is dropped; None if it may be run
+    detail: str = ""  # one sentence about the outcome
 
     @property
     def expected_seconds(self) -> float:
@@ -68,26 +59,16 @@ class Screened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What a worker process finds out about a candidate.
+    """What a worker process finds out about a candidate."""
 
-    Attributes:
-        resources: What the compiler says.
-        steady: What its machine code says, or None where it cannot be listed, and for families whose steady loop nobody
-            knows.
-        unlisted: Why it cannot be listed, one sentence with a hint.
-    """
-
-    resources: Resources
+    resources: Resources  # what the compiler says
+    # of its machine code; None where it cannot be listed, or the family's steady loop is unknown
     steady: Steady | None = None
-    unlisted: str = ""
+    unlisted: str = ""  # why the code cannot be listed, one sentence with a hint
 
 
 def architecture(machine: Machine) -> str:
-    """Return what the compiler is told for a machine.
-
-    Raises:
-        UsageError: If the machine file does not say.
-    """
+    """Return what the compiler is told for a machine."""
     if not machine.architecture:
         raise UsageError(
             f"the machine {machine.name!r} has no compute_capability, so its code cannot be screened",
@@ -97,11 +78,7 @@ def architecture(machine: Machine) -> str:
 
 
 def unscreened(machine: Machine) -> str:
-    """Return why no compiler here makes code for a machine, one sentence with a hint; nothing where one does.
-
-    Raises:
-        UsageError: If the machine file does not give its compute capability.
-    """
+    """Return why no compiler here makes code for a machine, one sentence with a hint; nothing where one does."""
     try:
         oldest = nvrtc.oldest_architecture()
     except ToolchainError as error:
@@ -115,20 +92,7 @@ def unscreened(machine: Machine) -> str:
 def screen(
     problem: Problem, tilings: Sequence[Tiling], machine: Machine, *, strict: bool = False
 ) -> tuple[Screened, ...]:
-    """Compile candidates for a machine in worker processes, and rank them by what the model makes of the result.
-
-    Args:
-        problem: The problem.
-        tilings: The candidates.
-        machine: A GPU.
-        strict: Keep the order of operations exactly.
-
-    Returns:
-        The candidates that may be run, best first, then those that are dropped.
-
-    Raises:
-        UsageError: If the machine file does not give its compute capability.
-    """
+    """Compile candidates for a GPU in worker processes and rank them by the model; those that are dropped come last."""
     architecture(machine)  # the error that it raises is worth no worker
     compilable = [each for each in dict.fromkeys(tilings) if each.family in SCHEDULES]
     like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
@@ -146,12 +110,7 @@ def screen(
 
 
 def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict: bool) -> Built:
-    """Compile one candidate for a machine and read its machine code; what a worker process does.
-
-    Raises:
-        ToolchainError: If it does not compile.
-        UsageError: If there is no kernel for it.
-    """
+    """Compile one candidate for a machine and read its machine code; what a worker process does."""
     schedule = gpu_schedule(problem, tiling)
     source = emit_device(problem, schedule, "cuda", strict=strict)
     code = nvrtc.compile_cuda(source.text, architecture(machine), strict=strict)

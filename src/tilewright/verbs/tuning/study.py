@@ -30,17 +30,11 @@ _FILLED = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCase:
-    """What a result is of; the model can be asked about it again.
-
-    Attributes:
-        problem: The problem.
-        machine: The machine.
-        model: ``exact`` or ``published``.
-    """
+    """What a result is of; the model can be asked about it again."""
 
     problem: Problem
     machine: Machine
-    model: str = "exact"
+    model: str = "exact"  # ``exact`` or ``published``
 
     def predict(self, tiling: str) -> Prediction:
         """Ask the model about one tiling."""
@@ -63,18 +57,11 @@ class StudyCase:
 
 def of_case(
     case: StudyCase,
-    candidates: Sequence[StudiedTiling],
-    explanation: Sequence[str] = (),
-    made: tuple[tuple[str, str], ...] = (),
+    candidates: Sequence[StudiedTiling],  # the chosen tiling first
+    explanation: Sequence[str] = (),  # lines; by default of the chosen tiling's prediction
+    made: tuple[tuple[str, str], ...] = (),  # when, where and with what anything was measured
 ) -> Study:
-    """Return the full study of a result: the model is asked for whatever the result does not hold.
-
-    Args:
-        case: What the result is of.
-        candidates: The chosen tiling first.
-        explanation: Lines of text; the chosen tiling's prediction by default.
-        made: When, where and with what anything was measured.
-    """
+    """Return the full study of a result: the model is asked for whatever the result does not hold."""
     from tilewright.verbs.bottleneck import explain
     from tilewright.verbs.energy.energy import compared
 

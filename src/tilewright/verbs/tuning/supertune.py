@@ -36,44 +36,29 @@ _MOST_POINTS = 2**18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """The best tiling of one family.
-
-    Attributes:
-        tiling: The tiling.
-        value: The metric, in its unit.
-        costs: All costs.
-        points: Feasible sizes.
-        parts: What the metric is made of, by name: seconds for time, joules for energy, power and their products.
-        loss: By which share the metric is worse than the winner's.
-    """
+    """The best tiling of one family."""
 
     tiling: Tiling
-    value: float
+    value: float  # the metric, in its unit
     costs: Costs
-    points: int
+    points: int  # number of feasible sizes
+    # of the metric, by name: s for time, J for energy, power and their products
     parts: tuple[tuple[str, float], ...]
-    loss: float
+    loss: float  # by which share the metric is worse than the winner's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supertuning:
-    """The strategies of a problem on a machine, compared by one metric.
+    """The strategies of a problem on a machine, compared by one metric."""
 
-    Attributes:
-        program: Name of the program.
-        machine: Name of the machine.
-        metric: The metric.
-        entries: The best of every family, the winner first; on a GPU families whose models know no thread blocks last.
-        sets: The sizes by the families that are feasible there; ``none`` has no sizes and is in no set.
-        best_of_sets: Per set, the tiling of the least cost.
-    """
-
-    program: str
-    machine: str
+    program: str  # name of the program
+    machine: str  # name of the machine
     metric: str
+    # best of every family, the winner first; on a GPU families whose models know no thread blocks last
     entries: tuple[Entry, ...]
+    # the sizes by the families that are feasible there; ``none`` has no sizes and is in no set
     sets: tuple[FeasibleSet, ...]
-    best_of_sets: tuple[Tiling, ...]
+    best_of_sets: tuple[Tiling, ...]  # per set, the tiling of the least cost
 
     @property
     def winner(self) -> Entry:

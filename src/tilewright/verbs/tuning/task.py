@@ -33,39 +33,22 @@ _SAMPLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What is tuned, checked.
+    """What is tuned, checked."""
 
-    Attributes:
-        program: The program as the caller gave it.
-        problem: The problem that is tuned; scalars given as arrays are coefficient fields of its program.
-        machine: Whose model ranks.
-        family_spaces: The space, by family and height, with predicted costs.
-        effort: How much is tried.
-        level: Its name.
-        target: Where it is computed.
-        metric: What is to be small.
-        model: ``exact`` or ``published``.
-        device: The GPU that measures, or None for the processor.
-        strict: Whether the order of operations is kept.
-        boundary: Boundaries.
-        scalars: Values of scalars.
-        numbers: Those of them that are numbers.
-    """
-
-    program: Program
-    problem: Problem
-    machine: Machine
-    family_spaces: tuple[FamilySpace, ...]
-    effort: Effort
-    level: str
-    target: Target
-    metric: str
-    model: str
-    device: Device | None
-    strict: bool
+    program: Program  # as the caller gave it
+    problem: Problem  # what is tuned; scalars given as arrays are coefficient fields of its program
+    machine: Machine  # on which the model ranks
+    family_spaces: tuple[FamilySpace, ...]  # the space, by family and height, with predicted costs
+    effort: Effort  # how much is tried
+    level: str  # name of the effort
+    target: Target  # where it is computed
+    metric: str  # what is minimised
+    model: str  # ``exact`` or ``published``
+    device: Device | None  # the GPU that measures, or None for the processor
+    strict: bool  # whether the order of operations is kept
     boundary: BoundarySpec
     scalars: dict[str, Any]
-    numbers: dict[str, Any]
+    numbers: dict[str, Any]  # those scalars that are numbers
 
 
 def prediction_of(tuning: Tuning, tiling: Tiling) -> Prediction:

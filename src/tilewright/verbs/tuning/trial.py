@@ -39,15 +39,7 @@ Scalars = tuple[tuple[str, complex], ...]
 
 
 def build(plan: RunPlan) -> Resources | None:
-    """Compile a candidate; the kernel stays in the cache.
-
-    Returns:
-        What its code needs, where the compiler says.
-
-    Raises:
-        SpillsError: If its values do not fit into registers.
-        ToolchainError: If it does not compile or load.
-    """
+    """Compile a candidate, whose kernel stays in the cache; return what its code needs, where the compiler says."""
     needs = _kernel(plan).resources
     if needs is not None and (needs.spill_bytes or needs.stack_bytes):
         raise SpillsError(f"{needs.spill_bytes} bytes of spills and a stack of {needs.stack_bytes} bytes")
@@ -55,15 +47,7 @@ def build(plan: RunPlan) -> Resources | None:
 
 
 def check(plan: RunPlan, scalars: Scalars) -> None:
-    """Compare a candidate with the NumPy reference on a small problem that has whole and cut tiles.
-
-    Args:
-        plan: The candidate, planned for that problem; see :func:`small_problem`.
-        scalars: The scalars.
-
-    Raises:
-        WrongResultError: If a cell is beyond its rounding bound.
-    """
+    """Compare a candidate, planned for :func:`small_problem`, with the NumPy reference: whole and cut tiles."""
     problem = plan.problem
     results = _kernel(plan).run(problem, _given(problem, scalars).inputs(_blank(problem)), plan.target.threads)
     exact, allowed = _reference(problem, scalars)
@@ -77,12 +61,10 @@ def check(plan: RunPlan, scalars: Scalars) -> None:
 
 
 def sample(plan: RunPlan, scalars: Scalars, steps: int) -> float:
-    """Take one sample of a candidate's time on the user's problem, after a warm-up.
+    """Return a candidate's seconds for so many steps of the user's problem, after a warm-up.
 
-    Returns:
-        Seconds for so many steps. If these are all, then of a whole run, as a user waits for it, with arrays
-        copied in and out where a kernel needs that; else, and on a GPU, without copies, which have no part in the
-        further steps.
+    All steps count as a whole run, copies of arrays included; fewer, and any on a GPU, without copies, which have no
+    part in the further steps.
     """
     kernel, inputs, threads = _kernel(plan), _data(plan, scalars).inputs(), plan.target.threads
     warm_up = min(steps, 2 * plan.tiling.time)
@@ -105,9 +87,6 @@ def confirm(plan: RunPlan, scalars: Scalars, second: RunPlan) -> None:
 
     The two may differ by rounding alone: by 4 eps per operation and step of the largest value, times what the program
     makes of a change of one rounding in its data.
-
-    Raises:
-        WrongResultError: If they differ by more.
     """
     problem, given = plan.problem, _data(plan, scalars)
     kernel = _kernel(second)

@@ -307,11 +307,7 @@ def _found(
 
 
 def _kept(choice: SearchResult) -> SearchResult:
-    """Return a choice; say so where the search was stopped.
-
-    Raises:
-        KeyboardInterrupt: If it was stopped before anything was measured.
-    """
+    """Return a choice; say so where the search was stopped."""
     if choice.interrupted:
         if choice.winner is None:
             warn_once("tuning was stopped before anything was measured; what is compiled already is kept")

@@ -29,29 +29,19 @@ def own_tests(at: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuStreamingContext:
-    """Everything that the parts of a streaming kernel share.
-
-    Attributes:
-        site: The kernel's surroundings.
-        schedule: The tiling, and what it leaves open.
-        pipeline: Lags and growth.
-        levels: Steps of a whole band.
-        space: Own cells of a block per axis.
-        low: Cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs.
-        extent: Cells that it loads, per axis.
-        kept_versions: Versions of each field that are kept on the way; 0 for fields that are read from memory.
-        rims: What threads hand to each other.
-    """
+    """Everything that the parts of a streaming kernel share."""
 
     site: GpuSite
-    schedule: GpuSchedule
-    pipeline: LevelPipeline
-    levels: int
-    space: tuple[int, ...]
+    schedule: GpuSchedule  # the tiling, and what it leaves open
+    pipeline: LevelPipeline  # lags and growth
+    levels: int  # steps of a whole band
+    space: tuple[int, ...]  # own cells of a block per axis
+    # cells that a tile of a whole band loads below its own, per axis; on inner axes perhaps more than it needs
     low: tuple[int, ...]
-    extent: tuple[int, ...]
+    extent: tuple[int, ...]  # cells that it loads, per axis
+    # versions of each field kept on the way; 0 for fields that are read from memory
     kept_versions: tuple[int, ...]
-    rims: Rims
+    rims: Rims  # what threads hand to each other
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -160,18 +150,10 @@ def make_plan(
     site: GpuSite,
     schedule: GpuSchedule,
     pipeline: LevelPipeline,
-    space: tuple[int, ...],
-    low: tuple[int, ...] = (),
+    space: tuple[int, ...],  # own cells of a block per axis
+    low: tuple[int, ...] = (),  # cells that it loads below its own, per inner axis; empty: as many as it needs
 ) -> GpuStreamingContext:
-    """Lay a streaming kernel out.
-
-    Args:
-        site: Its surroundings.
-        schedule: The tiling, and what it leaves open.
-        pipeline: Lags and growth.
-        space: Own cells of a block per axis.
-        low: Cells that it loads below its own, per inner axis; as many as it needs where empty.
-    """
+    """Lay a streaming kernel out."""
     problem, tiling = site.problem, schedule.tiling
     levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
     extent = stream_block.loaded(problem, tiling.time, space)

@@ -46,12 +46,7 @@ from tilewright.schedules.streaming.rims import Cell, age_of, split
 
 
 def whole_test(plan: GpuStreamingContext, low: str) -> ir.Expr:
-    """Whether a tile may be computed here: a whole band, and inside the grid where an edge is not ``fixed``.
-
-    Args:
-        plan: The tile.
-        low: Start of the names of its first own cells.
-    """
+    """Whether this is a whole band, inside the grid where an edge is not ``fixed``; ``low`` begins its cells' names."""
     bent = stream_block.bent(plan.site.problem)
     return conjunction([ir.eq(LEVELS, plan.levels), *(test for axis in bent for test in _within(plan, axis, low))])
 
@@ -77,12 +72,8 @@ def _within(plan: GpuStreamingContext, axis: int, name: str) -> list[ir.Expr]:
 def steady_body(plan: GpuStreamingContext, place: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Clear rooms and chip, then advance: at the grid's edges and the tile's ends with tests, between them without.
 
-    The loop with tests is in the text once, and is gone through before the one without and after it.
-
-    Args:
-        plan: The tile.
-        place: Names of the thread's and the tile's place and of the advances, made anew for every loop, or they would
-            take registers in all of them.
+    The loop with tests is in the text once, and is gone through before the one without and after it. Every loop names
+    the thread's and the tile's ``place`` anew, or the names would take registers in all of them.
     """
     part, until, last = ir.Var("part"), ir.Var("until"), ir.Var("last")
     before = ir.eq(part, 0)

@@ -31,16 +31,6 @@ CANDIDATES: Mapping[str, Candidate] = {
 def write_sums(
     block: RegisterBlock, found: Apart, forms: Sequence[Sum], names: Callable[[int], str]
 ) -> dict[str, Results]:
-    """Write the weighted sums of an expression for all places of a block.
-
-    Args:
-        block: The results that are computed together.
-        found: The expression, its sums apart.
-        forms: How each sum is written.
-        names: Start of the names of a sum, by its number.
-
-    Returns:
-        The sums by the names of the fields that stand for them in what is left of the expression.
-    """
+    """Write an expression's weighted sums for all places of a block, by the fields that stand for them in the rest."""
     every = enumerate(zip(found.sums, forms, strict=True))
     return {f"{SUM}{k}": CANDIDATES[form.form](block, names(k), terms, form) for k, (terms, form) in every}

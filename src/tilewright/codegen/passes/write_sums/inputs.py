@@ -28,13 +28,7 @@ class InputSums(Names):
     """The results of a block while its inputs go by."""
 
     def __init__(self, block: RegisterBlock, prefix: str, accumulators: int = 1) -> None:
-        """Start.
-
-        Args:
-            block: The block.
-            prefix: Of new names.
-            accumulators: Sums that every result is made of, until :meth:`join`; inputs are added to them in turn.
-        """
+        """Start; every result is made of so many sums until :meth:`join`, to which inputs are added in turn."""
         super().__init__(block.dtype, prefix, block.body)
         self.block, self.accumulators = block, accumulators
         self.results: dict[Place, ir.Expr] = {}

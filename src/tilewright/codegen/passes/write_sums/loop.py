@@ -39,14 +39,7 @@ class SumLoopWriter(Names):
     """Writes one weighted sum for a block of planes and lines."""
 
     def __init__(self, block: RegisterBlock, prefix: str, form: Sum) -> None:
-        """Start.
-
-        Args:
-            block: The block; it has a table.
-            prefix: Of new names.
-            form: How many weights of a place along the rows are held in registers while all lines go by; none where
-                they are loaded by themselves.
-        """
+        """Start; the form tells how many weights along a row registers hold while all lines go by, if any."""
         if block.table is None:
             raise ValueError("a sum in a loop takes its weights from a table, and the block has none")
         super().__init__(block.dtype, f"{prefix}_", [])
@@ -174,18 +167,7 @@ Fetch = Callable[[Read, int, ir.Expr], ir.Expr]
 def write_lines(
     kind: ir.Element | ir.Vector, near: Sequence[Near], block: RowBlock, place: ir.Expr, fetch: Fetch
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
-    """Write a sum for neighbouring rows as they lie in memory, of cells or of vectors.
-
-    Args:
-        kind: Type of a value: an element type, or vectors of it.
-        near: The reads.
-        block: The rows of results, and of how many sums each is made.
-        place: Index of the first cell in its row.
-        fetch: Writes the load of a read.
-
-    Returns:
-        The operations, and the new value of each row.
-    """
+    """Write a sum for neighbouring rows as they lie in memory, of cells or of vectors (``kind``)."""
     dtype = kind.element if isinstance(kind, ir.Vector) else kind
     factor = ir.weight_of(dtype)
     factors = ir.Var("factors", ir.const_pointer(factor))

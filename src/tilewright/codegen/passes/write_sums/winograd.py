@@ -42,11 +42,7 @@ _OF_TWO = {A: (ir.sub, 0, 1), B: (None, 1, 1), E: (ir.sub, 2, 1)}
 
 
 def write(block: RegisterBlock, prefix: str, terms: Terms, form: Sum) -> Results:
-    """Write a weighted sum for all places of a block: rows along axis 0 in pairs, what is left input by input.
-
-    Raises:
-        ValueError: If the sum has no columns.
-    """
+    """Write a weighted sum for all places of a block: rows along axis 0 in pairs, what is left input by input."""
     found = columns(terms)
     if found is None:
         raise ValueError("there is no column of three weights in this sum")
