@@ -1,11 +1,14 @@
 """How sure predictions are."""
 
+import re
+
 import numpy as np
 import pytest
 
 import tilewright as tw
 from tilewright.base.units import format_seconds
-from tilewright.costs.interval import SHARE, interval, unmeasured
+from tilewright.costs.interval import SHARE, interval, ranges, unmeasured
+from tilewright.report import energy as energy_report
 
 
 @pytest.mark.parametrize("family", ["none", "streaming", "hybrid", "diamond", "overlapped", "skewed"])
@@ -66,3 +69,24 @@ def test_whatever_predicts_a_time_says_its_interval():
     assert f"\n80% interval {unmeasured(chain.energy.seconds)}; dram_bandwidth: estimated, " in chain.explain()
     for each in (done.interval, unmeasured(1.0)):
         assert str(each) == f"{format_seconds(each.low)} to {format_seconds(each.high)}, by {each.source}"
+
+
+def test_comparisons_of_tilings_say_the_intervals_of_their_families():
+    given = {"shape": (1024, 1024), "steps": 64, "machine": "gtx980"}
+    hybrid = ranges(["hybrid"], cpu=False, threads=True)
+    (said,) = hybrid
+    assert said.startswith("80% interval of hybrid: 0.88 to 1.59 times the time, by 25,370 measurements")
+    metered = tw.energy("heat2d", **given, tiling="hybrid:t=8,s=8x64")
+    assert metered.intervals == hybrid
+    assert metered.to_dict()["intervals"] == list(hybrid)
+    assert energy_report.metered(metered.to_dict()).facts["interval"] == hybrid[0]
+    assert tw.energy("heat2d", **given, tiling="hybrid:t=8,s=8x64", seconds=1.0).intervals == ()
+    for found, families, shown in (
+        (tw.compare("heat2d", **given, coarse=True), {"streaming", "hybrid"}, energy_report.comparison),
+        (tw.whatif("heat2d", **given, vary="bandwidth", factors=(2.0,)), {"streaming"}, energy_report.sweep),
+        (tw.supertune("heat2d", **given), {"streaming", "hybrid", "none"}, energy_report.strategies),
+    ):
+        said = " ".join(found.intervals)
+        assert all(re.search(rf"of [a-z, ]*\b{family}\b[a-z, ]*: ", said) for family in families)
+        assert set(found.intervals) <= {part for part in shown(found.to_dict()) if isinstance(part, str)}
+    assert ranges(["none", "hybrid"], cpu=True)[0].startswith("80% interval of none: 0.63 to 1.31 times the time, by ")

@@ -8,6 +8,7 @@ programs give (``reproduce/intervals.py`` repeats it). They are errors of the mo
 what a machine's own numbers scatter by is in its file.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from tilewright.base.units import format_seconds
@@ -68,6 +69,21 @@ def interval(family: str, seconds: float, *, cpu: bool, threads: bool = False) -
     else:
         return unmeasured(seconds)
     return Interval(low=low * seconds, high=high * seconds, share=SHARE, source=source)
+
+
+def ranges(families: Iterable[str], *, cpu: bool, threads: bool = False) -> tuple[str, ...]:
+    """Say the intervals of several families as factors of their times, those that are alike together.
+
+    >>> ranges(["hybrid", "none", "hybrid"], cpu=False)
+    ('80% interval of hybrid, none: 0.5 to 2 times the time, by an estimate: no measurements are recorded',)
+    """
+    alike: dict[Interval, list[str]] = {}
+    for family in dict.fromkeys(families):
+        alike.setdefault(interval(family, 1.0, cpu=cpu, threads=threads), []).append(family)
+    return tuple(
+        f"{one.share:.0%} interval of {', '.join(names)}: {one.low:g} to {one.high:g} times the time, by {one.source}"
+        for one, names in alike.items()
+    )
 
 
 def unmeasured(seconds: float) -> Interval:

@@ -29,6 +29,8 @@ def metered(one: Document) -> Pairs:
     }
     for part in ("static", "off_chip", "on_chip", "arithmetic"):
         facts[part.replace("_", " ")] = f"{one[part]:.4g} J, {100 * one[part] / total:.1f} %"
+    if one["intervals"]:
+        facts["interval"] = "\n".join(one["intervals"])
     return Pairs(facts, f"{one['program']} {format_shape(one['shape'])}, {one['steps']} steps on {one['machine']}")
 
 
@@ -42,7 +44,7 @@ def comparison(one: Document) -> Shown:
     rows += [("Pareto: time, energy", *_point(point)) for point in one["pareto"]]
     columns = ("chosen by", "tiling", ">clock", ">time", ">joules", ">watts")
     title = f"{one['points']:,} tilings; does the fastest one take the least energy?"
-    return (table(columns, rows, title), one["answer"], *filter(None, [one["warning"]]))
+    return (table(columns, rows, title), one["answer"], *one["intervals"], *filter(None, [one["warning"]]))
 
 
 def fit(one: Document) -> Shown:
@@ -107,6 +109,7 @@ def strategies(one: Document) -> Shown:
         table(("family", "best tiling", metric, ">worse by", ">feasible"), rows, "across strategies"),
         table(("feasible for exactly", ">sizes", "best there", metric), sets),
         *one["reasons"],
+        *one["intervals"],
     )
 
 
@@ -127,7 +130,7 @@ def sweep(one: Document) -> Shown:
     ]
     columns = (">factor", ">amount", "best tiling", ">time", ">joules", ">of ideal", ">re-use loses", "bound by")
     notes = [f"the efficiency drops at {', '.join(one['drops_at'])}"] if one["drops_at"] else []
-    notes += filter(None, [one["warning"]])
+    notes += [*one["intervals"], *filter(None, [one["warning"]])]
     if one["largest_shape"]:
         notes.append(f"the largest grid that fits the memory is {format_shape(tuple(one['largest_shape']))}")
     return (table(columns, rows, f"{one['program']} on {one['machine']}, {one['vary']} varied"), *notes)

@@ -52,6 +52,7 @@ class WhatIf:
     rows: tuple[Row, ...]  # the points
     # largest extents of the same proportions that fit the machine's memory; None if unknown
     largest: tuple[int, ...] | None
+    intervals: tuple[str, ...]  # how sure the times are
 
     @property
     def drops_at(self) -> tuple[str, ...]:
@@ -91,6 +92,7 @@ class WhatIf:
             "drops_at": list(self.drops_at),
             "warning": self.warning,
             "largest_shape": None if self.largest is None else list(self.largest),
+            "intervals": list(self.intervals),
         }
 
 

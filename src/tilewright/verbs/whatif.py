@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.costs.interval import ranges
 from tilewright.costs.time import Costs
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import Tiling
@@ -65,6 +66,11 @@ def whatif(
         metric=metric,
         rows=tuple(rows),
         largest=largest_shape(work),
+        intervals=ranges(
+            (row.tiling.family for row in rows),
+            cpu=where.kind == "cpu",
+            threads=model == "exact" and len(work.problem.shape) > 1,
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """``tilewright energy``: the energy of a tiling, and what is best by energy, time, power and their products."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.energy.constants import NAMES, Constants, at_clock, constants
 from tilewright.costs.energy.price import Joules, Usage, above_board, price
+from tilewright.costs.interval import ranges
 from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -45,6 +46,7 @@ class MeteredTiling:
     energy: Joules  # with parts, range and provenance
     usage: Usage  # the amounts
     known: Constants  # the energy constants
+    intervals: tuple[str, ...]  # how sure the time is; nothing of a measured one
 
     def to_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -59,6 +61,7 @@ class MeteredTiling:
             **self.energy.to_dict(),
             "usage": dataclasses.asdict(self.usage),
             "constants": {name: dataclasses.asdict(getattr(self.known, name)) for name in NAMES},
+            "intervals": list(self.intervals),
         }
 
 
@@ -93,6 +96,7 @@ class MetricComparison:
     cap: float | None  # the power cap in watts, or None
     capped: Point | None  # the fastest point under the cap; None without a cap, or where nothing is under it
     board_watts: float | None = None  # what the machine's board may draw; None where nobody says
+    intervals: tuple[str, ...] = ()  # how sure the times of what is shown are
 
     @property
     def warning(self) -> str:
@@ -139,6 +143,7 @@ class MetricComparison:
             "answer": self.answer(),
             "board_watts": self.board_watts,
             "warning": self.warning,
+            "intervals": list(self.intervals),
         }
 
 
@@ -196,7 +201,14 @@ def energy(
         energy=price(used, known),
         usage=used,
         known=known,
+        intervals=() if seconds else _intervals([chosen], where, model, len(work.problem.shape)),
     )
+
+
+def _intervals(tilings: Iterable[Tiling], machine: Machine, model: str, rank: int) -> tuple[str, ...]:
+    """Say how sure the predicted times of tilings are."""
+    threads = model == "exact" and rank > 1
+    return ranges((each.family for each in tilings), cpu=machine.kind == "cpu", threads=threads)
 
 
 def compare(
@@ -258,7 +270,9 @@ def compared(
         for family in families_of(problem, setting, model):
             sizes, result = evaluated(setting, family, model, coarse=coarse)
             pool.add(family, sizes, clock, (result.seconds, result.joules, result.dram_bytes))
-    return pool.compared(cap, machine.tdp_watts)
+    found = pool.compared(cap, machine.tdp_watts)
+    shown = [point.tiling for point in (*dict(found.best).values(), *found.front)]
+    return dataclasses.replace(found, intervals=_intervals(shown, machine, model, problem.program.rank))
 
 
 class _Pool:

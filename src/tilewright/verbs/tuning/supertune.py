@@ -12,6 +12,7 @@ from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.interval import ranges
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -59,6 +60,7 @@ class Supertuning:
     # the sizes by the families that are feasible there; ``none`` has no sizes and is in no set
     sets: tuple[FeasibleSet, ...]
     best_of_sets: tuple[Tiling, ...]  # per set, the tiling of the least cost
+    intervals: tuple[str, ...]  # how sure the times are
 
     @property
     def winner(self) -> Entry:
@@ -118,6 +120,7 @@ class Supertuning:
             "families": families,
             "feasible_sets": sets,
             "reasons": list(self.reasons()),
+            "intervals": list(self.intervals),
         }
 
 
@@ -193,6 +196,11 @@ def supertune(
         entries=tuple(dataclasses.replace(e, loss=e.value / least - 1.0 if least > 0 else 0.0) for e in entries),
         sets=sets,
         best_of_sets=tilings,
+        intervals=ranges(
+            (each.tiling.family for each in entries),
+            cpu=setting.cpu,
+            threads=model == "exact" and problem.program.rank > 1,
+        ),
     )
 
 
