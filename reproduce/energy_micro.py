@@ -1,9 +1,9 @@
 """Energy constants from micro-benchmarks of single operations (thesis, section B.7), metered on this CPU or a GPU.
 
 python reproduce/energy_micro.py --meter rapl -o mine.toml
-python reproduce/energy_micro.py --backend cuda -o card.toml
-python reproduce/energy_micro.py --log windows.csv        (another meter records, and then:)
-python reproduce/energy_micro.py --meter trace.csv --log windows.csv -o mine.toml
+
+On a GPU: --backend cuda -o card.toml. Where another meter records: first --log windows.csv, and with what it recorded
+--meter trace.csv --log windows.csv -o mine.toml.
 """
 
 import argparse

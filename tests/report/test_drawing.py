@@ -57,7 +57,7 @@ def test_tiny_problems_are_drawn(tmp_path, extent, steps):
 
 
 def test_an_illegal_tiling_is_not_drawn(tmp_path):
-    with pytest.raises(IllegalTilingError, match="break the flow dependence"):
+    with pytest.raises(IllegalTilingError, match="dependences lead beyond the neighbouring tile"):
         draw_tiling(_problem("j2d9pt"), parse("hybrid:t=4,s=1x8"), tmp_path / "t.png")
     assert not (tmp_path / "t.png").exists()
 

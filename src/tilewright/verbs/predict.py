@@ -106,7 +106,7 @@ def predict(
 
     Examples:
         >>> round(predict("jacobi1d", shape=(2**22,), steps=1024, machine="gtx980").costs.seconds, 3)
-        0.04
+        0.052
     """
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, as_machine(machine))

@@ -25,7 +25,7 @@ def explain(
 
     >>> explain("j2d5pt", shape=(16384, 16384), steps=120, machine="v100",
     ...         tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]
-    'issue'
+    'latency'
     """
     chosen = asked_tiling(tiling)
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)

@@ -10,7 +10,14 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.cli.jobs import codesign_output as files
 from tilewright.cli.jobs.codesign_parse import area_range, axes, values_of
+from tilewright.costs.hexagonal import exact
 from tilewright.costs.pipelines.separable import SeparableForm
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import sizes_of
+from tilewright.machines.files import load
+from tilewright.programs.stencil.catalogue import program
+from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.tiling import parse
 from tilewright.tuning.codesign.design import Axes, DesignOptions
 from tilewright.verbs.codesign import area as area_api
 from tilewright.verbs.codesign.codesign import INSIGHTS, WIDEST, codesign
@@ -164,16 +171,13 @@ def test_the_document(solved):
             assert one.costs.seconds == row["seconds"]
 
 
-def test_the_stock_chip_costs_what_predict_says(workload):
-    from tilewright.verbs.predict import predict
-
+def test_the_stock_chip_costs_what_the_equations_in_exact_geometry_say(workload):
     stock = Axes(sm_count=(16,), vector_width=(128,), shared_kb=(96,))
     one = codesign(str(workload), axes=stock, area=(0.0, 500.0), options=DesignOptions(grid="coarse"))
     for row in one.tilings(one.best):
-        said = predict(
-            row["program"], shape=tuple(row["shape"]), steps=row["steps"], machine="gtx980", tiling=row["tiling"]
-        )
-        assert said.costs.seconds == row["seconds"]
+        setting = make_setting(make_problem(program(row["program"]), tuple(row["shape"]), row["steps"]), load("gtx980"))
+        said = exact.evaluate(sizes_of(parse(row["tiling"]), setting), setting)
+        assert said.seconds[0] == row["seconds"]
 
 
 def test_tables_are_weighed_again_without_solving(solved, tmp_path):

@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_one_sentence(call, message):
 def test_an_illegal_tiling_names_the_dependence():
     with pytest.raises(tw.IllegalTilingError, match="with the boundary wrap on axis 0"):
         tw.run("fdtd2d", U, U, U, steps=4, boundary={"hz": ("wrap", "fixed")}, tiling="hybrid:t=4,s=8x8")
-    with pytest.raises(tw.IllegalTilingError, match="flow dependence"):
+    with pytest.raises(tw.IllegalTilingError, match="dependences lead beyond the neighbouring tile"):
         tw.run("j2d9pt", U, steps=4, tiling="hybrid:t=4,s=1x8")
 
 

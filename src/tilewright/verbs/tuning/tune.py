@@ -117,7 +117,7 @@ def tune(
     Examples:
         >>> plan = tune("gradient2d", shape=(8192, 8192), steps=8192, machine="gtx980", effort="none")
         >>> plan.winner.measured_seconds is None, plan.tiling.family
-        (True, 'hybrid')
+        (True, 'streaming')
     """
     level = effort_level(effort, seconds, candidates)
     asked = _check(backend, metric, effort)
