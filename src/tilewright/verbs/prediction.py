@@ -82,7 +82,7 @@ class Prediction:
         power = (self.costs.energy.warning,) if self.costs.energy and self.costs.energy.warning else ()
         if not isinstance(self.problem, Problem):
             return power
-        from tilewright.verbs.limits import limits
+        from tilewright.tuning.limits import limits
 
         return (*limits(self.problem, self.tiling, self.costs, self.hardware, self.model), *power)
 

@@ -40,8 +40,6 @@ _LINE_WORDS = 32
 _SECTOR_WORDS = 8
 _L1_WAYS = 4
 """Ways of L1, taken: rows further apart than a way lie in sets by chance, since higher bits are hashed."""
-_COPY_INSTRUCTIONS = 6.0
-"""Instructions of a thread per round of copying: an address, a test, a load or store at either end."""
 _THREADS, _MOST_THREADS = 128, 256
 """Threads that a block of 2D tiles has about by default, and those that any has at most."""
 PARTS = ("latency", "issue", "access", "dram", "l2", "launch")

@@ -77,11 +77,6 @@ class RegionGroup:
 
         return map_statements(self.around, change)
 
-    @property
-    def inside_loop(self) -> bool:
-        """Whether the code around has loops of its own."""
-        return not all(isinstance(node, Block | Assign | Declare) for node in statements(self.around))
-
 
 def _number(node: Stmt) -> int | None:
     if isinstance(node, Assign) and isinstance(node.target, Name) and node.target.name.startswith(_MARK):
