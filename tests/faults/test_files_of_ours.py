@@ -13,7 +13,7 @@ import pytest
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import cache, cpu, warn
+from tilewright.runtime import cache, call, warn
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
@@ -40,7 +40,7 @@ class _Kernel:
 
     def __init__(self, folders, monkeypatch):
         self.expected, self.patch = _result(), monkeypatch
-        self.path = folders / "cache" / "kernels" / f"{cpu.compile_source(SOURCE, toolchain()).key}.so"
+        self.path = folders / "cache" / "kernels" / f"{call.compile_source(SOURCE, toolchain()).key}.so"
         self.good, self.compiled = self.path.read_bytes(), 0
         library = self.good[33:]
 
@@ -48,7 +48,7 @@ class _Kernel:
             self.compiled += 1
             return library
 
-        monkeypatch.setattr(cpu, "shared_object", compile_again)
+        monkeypatch.setattr(call, "shared_object", compile_again)
 
     def detected(self, data: bytes) -> bool:
         self.path.write_bytes(data)
@@ -57,7 +57,7 @@ class _Kernel:
     def rebuilt(self) -> bool:
         """Whether the damaged entry is compiled anew, gives the right result and is whole again."""
         before = self.compiled
-        self.patch.setattr(cpu, "_loaded", {})
+        self.patch.setattr(call, "_loaded", {})
         right = bool((_result() == self.expected).all())
         return right and self.compiled == before + 1 and self.path.read_bytes() == self.good
 

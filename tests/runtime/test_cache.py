@@ -10,7 +10,7 @@ from tilewright.base.errors import TilewrightWarning
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import cache, cpu
+from tilewright.runtime import cache, call
 from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import hosts
@@ -39,8 +39,8 @@ def _entry(private_cache):
 @pytest.fixture
 def compilations(monkeypatch):
     calls = []
-    real = cpu.shared_object
-    monkeypatch.setattr(cpu, "shared_object", lambda *a, **k: calls.append(1) or real(*a, **k))
+    real = call.shared_object
+    monkeypatch.setattr(call, "shared_object", lambda *a, **k: calls.append(1) or real(*a, **k))
     return calls
 
 

@@ -14,6 +14,7 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen.batches import ENTRY, HEAD
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.call import by_cells
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import SHARED, Inputs, Runnable, Session
@@ -43,7 +44,7 @@ def run_batch(  # noqa: PLR0913
     }
     if isinstance(kernel, CpuKernel) and kernel.plan.batch:
         arrays = {
-            field: tuple(_of_cells(np.asarray(each, dtype=problem.dtype)) for each in versions)
+            field: tuple(by_cells(np.asarray(each), problem.dtype) for each in versions)
             for field, versions in inputs.arrays.items()
         }
         _together(kernel, problem, replace(inputs, arrays=arrays), found, threads)
@@ -61,12 +62,6 @@ def run_batch(  # noqa: PLR0913
         finally:
             session.close()
     return found
-
-
-def _of_cells(array: Array) -> Array:
-    """Return an array whose strides are whole numbers of cells."""
-    whole = array.flags.aligned and not any(stride % array.itemsize for stride in array.strides)
-    return array if whole else np.ascontiguousarray(array)
 
 
 def _together(

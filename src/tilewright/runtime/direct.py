@@ -13,6 +13,7 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.call import overlap
 from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
 from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import MOST_BYTES, bytes_of
@@ -52,9 +53,7 @@ def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
     targets = list((inputs.out or {}).values())
     if any(not _plain(target, problem) for target in targets):
         return False
-    return not any(np.may_share_memory(target, other) for target in targets for other in given) and not any(
-        np.may_share_memory(a, b) for i, a in enumerate(targets) for b in targets[:i]
-    )
+    return not overlap(targets, given)
 
 
 def _plain(array: Array, problem: Problem) -> bool:
