@@ -99,11 +99,7 @@ def compile_source(plan: RunPlan, source: Source) -> Artifact[Any] | None:
 
 
 def load(plan: RunPlan, artifact: Artifact[Any] | None) -> Kernel:
-    """Make a plan's code callable.
-
-    Raises:
-        ToolchainError: If it does not load.
-    """
+    """Make a plan's code callable."""
     if artifact is None:
         return NumpyKernel(plan=plan)
     if plan.schedule is not None:

@@ -140,17 +140,7 @@ def library(artifact: Artifact[Any]) -> ctypes.CDLL:
 
 
 def load(artifact: Artifact[Any]) -> tuple[CompiledFunction, ...]:
-    """Make the functions of compiled code callable.
-
-    Args:
-        artifact: From :func:`compile_source`.
-
-    Returns:
-        The functions, in the order of the unit's.
-
-    Raises:
-        ToolchainError: If it does not load.
-    """
+    """Make the functions of compiled code callable, in the order of the unit's."""
     loaded, calls = library(artifact), _calls()
     found = []
     for kernel in artifact.source.kernels:
