@@ -14,7 +14,9 @@ from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import cache, call, warn
-from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
+from tilewright.runtime.cpu import stencil_kernels
+from tilewright.runtime.kernels import execute
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.toolchains.cpu import toolchain

@@ -14,7 +14,9 @@ from tilewright.programs.stencil.boundaries import KINDS, Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import call, memory, session
-from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
+from tilewright.runtime.cpu import stencil_kernels
+from tilewright.runtime.kernels import execute
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules.catalogue import check
 from tilewright.schedules.legality import Legal

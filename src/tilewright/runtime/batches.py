@@ -15,9 +15,10 @@ from tilewright.codegen.batches import ENTRY, HEAD
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.call import by_cells
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.runtime.session import SHARED, Inputs, Runnable, Session
+from tilewright.runtime.session import SHARED, Inputs, Session
 
 _AXES = 3
 """Axes that an entry of the list has room for."""
@@ -86,7 +87,7 @@ class _List(Session):
     """
 
     def __init__(
-        self, compiled: Runnable, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
+        self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
     ) -> None:
         self._workers = workers
         self._entries: list[list[int]] = []

@@ -1,16 +1,12 @@
-"""Kernels of stencils on this CPU: compiled functions with a layout, and whole runs by them."""
+"""Kernels of stencils on this CPU: compiled functions with a layout, and copies by their threads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen.copying import copy_source
 from tilewright.codegen.emit import StencilLayout, StencilSource
-from tilewright.programs.stencil.periodic import Extended
-from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import direct
 from tilewright.runtime.call import CompiledFunction, compile_source, if_compiled, load
-from tilewright.runtime.memory import Array, Workspace
-from tilewright.runtime.session import Inputs, Session
+from tilewright.runtime.memory import Array
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.toolchains.cpu import Toolchain
 
@@ -66,26 +62,3 @@ def load_stencils(artifact: Artifact[tuple[StencilLayout, ...]]) -> tuple[Compil
 def stencil_kernels(source: StencilSource, tools: Toolchain | None = None) -> tuple[CompiledKernel, ...]:
     """Compile a unit of stencils' kernels and load it."""
     return load_stencils(compile_source(source, tools))
-
-
-def execute(
-    compiled: CompiledKernel,
-    problem: Problem,  # of any shape and steps
-    inputs: Inputs,
-    threads: int,
-    workspace: Workspace | None = None,  # fresh memory by default
-    halo: Extended | None = None,  # periodic copies around a grid that wraps
-) -> dict[str, Array]:
-    """Run a kernel; returns the newest version of every updated field.
-
-    The inputs are only read; the interpreter's lock is free while the kernel runs, and any number of threads may run
-    the same kernel at a time.
-    """
-    if halo is None and direct.applies(compiled, problem, inputs):
-        return direct.execute(compiled, problem, inputs, threads, workspace)
-    session = Session(compiled, problem, inputs, threads, halo=halo, workspace=workspace)
-    try:
-        session.advance(problem.steps, last=True)
-        return session.results(inputs.out)
-    finally:
-        session.close()

@@ -14,10 +14,11 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.call import overlap
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
 from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import MOST_BYTES, bytes_of
-from tilewright.runtime.session import SHARED, Inputs, Runnable, point_tables
+from tilewright.runtime.session import SHARED, Inputs, point_tables
 
 _MOST_WASTE = 1.5
 """Cells of a tile's row per cell of the grid's up to which the state between bands is kept as the kernel orders it."""
@@ -41,7 +42,7 @@ def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
     return Slots(strides=plan.strides, distance=distance, lifted=lifted)
 
 
-def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
+def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
     if not compiled.layout.direct or problem.steps == 0:
         return False
@@ -61,7 +62,7 @@ def _plain(array: Array, problem: Problem) -> bool:
 
 
 def execute(
-    compiled: Runnable, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
+    compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
 ) -> dict[str, Array]:
     """Run a kernel to which :func:`applies` applies on the caller's arrays; returns the newest updated fields."""
     program, needs = problem.program, compiled.layout
