@@ -137,20 +137,15 @@ class _List(Session):
             for entry in self._entries
         ]
         head = [self._workers, count, len(entries), len(constants)]
-        numbers = np.array(
-            [*addresses, *calls, *rows, *head, *(each for entry in entries for each in entry), *self._own_sizes],
-            dtype=np.int64,
-        )
-        first, width = numbers.ctypes.data, numbers.itemsize
-        pointers = first + width * (behind + len(calls))
-        self._compiled.function(first, pointers + width * len(rows), scalars, pointers)
+        sizes = [*head, *(each for entry in entries for each in entry), *self._own_sizes]
+        self._compiled.invoke([*addresses, *calls], sizes, scalars, rows)
 
     def _invoke(
         self,
         starts: Sequence[int],
-        constants: Sequence[int],  # noqa: ARG002
         sizes: Sequence[int],
         scalars: int,  # noqa: ARG002
+        constants: Sequence[int],  # noqa: ARG002
         further: Sequence[int],  # noqa: ARG002
     ) -> None:
         self._entries.append([1, len(self._pointers), 0, len(self._own_sizes), *[0] * (ENTRY - 4)])

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.codegen.copying import copy_source
 from tilewright.codegen.emit import StencilLayout, StencilSource
 from tilewright.runtime.call import CompiledFunction, compile_source, if_compiled, load
@@ -19,6 +21,20 @@ class CompiledKernel(CompiledFunction):
     """The function of a stencil's kernel."""
 
     layout: StencilLayout  # what its arguments hold
+
+    def invoke(
+        self,
+        starts: Sequence[int],  # where the fields' versions lie
+        sizes: Sequence[int],
+        scalars: int,  # where they lie
+        constants: Sequence[int],  # where these lie, the threads' own memory last
+        further: Sequence[int] = (),  # where tables of points lie
+    ) -> None:
+        """Call it with the addresses of arrays of addresses and of sizes."""
+        numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
+        first = numbers.ctypes.data
+        behind = first + numbers.itemsize * len(starts)
+        self.function(first, behind + numbers.itemsize * len(constants), scalars, behind, *further)
 
     def copied(self, pairs: Sequence[tuple[Array, Array]], threads: int) -> Sequence[tuple[Array, Array]]:
         """Copy large arrays to others by the kernel's team of threads; returns the pairs that are left."""

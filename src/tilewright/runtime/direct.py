@@ -13,7 +13,7 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime.call import overlap
+from tilewright.runtime.call import address, overlap
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
 from tilewright.runtime.places import PlaceTables, scalar_table
@@ -83,29 +83,26 @@ def execute(
     }
     buffer = memory.take(max(total, PAGE))
     try:
-        start = buffer.ctypes.data
+        start = address(buffer)
         versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}
         starts = []
         for field, count, distance in zip(program.fields, slots, distances, strict=True):
-            starts.append(start if count else versions[field][0].ctypes.data)
+            starts.append(start if count else address(versions[field][0]))
             start += count * distance * problem.itemsize
-        callers = [version.ctypes.data for field in program.fields for version in versions[field]]
+        callers = [address(version) for field in program.fields for version in versions[field]]
         packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
-        pointers = [*starts, *callers, *(results[field].ctypes.data for field in program.updated)]
-        team = threads if compiled.parallel else 1
+        pointers = [*starts, *callers, *(address(results[field]) for field in program.updated)]
+        team = compiled.team(threads)
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
-        fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
         scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
-        values = [*(row.ctypes.data for row in rows), *places.addresses, buffer.ctypes.data + own]
+        constants = [*map(address, rows), *places.addresses, address(buffer) + own]
         further: tuple[int, ...] = ()
         if tables is not None:
             addresses = tables.before(inputs.first, problem.steps)
             if addresses is not None:
-                values, further = [*values, *addresses.numbers], (addresses.points,)
-        constants = np.array(values, dtype=np.uintp)
-        start = scalars.ctypes.data + each * inputs.first
-        compiled.function(fields.ctypes.data, size.ctypes.data, start, constants.ctypes.data, *further)
+                constants, further = [*constants, *addresses.numbers], (addresses.points,)
+        compiled.invoke(pointers, sizes, address(scalars) + each * inputs.first, constants, further)
         if tables is not None:
             tables.after(inputs.first, problem.steps)
     finally:

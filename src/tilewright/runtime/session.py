@@ -226,7 +226,7 @@ class Session:
                 self.problem.program.fields, self._offsets, needs.copies, shifts, strict=True
             )
         ]
-        threads = self._threads if self._compiled.parallel else 1
+        threads = self._compiled.team(self._threads)
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
         constants, _ = self._arguments
@@ -237,7 +237,7 @@ class Session:
             addresses = self._points.before(self._first + self.steps, steps)
             if addresses is not None:
                 constants, further = [*constants, *addresses.numbers], (addresses.points,)
-        self._invoke(starts, constants, sizes, scalars, further)
+        self._invoke(starts, sizes, scalars, constants, further)
         if self._points is not None:
             self._points.after(self._first + self.steps, steps)
         for field in self._series:
@@ -255,16 +255,12 @@ class Session:
     def _invoke(
         self,
         starts: Sequence[int],
-        constants: Sequence[int],
         sizes: Sequence[int],
         scalars: int,
+        constants: Sequence[int],
         further: Sequence[int],
     ) -> None:
-        """Call the kernel, which gets the addresses of arrays of addresses and of sizes."""
-        numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
-        fields = numbers.ctypes.data
-        behind = fields + numbers.itemsize * len(starts)
-        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind, *further)
+        self._compiled.invoke(starts, sizes, scalars, constants, further)
 
     def _restart(self) -> None:
         """Move the versions to where the next call looks for them, where turning pointers around does not do it."""
