@@ -8,7 +8,8 @@ from scipy import ndimage
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.codegen.pipelines.device import emit_gpu_group
-from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
+from tilewright.costs.arrays import BlockShapes
+from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.runtime.devices import nvrtc
@@ -107,7 +108,7 @@ def test_memory_of_threads_and_stacks_is_refused_before_it_is_taken(monkeypatch)
     blur(image)
     monkeypatch.setattr(memory, "_SURE", 0)
     monkeypatch.setattr(memory, "available_bytes", lambda: 400)  # a grid has 256
-    with pytest.raises(ArrayError, match="this run needs .* of memory but 400 B are available"):
+    with pytest.raises(ArrayError, match=r"this run needs .* of memory but 400 B are available"):
         blur(image)
     with pytest.raises(ArrayError, match="of memory but 400 B are available"):
         hysteresis(image, 0.1, 0.4)
