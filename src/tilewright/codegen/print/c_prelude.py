@@ -35,7 +35,7 @@ PLAIN = frozenset(
     }
 )
 """Functions that are the same for every element type."""
-WIDTHS = (64, 32, 16)
+_WIDTHS = (64, 32, 16)
 """Bytes of vectors, as ``TW_BYTES`` is one of them."""
 _TAKEN = {"swap": (1, 0), "real": (0, 0), "imag": (1, 1)}
 """Which part of each number a vector function takes in place of the real and of the imaginary one."""
@@ -81,8 +81,9 @@ def prelude(dtypes: Iterable[str], helpers: Iterable[tuple[str, str, bool]], *, 
     parts.append(common_text(sorted({dtype for _, dtype, _ in polynomial})))
     for name, dtype, vector in wanted:
         text = _define(name, dtype, vector=vector)
-        called = helper(name, dtype, vector=vector) if (name, dtype, vector) in polynomial else ""
-        parts.append(function_text(name, dtype, called, text) if called else text)
+        if (name, dtype, vector) in polynomial:
+            text = function_text(name, dtype, helper(name, dtype, vector=True), text)
+        parts.append(text)
     return "\n".join(part for part in parts if part)
 
 
@@ -205,14 +206,14 @@ def _instruction(name: str, kind: ir.Element, words: Mapping[str, str]) -> str:
     return _filled(block, {**words, "plain": plain})
 
 
-def by_width(lines: Callable[[int], Iterable[str]]) -> list[str]:
+def _by_width(lines: Callable[[int], Iterable[str]]) -> list[str]:
     """Return the lines for every width, of which a compiler takes those of its own.
 
-    >>> by_width(lambda width: [f"#define HALF {width // 2}"])[:3]
+    >>> _by_width(lambda width: [f"#define HALF {width // 2}"])[:3]
     ['#if TW_BYTES == 64', '#define HALF 32', '#elif TW_BYTES == 32']
     """
     found: list[str] = []
-    for width in WIDTHS:
+    for width in _WIDTHS:
         found += [f"#{'el' if found else ''}if TW_BYTES == {width}", *lines(width)]
     return [*found, "#endif"]
 
@@ -223,7 +224,7 @@ def _twice_macros() -> str:
     def macros(width: int) -> list[str]:
         return [f"#define TW_TWICE_{n}(a, b) {{{', '.join(['a, b'] * (width // n // 2))}}}" for n in (4, 8)]
 
-    return "\n".join(["/* two numbers in turn */", *by_width(macros), ""])
+    return "\n".join(["/* two numbers in turn */", *_by_width(macros), ""])
 
 
 def _picked(called: str, parts: tuple[int, int], dtype: str) -> str:
@@ -234,7 +235,7 @@ def _picked(called: str, parts: tuple[int, int], dtype: str) -> str:
         numbers = range(width // ir.element(dtype).bytes)
         return [f"  return TW_MIX({m}, a, a, {', '.join(str(2 * each + part) for each in numbers for part in parts)});"]
 
-    return "\n".join([f"static inline {v} {called}({v} a) {{", *by_width(mixed), "}", ""])
+    return "\n".join([f"static inline {v} {called}({v} a) {{", *_by_width(mixed), "}", ""])
 
 
 def _mixed(name: str, dtype: str) -> str:
@@ -245,7 +246,7 @@ def _mixed(name: str, dtype: str) -> str:
     def mixed(width: int) -> list[str]:
         return [f"  return TW_MIX({m}, a, b, {_parts(mixed_lanes(name, width // size), kind)});"]
 
-    lines = by_width(mixed)
+    lines = _by_width(mixed)
     if name.startswith("beside_") and size in _ALIGNED and distance < CACHE_LINE // size:
         # gcc would take an instruction that overwrites an operand and needs an index; the instruction takes its number
         # modulo the lanes, so that a whole vector further on is left to the compiler
@@ -311,4 +312,4 @@ def lift_helpers(dtype: str) -> str:
         ]
 
     past = "" if kind.is_narrow else _filled("past lifted", _words(dtype))
-    return "\n".join([*by_width(macros), "", _filled("lifted", {**_words(dtype), "past": past})])
+    return "\n".join([*_by_width(macros), "", _filled("lifted", {**_words(dtype), "past": past})])
