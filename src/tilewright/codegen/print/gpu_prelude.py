@@ -36,15 +36,12 @@ def prelude(
     """Return the start of a text."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
-    macros = DIALECTS[dialect]
-    needed = (macros.double if "float64" in set(dtypes) else "", macros.strict if strict else "")
-    lines = [
-        *filter(None, needed),
-        macros.text,
-        *([blocks("prelude_gpu.h")["index"].text.rstrip("\n")] if index else []),
-    ]
+    macros, parts = DIALECTS[dialect], blocks("prelude_gpu.h")
+    words = {name: getattr(macros, name) for name in ("kernel", "shared", "barrier", "thread", "group", "groups")}
+    lines = [macros.double if "float64" in set(dtypes) else "", macros.strict if strict else ""]
+    lines += [parts[dialect].filled(words).rstrip(), parts["index"].text.rstrip() if index else ""]
     lines += [_helper(name, dtype, macros) for name, dtype in sorted(set(helpers))]
-    return "\n".join(lines) + "\n"
+    return "\n".join(filter(None, lines)) + "\n"
 
 
 def helper_name(name: str, dtype: str) -> str:
