@@ -19,21 +19,7 @@ from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, LIB
 from tilewright.codegen.print.vector_math import VECTOR_MATH, common_text, function_text
 from tilewright.programs.stencil.operators import FUNCTIONS
 
-PLAIN = frozenset(
-    {
-        "asks",
-        "put",
-        "prefetch_near",
-        "opaque",
-        "thread",
-        "threads",
-        "await",
-        "publish",
-        "fence",
-        "meet",
-        "flush",
-    }
-)
+PLAIN = frozenset({"asks", "put", "prefetch_near", "opaque", "thread", "threads", "await", "publish", "fence", "flush"})
 """Functions that are the same for every element type."""
 _WIDTHS = (64, 32, 16)
 """Bytes of vectors, as ``TW_BYTES`` is one of them."""
