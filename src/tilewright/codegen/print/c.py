@@ -14,8 +14,7 @@ import numpy as np
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import SIGNS, Language, Printer, in_comment
-from tilewright.codegen.print.c_lift import lift_helpers
-from tilewright.codegen.print.c_prelude import PLAIN, helper, prelude
+from tilewright.codegen.print.c_prelude import PLAIN, helper, lift_helpers, prelude
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, SUFFIX
 
 _COMPLEX_CALLS = {Operator.MUL, Operator.DIV}
@@ -33,7 +32,7 @@ def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False, st
     """Print a translation unit of functions, callees first."""
     printer = _Printer()
     bodies = [printer.function(function) for function in tuple(functions)]
-    lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
+    lifted = [lift_helpers(dtype) for dtype in printer.lifted]
     start = [_VECTORIZED] if vectorized else []  # GCC makes vectors, whatever it is told otherwise
     # strict: exponentials and their like are those of C's library, number by number
     return "\n".join([*start, prelude(printer.dtypes, printer.helpers, strict=strict), *lifted, *bodies])
