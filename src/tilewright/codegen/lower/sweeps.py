@@ -1,6 +1,7 @@
 """Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
 import math
+from dataclasses import replace
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
@@ -15,7 +16,7 @@ from tilewright.schedules.tree.nodes import Loop
 BLOCK = 2**18
 """Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
 _STRETCH_STEPS = 64
-"""Steps after which it asks at the latest; asking costs a hundredth of the shortest step."""
+"""Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
 _THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
 _SINCE, _STRETCH = ir.Var("since"), ir.Var("stretch")
 _FIRST, _LAST, _BEGIN, _PIECE_ROWS, _LOW, _HIGH = (
@@ -68,7 +69,7 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
 
 
 def _asking(low: ir.Expr, high: ir.Expr, rows: ir.Expr, piece: tuple[ir.Stmt, ...]) -> ir.For:
-    """A loop over pieces of so many rows, between which, but not before the first, the thread asks whether it goes on."""
+    """A loop over pieces of so many rows; before each but the first the thread asks whether it goes on."""
     goes_on = ir.Op(ir.Operator.EITHER, (ir.eq(_LOW, low), ir.WANTED), ir.Native("int"))
     return ir.For(var=_LOW, low=low, high=high, step=rows, body=(ir.If(goes_on, piece),))
 
@@ -102,8 +103,7 @@ def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
                 inside = nest if axis else (ir.If(ir.WANTED, nest),)
                 nest = (ir.For(var=places[axis], low=bounds[axis][0], high=bounds[axis][1], body=inside),)
             body += nest
-    step, low, high = _over(steps)
-    return (ir.For(var=step, low=low, high=high, body=tuple(body)),)
+    return (_over(steps, body),)
 
 
 def _row(
@@ -150,19 +150,22 @@ def stage_distances(program: Program) -> tuple[int, ...]:
 
 
 def _steps(steps: Loop, lets: tuple[ir.Stmt, ...], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
-    """All steps by one team of threads, which asks between stretches of them whether it goes on."""
-    step, low, high = _over(steps)
-    end = ir.smallest(ir.add(_SINCE, _STRETCH), high)
-    stretch = ir.For(var=step, low=_SINCE, high=end, body=tuple(loops), brief=True)
-    return (*lets, ir.Parallel(_THREADS, (ir.For(var=_SINCE, low=low, high=high, step=_STRETCH, body=(stretch,)),)))
+    """All steps by one team of threads, which asks between stretches of them whether it goes on.
+
+    In a loop that asks, GCC also asks anew in every iteration how many threads there are.
+    """
+    every = _over(steps, loops)
+    # compilers know by the 0 that no step has a negative number: its remainders are cheaper
+    first, end = ir.largest(_SINCE, 0), ir.smallest(ir.add(_SINCE, _STRETCH), every.high)
+    stretch = replace(every, low=first, high=end, brief=True)
+    return (*lets, ir.Parallel(_THREADS, (replace(every, var=_SINCE, step=_STRETCH, body=(stretch,)),)))
 
 
-def _over(steps: Loop) -> tuple[ir.Var, ir.Expr, ir.Expr]:
-    return ir.Var(steps.name), index(steps.low, {}), index(steps.high, {})
+def _over(steps: Loop, body: list[ir.Stmt]) -> ir.For:
+    return ir.For(var=ir.Var(steps.name), low=index(steps.low, {}), high=index(steps.high, {}), body=tuple(body))
 
 
 def _stretch_steps(site: Site) -> ir.Expr:
-    """Steps between two questions."""
     cells = extent(0) if site.rank == 1 else ir.mul(extent(0), stride(0))
     return ir.largest(1, ir.smallest(ir.div(ir.Int(BLOCK), cells), _STRETCH_STEPS))
 
