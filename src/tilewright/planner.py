@@ -16,7 +16,7 @@ from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.tiling import NONE, Tiling, parse
+from tilewright.schedules.tiling import NONE, Tiling, as_tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling, whole_run_seconds
 from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.tuning.spaces.periodic import plain_block
@@ -32,7 +32,7 @@ def plans(
 ) -> tuple[RunPlan, ...]:
     """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    asked = as_tiling(tiling)
     if target.on_device:
         return _on_device(problem, target, asked, strict=strict)
     if target.backend == "numpy":
@@ -55,7 +55,7 @@ def batch_plan(
     if target.backend != "c" or count < 2 or problem.varying:
         return None
     _check_recurrence(problem)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    asked = as_tiling(tiling)
     threads = thread_count(target.threads or None)
     found = _one_each(problem, asked, host(), threads, ceil_div(count, threads) / count)
     if found is None:
