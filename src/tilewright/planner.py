@@ -7,7 +7,6 @@ from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import RunPlan, Target
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.runtime.host import thread_count
@@ -193,7 +192,7 @@ def remembered(
 
 def _check_recurrence(problem: Problem) -> None:
     program = problem.program
-    for dependence in analyse(program).sweep:
+    for dependence in program.analysis.sweep:
         for statement in program.statements:
             swept = any(read.field == statement.field and read.level == 1 for read in statement.reads)
             kinds = {side.kind for pair in problem.sides(statement.field) for side in pair}

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
 from tilewright.programs.stencil.boundaries import Boundary, Sides
-from tilewright.programs.stencil.dependences import Slope, analyse, slopes
+from tilewright.programs.stencil.dependences import Slope, slopes
 from tilewright.programs.stencil.expression import Index, Inside, Read, Scalar, Value, apply, clipped
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
@@ -476,7 +476,7 @@ _BY_TYPE = {
 def _tiling(draw: random.Random, problem: Problem) -> Tiling:
     """A tiling of the family that fits the rank, sized for the reach; its sizes are anything legal, not round."""
     slope = slopes(problem)
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     least = max(1, slope[0].widest)
     heights = (2, 4) if problem.program.rank == 3 else (2, 4, 4, 6, 8, 10)
     while True:
@@ -493,7 +493,7 @@ def _tiling(draw: random.Random, problem: Problem) -> Tiling:
 
 def _size(draw: random.Random, problem: Problem, tiling: Tiling) -> tuple[tuple[int, ...], int]:
     """Extents and steps: mostly several whole tiles and wavefronts, now and then less than one tile."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     slope = slopes(problem)
     rank = problem.program.rank
     if tiling == NONE:

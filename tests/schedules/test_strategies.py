@@ -11,7 +11,6 @@ from tests.sampling import some
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
@@ -108,7 +107,7 @@ def _words_of_a_whole_tile(problem, tiling):
     own = next(tile for tile in tiles if len(tile) == points and _reads_stay_inside(problem, tile))
     reads, writes, touched = _values(problem.program, own)
     footprint = 0
-    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+    for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
         where = [cell for name, *cell in touched if name == field]
         size = copies if where else 0
         for axis in zip(*where, strict=True):
@@ -265,7 +264,7 @@ class Walk:
 
     def __init__(self, problem, tiling):
         self.problem, self.program = problem, problem.program
-        self.stages = analyse(self.program).stages
+        self.stages = self.program.stages
         shape = overlapped.geometry(problem, catalogue.complete(problem, tiling))
         starts = [shape.bands.start(band) for band in range(shape.bands.count + 1)] if problem.steps else []
         cuts = [

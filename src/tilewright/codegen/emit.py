@@ -22,7 +22,6 @@ from tilewright.codegen.streaming.bands import (
     streaming_functions,
     streams,
 )
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
@@ -127,8 +126,7 @@ def _describe(
     versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
     rest = (*rest, *([problem.subdomains] if problem.subdomains else []))
     rest = (*rest, *versions, *(["swept"] if swept else []))
-    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest)
-    key = fingerprint(*parts)
+    key = fingerprint(problem.fingerprint, tiling, body, dialect, strict, *rest)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     own = None if streams(tiling) else cpu.private_memory(_tree(problem, tiling))
     packed = bool(problem.subdomains) and not streams(tiling) and own is None
@@ -157,7 +155,7 @@ def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[
     if streams(tiling):
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
-    recurrent = bool(analyse(program).sweep)
+    recurrent = bool(program.analysis.sweep)
     own = cpu.private_memory(_tree(site.problem, tiling)) is not None
     inner = inner_sites(site)
     sites = [site] if recurrent else [site, *(each for _, each in (inner if site.packed else inner[:1]))]
@@ -180,4 +178,4 @@ def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[
 
 def _tree(problem: Problem, tiling: Tiling) -> Node:
     """The order of execution; a program with a recurrence is swept, whatever the tiling."""
-    return catalogue.tree(problem, NONE if analyse(problem.program).sweep else tiling)
+    return catalogue.tree(problem, NONE if problem.program.analysis.sweep else tiling)

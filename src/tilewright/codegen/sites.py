@@ -15,7 +15,6 @@ from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.subdomains import PackedField, packed_field, packed_version
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed, Read, Scalar, placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -91,7 +90,7 @@ class Site:
     def versions(self) -> tuple[int, ...]:
         """All versions of each field in memory; 0 of those that have one per step, which lie elsewhere."""
         problem, found = self.problem, []
-        for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+        for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
             many = max(copies, problem.kept) if field in problem.program.updated else copies
             found.append(0 if field in problem.series else copies + self.states(field) if self.streams_states else many)
         return tuple(found)
@@ -159,7 +158,7 @@ def region_cells(site: Site) -> ir.Expr:
 def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
     """The sites of the programs of the regions' middle, and the axes along which each of them is one."""
     program, body = site.problem.program, site.body
-    many, stages = len(program.statements), len(analyse(program).stages)
+    many, stages = len(program.statements), len(program.stages)
     return tuple(
         (
             axes,

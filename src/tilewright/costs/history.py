@@ -6,16 +6,16 @@ steps of the adjoint. What the cells along the sides of a
 grid are worth is summed in slabs as thin as the reach, which cost next to nothing.
 """
 
-import functools
 from dataclasses import replace
 
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.problem import Problem
 
 _THIN = 0.25
 """Share of the cells below which what a statement updates is a slab along a side."""
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def bulk(problem: Problem) -> Problem:
     """Return a problem without the statements that update thin slabs; the same one if there are none."""
     if not problem.regions:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Value, flatten
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
@@ -47,7 +47,7 @@ class Counts:
     flops: int
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def parts(problem: Problem, *, across: bool | None = None) -> tuple[Part, ...]:
     """Return by which programs a kernel on a CPU computes the cells of a grid; one where it has no regions.
 
@@ -107,7 +107,7 @@ def _used(program: Program, problem: Problem) -> Program:
 def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
     """Return how many values a step keeps, reads and writes per cell, as means to the nearest whole number."""
     whole = problem.program
-    copies = dict(zip(whole.fields, analyse(whole).copies, strict=True))
+    copies = dict(zip(whole.fields, whole.analysis.copies, strict=True))
 
     def mean(of: Callable[[Program], int], least: int = 0) -> int:
         return max(least, round(sum(each.share * of(each.program) for each in some)))

@@ -1,12 +1,12 @@
 """The scalars of the time model for one problem on one machine, and C_iter."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import fact
 from tilewright.costs import regions
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
@@ -16,7 +16,7 @@ from tilewright.costs.operations import Operations, count_operations, hard_cycle
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.identity import identity
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.program import Program
@@ -136,7 +136,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
     scope = scope or ("per_sm" if cpu else "device")
     if scope not in SCOPES:
         raise UsageError(f"the scope of the bandwidth is one of {', '.join(SCOPES)}, got {scope!r}")
-    program, analysis = problem.program, analyse(problem.program)
+    program, analysis = problem.program, problem.program.analysis
     sm_count = int(machine.sm_count.value)
     width = int(machine.vector_width.value)
     reach = slopes(problem)
@@ -244,7 +244,7 @@ def entry_name(program: Program, machine: Machine) -> str:
     return next(iter(_entries(program, names)), program.name)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _entries(program: Program, names: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the names in a file that are of programs of the catalogue which compute the same as this one."""
     known = set(names) & set(catalogue.names())
@@ -354,7 +354,7 @@ def operation_cycles(program: Program, machine: Machine, seconds: float) -> floa
     return max(0.0, seconds * machine.clock.value - hard_cycles(count, machine)) / max(1, count.plain)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _operations(program: Program, dtype: str) -> Operations:
     """Count the operations of one cell and step."""
     return sum((count_operations(statement.tape, dtype) for statement in program.statements), Operations())

@@ -26,7 +26,6 @@ from tilewright.distributed.disk import Array
 from tilewright.distributed.slabs import Levels
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import sweep as runtime
@@ -76,7 +75,7 @@ def applies(problem: Problem, computer: Computer) -> bool:
         and problem.program.rank > 1
         and problem.steps > 1
         and not wrapped_axes(problem)
-        and max(analyse(problem.program).copies) <= 2
+        and max(problem.program.analysis.copies) <= 2
         and bool(_families(problem, computer))
     )
 
@@ -187,7 +186,7 @@ def _turns(problem: Problem, cut: Parts, memory: int, threads: int) -> Iterator[
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
     """Return the bytes of memory that a sweep takes, ``parts`` of it at a time."""
-    held = runtime.sweep_bytes(problem, analyse(problem.program).copies, _rows(problem, cut, parts))
+    held = runtime.sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
     return held + Rooms.bytes(problem, _turn(problem, cut, parts))
 
 

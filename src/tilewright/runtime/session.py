@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
+from tilewright.base.facts import fact
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.dependences import overwrites_its_input
@@ -435,7 +436,7 @@ class _Static:
     copies_in: tuple[tuple[str, int, tuple[slice, ...] | None, int], ...]
 
 
-@functools.lru_cache(maxsize=128)
+@fact
 def _static(problem: Problem, whole: Problem, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]) -> _Static:
     plan, program = layout(whole.shape, problem.itemsize), problem.program
     plans = tuple(dict(kept).get(field, plan) for field in program.fields)

@@ -24,7 +24,6 @@ from tilewright.codegen.lower.cpu import Names, bound
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Statement
@@ -95,7 +94,7 @@ def _check(problem: Problem) -> None:
     """Refuse programs of which a tile on chip would need more versions than the one that a band starts from."""
     field = kept_otherwise(problem)
     if field is not None:
-        copies = dict(zip(problem.program.fields, analyse(problem.program).copies, strict=True))
+        copies = dict(zip(problem.program.fields, problem.program.analysis.copies, strict=True))
         raise IllegalTilingError(
             f"overlapped tiles on GPUs need two versions of every updated field and no older one; "
             f"{problem.program.name!r} keeps {copies[field]} of {field}",

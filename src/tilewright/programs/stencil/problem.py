@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import NARROW, arithmetic, check_fits, is_rounded, numpy_type
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import Facts, fact
+from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.boundaries import FACES, BoundarySpec, Sides, resolve
 from tilewright.programs.stencil.edges import plain_edges
@@ -58,8 +60,8 @@ class Part:
     shape: tuple[int, ...]  # of the larger grid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+@dataclass(frozen=True, kw_only=True)
+class Problem(Facts):
     """A program on a grid."""
 
     program: Program  # one step
@@ -80,7 +82,16 @@ class Problem:
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
         return hash((self.program, self.shape, self.steps, self.dtype))
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of what is computed, whatever the shape and the steps."""
+        return fingerprint(self.program, self.dtype, self.boundaries)
 
     @property
     def plain(self) -> bool:
@@ -197,19 +208,34 @@ def make_problem(
     if dtype not in DTYPES:
         raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
     _check_tapes(program, dtype)
-    given = resolve(program, boundary)
-    if any(np.ndim(side.value) for sides in given for pair in sides for side in pair):
+    # Equal programs may differ in these.
+    own = (program.defaults, program.subdomains)
+    return _checked(program, own, shape, steps, dtype, resolve(program, boundary), frozenset(varying))
+
+
+@functools.lru_cache(maxsize=256)
+def _checked(
+    program: Program,
+    _own: object,
+    shape: tuple[int, ...],
+    steps: int,
+    dtype: str,
+    boundaries: tuple[Sides, ...],
+    varying: frozenset[str],
+) -> Problem:
+    """Check the boundaries; equal questions have one problem, so that what was found of it is there."""
+    if any(np.ndim(side.value) for axes in boundaries for pair in axes for side in pair):
         raise UsageError(
             "values per step or along a side of a boundary are for runs, predictions, tuning and gradients",
             "give one number",
         )
-    for field, sides in zip(program.fields, given, strict=True):
-        for side in (side for pair in sides for side in pair):
+    for field, axes in zip(program.fields, boundaries, strict=True):
+        for side in (side for pair in axes for side in pair):
             check_fits(side.value, dtype, f"the boundary value {{}} of {field!r}")
             check_fits(side.factor, dtype, f"the factor {{}} of the boundary of {field!r}")
-    edges = plain_edges(program, dict(zip(program.fields, given, strict=True)))
+    edges = plain_edges(program, dict(zip(program.fields, boundaries, strict=True)))
     if edges.program is not program:
-        _check_faces(program, given, shape, dtype)
+        _check_faces(program, boundaries, shape, dtype)
         program = edges.program
     problem = Problem(
         program=program,
@@ -224,7 +250,7 @@ def make_problem(
     return problem
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _check_tapes(program: Program, dtype: str) -> None:
     """Raise where a program's constants or operators are none for an element type."""
     for statement in program.statements:

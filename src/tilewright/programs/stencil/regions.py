@@ -4,14 +4,13 @@ Most cells of a grid lie far from the edges of boxes. There every condition on t
 a kernel may compute one branch in place of all.
 """
 
-import functools
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.programs.stencil.dependences import analyse
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape, Value, apply, flatten
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
@@ -35,7 +34,7 @@ def conditions(program: Program) -> tuple[Inside, ...]:
 Subdomains = tuple[tuple[str, Subdomain], ...]
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def inner_programs(
     program: Program, subdomains: Subdomains = (), *, nested: bool = False
 ) -> tuple[tuple[tuple[int, ...], Program], ...]:
@@ -183,4 +182,4 @@ def is_packable(problem: Problem) -> bool:
     valued = any(side.kind == "constant" and side.value != 0 for sides in own for pair in sides for side in pair)
     wraps = any(sides[part.axis][0].kind == "wrap" for part in parts.values() for sides in problem.boundaries)
     older = any(program.history(field) > 1 for field in parts)
-    return not crossed and not wraps and not valued and not older and not analyse(program).sweep
+    return not crossed and not wraps and not valued and not older and not program.analysis.sweep

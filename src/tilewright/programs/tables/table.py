@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.stencil.dependences import Dependence
+from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.expression import (
     Apply,
     Operand,

@@ -16,7 +16,6 @@ from typing import Generic
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.legality import Legal, Verdict, untileable, without_own_memory
 from tilewright.schedules.pieces import Box
@@ -107,7 +106,7 @@ def kept_otherwise(problem: Problem) -> str | None:
     Their bands alternate between two versions of every updated field.
     """
     program = problem.program
-    copies = dict(zip(program.fields, analyse(program).copies, strict=True))
+    copies = dict(zip(program.fields, program.analysis.copies, strict=True))
     return next((field for field in program.updated if copies[field] != 2 or program.history(field) != 1), None)
 
 
@@ -148,7 +147,7 @@ def tree(problem: Problem, tiling: Tiling) -> Node:
     band, begin, levels, t = Name("band"), Name("begin"), Name("levels"), Name("t")
     own = tuple((Name(f"low{axis}"), Name(f"high{axis}")) for axis in axes)
     numbers = [Name(f"tiles{axis}") for axis in axes]
-    analysis, left = analyse(program), Name("left")
+    analysis, left = program.analysis, Name("left")
     stages = range(len(analysis.stages))
     ages = [(field, age) for field, name in enumerate(program.fields) for age in range(program.history(name))]
     step = Sequence(tuple(Compute(begin + t, Whole(stage), shape.grown(own, left, stage)) for stage in stages))

@@ -18,7 +18,7 @@ from dataclasses import replace
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.legality import Verdict, untileable, wide_enough
@@ -71,12 +71,12 @@ def _slope(problem: Problem, axis: int) -> int:
 
 def _whole(problem: Problem, time: int) -> int:
     """Cells of a row from which on no row of a tile is cut."""
-    return problem.shape[2] + _slope(problem, 2) * time * len(analyse(problem.program).stages)
+    return problem.shape[2] + _slope(problem, 2) * time * len(problem.program.stages)
 
 
 def least_pitch(problem: Problem, time: int) -> int:
     """Return the smallest second size: the reach per logical step times the height, even and at least 2."""
-    return round_up(max(2, slopes(problem)[1].widest * time * len(analyse(problem.program).stages)), 2)
+    return round_up(max(2, slopes(problem)[1].widest * time * len(problem.program.stages)), 2)
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
@@ -113,7 +113,7 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 
 def _geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
     """The tiles, with axis 1 in the place of axis 0: prisms over diamonds."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     planes, pitch, cells = tiling.space
     skews = (Skew(size=planes, slope=_slope(problem, 0)), Skew(size=cells, slope=_slope(problem, 2)))
     return Prism(hexagon=Diamond(height=tiling.time * stages, pitch=pitch), skews=skews, stages=stages)

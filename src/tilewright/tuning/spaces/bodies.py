@@ -8,7 +8,6 @@ registers there are.
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
@@ -67,7 +66,7 @@ def _check(problem: Problem, tiling: Tiling) -> None:
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",
             "leave piece out",
         )
-    if (tiling.sums or tiling.neighbours) and analyse(problem.program).sweep:
+    if (tiling.sums or tiling.neighbours) and problem.program.analysis.sweep:
         raise UsageError(
             f"{name!r} is computed cell by cell, so sums and neighbours mean nothing, got {str(tiling)!r}",
             "leave them out",

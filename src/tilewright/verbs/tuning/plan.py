@@ -13,7 +13,6 @@ from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.driver import emit
 from tilewright.plan import RunPlan as Decision
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
@@ -418,6 +417,6 @@ class Plan:
 
 def needed_bytes(problem: Problem) -> int:
     """Return the memory of one run: the data, every version of every field, and the result."""
-    copies = sum(analyse(problem.program).copies)
+    copies = sum(problem.program.analysis.copies)
     fields = len(problem.program.fields) + len(problem.program.updated)
     return (copies + fields) * problem.cells * problem.itemsize
