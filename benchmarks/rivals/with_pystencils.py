@@ -79,9 +79,7 @@ class Pystencils:
 
     def _step(self, vectorised: bool, parity: int) -> list[Sweep]:
         program = self.case.problem().program
-        return [
-            self._sweep(program.statements[i], vectorised, parity) for stage in program.stages for i in stage
-        ]
+        return [self._sweep(program.statements[i], vectorised, parity) for stage in program.stages for i in stage]
 
     def _sweep(self, statement: Statement, vectorised: bool, parity: int) -> Sweep:
         problem = self.case.problem()

@@ -105,7 +105,7 @@ def test_sweeps_keep_the_versions_themselves():
 
     def text(tiling):
         whole = catalogue.legal(problem, parse(tiling))
-        source = emit(problem, whole, bodies.choose_body(problem, whole))
+        source = emit(problem, bodies.cpu_schedule(problem, whole))
         return source.text, source.layout[0]
 
     swept, layout = text("none")

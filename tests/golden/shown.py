@@ -24,7 +24,7 @@ from tilewright.programs.stencil.problem import PointFields, Problem, make_probl
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.bodies import cpu_schedule
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 FOLDER = Path(__file__).parent
@@ -109,9 +109,7 @@ def stencil(
             problem = dataclasses.replace(problem, kept=STEPS + max(map(chosen.history, chosen.updated)))
         if batch:
             full = catalogue.complete(problem, parse(tiling))
-            return emit(
-                problem, full, choose_body(problem, full, strict=strict, batch=True), strict=strict, batch=True
-            ).text
+            return emit(problem, cpu_schedule(problem, full, strict=strict, batch=True), strict=strict).text
         return text_of(problem, tiling, to, strict=strict, periodic=periodic)
 
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic

@@ -19,7 +19,7 @@ from tests.sampling import covering
 
 from tilewright.base.dtypes import NARROW
 from tilewright.driver import emit_tilings
-from tilewright.plan import RunPlan, Target
+from tilewright.plan import Plan, Target
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem
@@ -154,7 +154,7 @@ def run_all(cases: list[LawCase]) -> tuple[dict[int, str], float]:
 def judged(case: LawCase, problem: Problem, data: PointData, kernel: cpu.CompiledKernel) -> tuple[str, bool]:
     """What a kernel did wrong, and whether the sources change the result."""
     arrays, scalars, memory, parts = case.arrays(), case.values, Poisoned(), dict(problem.subdomains)
-    plan = RunPlan(problem=problem, target=Target(backend="numpy"), tiling=NONE)
+    plan = Plan(problem=problem, target=Target(backend="numpy"))
     results, traces = [], []
     for number in range(2):
         traces.append(data.traces(problem))
@@ -261,7 +261,7 @@ def test_results_and_records_that_are_a_little_wrong_are_seen() -> None:
     seen = 0
     for case in drawn_cases("none", SEED, 4, "subdomains"):
         problem, data = with_points(case)
-        plan, traces = RunPlan(problem=problem, target=Target(backend="numpy"), tiling=NONE), data.traces(problem)
+        plan, traces = Plan(problem=problem, target=Target(backend="numpy")), data.traces(problem)
         results = NumpyKernel(plan=plan).run(
             problem, Inputs(arrays=case.arrays(), scalars=case.values, points=data, traces=traces), 1
         )

@@ -34,6 +34,7 @@ from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.parts import Parts
+from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
@@ -274,7 +275,8 @@ class Sweeper:
         """Compile the kernel and take memory for rows under way."""
         self._problem, self._swept, self._computer = problem, swept, computer
         plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
-        self._kernel = driver.make(replace(plan, swept=True))
+        assert isinstance(plan.schedule, CpuSchedule)  # noqa: S101  (a sweep is made for a processor)
+        self._kernel = driver.make(replace(plan, schedule=replace(plan.schedule, swept=True)))
         cut = _cut(replace(problem, steps=swept.passes.steps), swept.tiling)
         self._rooms = Rooms(problem, _turn(problem, cut, swept.parts))
 

@@ -29,7 +29,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK, Statement
 from tilewright.schedules.catalogue import tree
 from tilewright.schedules.families.overlapped import kept_otherwise
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tree.affine import Whole, extent_of, names_in, value
 from tilewright.schedules.tree.nodes import (
     Box,

@@ -10,7 +10,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.costs.machine_code.bound import LaunchWork
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 FAMILIES = ("none", "streaming")

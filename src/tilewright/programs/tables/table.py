@@ -139,6 +139,16 @@ class Recurrence:
         return sum(1 if op.startswith(LOOKUP) else OPERATORS[op].flops for op in ops)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableProblem:
+    """A table to be filled once."""
+
+    program: Recurrence  # one cell
+    shape: tuple[int, int]  # rows and columns
+    dtype: str  # of the tables
+    floating: tuple[str, ...] = ()  # inputs whose values are of the tables' type; the others are whole numbers
+
+
 def recurrence(  # noqa: PLR0913  (a constructor: one argument per part)
     name: str,
     values: Mapping[str, Operand],

@@ -32,7 +32,7 @@ from tilewright.runtime.devices import gpu
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tiling import Tiling
 
 Note = Callable[[str], None]

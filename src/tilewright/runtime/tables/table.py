@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.tables.cpu import emit_table, work_bytes
-from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
-from tilewright.programs.tables.table import Recurrence
+from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.cpu import CompiledFunction, functions
 from tilewright.runtime.memory import allocate, check_memory
+from tilewright.schedules.schedule import TableSchedule
 
 Array = npt.NDArray[Any]
 _FLAG_WORDS = 16
@@ -28,9 +28,9 @@ class Filled:
     folded: Any  # all cells of the first table, joined by the semiring's addition; None unless asked for
 
 
-def kernel_of(plan: TablePlan) -> CompiledFunction:
-    """Compile the kernel of a plan, or find what an earlier call or run made of it."""
-    return _kernel(plan.program, plan.dtype, plan.floating, plan.kept)
+def kernel_of(problem: TableProblem, schedule: TableSchedule) -> CompiledFunction:
+    """Compile a table's kernel, or find what an earlier call or run made of it."""
+    return _kernel(problem.program, problem.dtype, problem.floating, schedule.kept)
 
 
 @functools.lru_cache(maxsize=64)
@@ -38,14 +38,17 @@ def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: in
     return functions(emit_table(program, dtype, floating, kept))[0]
 
 
-def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
+def fill_tables(
+    problem: TableProblem, schedule: TableSchedule, threads: int, data: TableData, wanted: tuple[bool, bool]
+) -> Filled:
     """Fill tables in orthogonal tiles; ``wanted`` are the tables (else memory is linear), all cells joined."""
-    program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
+    program, kernel = problem.program, kernel_of(problem, schedule)
+    tile = (schedule.tiling.time, schedule.tiling.space[0])
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
-    count = max(1, min(plan.threads, tall)) if kernel.parallel else 1
+    count = max(1, min(threads, tall)) if kernel.parallel else 1
     itemsize = np.dtype(data.dtype).itemsize
-    own = work_bytes(program, itemsize, tile, plan.kept)
+    own = work_bytes(program, itemsize, tile, schedule.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
     check_memory(len(program.tables) * per_table * itemsize + own * count)
     arrays: list[Array] = []

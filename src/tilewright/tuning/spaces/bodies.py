@@ -12,6 +12,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
 from tilewright.schedules.catalogue import traits
+from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.box_bodies import box_code
 from tilewright.tuning.spaces.stream_bodies import stream_stages
@@ -27,6 +28,11 @@ _PART = 2048
 
 _STREAMED = 2**25
 """Bytes of states that a cache may hold until they are read again: as much as the L3 of a few cores."""
+
+
+def cpu_schedule(problem: Problem, tiling: Tiling, *, strict: bool = False, batch: bool = False) -> CpuSchedule:
+    """Return a legal tiling with everything decided that it leaves open."""
+    return CpuSchedule(tiling=tiling, body=choose_body(problem, tiling, strict=strict, batch=batch), batch=batch)
 
 
 def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch: bool = False) -> Body:
