@@ -22,6 +22,7 @@ from tilewright.codegen.source import KernelSource
 from tilewright.plan import Plan, Target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
@@ -43,9 +44,10 @@ def prepare(
     *,
     strict: bool = False,
     copies: bool = True,  # whether a run copies its arrays in and out each time
+    storage: Storage = PLAIN,  # where the fields' versions and cells lie; NumPy and GPUs have them all
 ) -> Kernel:
     """Make a problem ready to run: the first plan's kernel that spills no registers, else the last one's."""
-    *others, last = plans(problem, target, tiling, strict=strict, copies=copies)
+    *others, last = plans(problem, target, tiling, strict=strict, copies=copies, storage=storage)
     for plan in others:
         with suppress(TilewrightError):
             kernel = make(plan)
@@ -120,4 +122,4 @@ def load(plan: Plan[Problem], artifact: Artifact[Any] | None) -> Kernel:
 
         return GpuKernel(plan=plan, program=gpu.load(found.open_device(plan.target), artifact, plan.schedule))
     (compiled,) = cpu.load_stencils(artifact)
-    return CpuKernel(plan=plan, compiled=compiled)
+    return CpuKernel(plan=plan, compiled=replace(compiled, storage=plan.storage))

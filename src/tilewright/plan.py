@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.tables.table import TableProblem
 from tilewright.schedules.schedule import CpuSchedule, GpuSchedule, TableSchedule
 from tilewright.schedules.tiling import NONE, Tiling
@@ -72,6 +73,11 @@ class Plan(Generic[Computed]):
     def tiling(self) -> Tiling:
         """The order of computation."""
         return NONE if self.schedule is None else self.schedule.tiling
+
+    @property
+    def storage(self) -> Storage:
+        """Where fields' versions and cells lie."""
+        return self.schedule.storage if isinstance(self.schedule, CpuSchedule) else PLAIN
 
     @property
     def computed(self) -> Computed | Problem:

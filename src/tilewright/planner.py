@@ -7,6 +7,7 @@ from tilewright.machines.machine import Machine, with_threads
 from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.store.hosts import host
@@ -26,6 +27,7 @@ def plans(
     *,
     strict: bool = False,
     copies: bool = True,  # whether a run copies its arrays in and out; False for one portion of a longer run
+    storage: Storage = PLAIN,  # where the fields' versions and cells lie; on a processor alone
 ) -> tuple[Plan[Problem], ...]:
     """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
@@ -36,13 +38,12 @@ def plans(
         if asked is not None:
             _on_cpu(problem, asked, copies=copies)
         return (Plan(problem=problem, target=target, strict=strict),)
-    learned = (
-        None if asked is not None or not problem.plain else remembered(problem, thread_count(target.threads or None))
-    )
-    chosen, block = _on_cpu(problem, asked or learned, copies=copies)
+    usual = not storage.states and not problem.regions  # as what was tuned
+    learned = remembered(problem, thread_count(target.threads or None)) if asked is None and usual else None
+    chosen, block = _on_cpu(problem, asked or learned, copies=copies, storage=storage)
     evidence = "asked" if asked else "wisdom" if learned else "model"
     computed = problem if block is None else block.problem
-    schedule = cpu_schedule(computed, chosen, strict=strict)
+    schedule = cpu_schedule(computed, chosen, storage, strict=strict)
     return (Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence),)
 
 
@@ -79,14 +80,21 @@ def _one_each(
 
 
 def _on_cpu(
-    problem: Problem, asked: Tiling | None, *, copies: bool, machine: Machine | None = None
+    problem: Problem,
+    asked: Tiling | None,
+    *,
+    copies: bool,
+    machine: Machine | None = None,
+    storage: Storage = PLAIN,
 ) -> tuple[Tiling, Extended | None]:
     """Return the tiling of a run on this processor, and the extended grid where it wraps and is tiled in time."""
     machine = machine or host()
-    blocks = choose_blocks(problem, machine, asked)
+    blocks = choose_blocks(problem, machine, asked, storage)
     if blocks is not None:
         return blocks.tiling, blocks.extended
-    return choose_tiling(problem, machine, copies=copies) if asked is None else catalogue.legal(problem, asked), None
+    if asked is not None:
+        return catalogue.legal(problem, asked), None
+    return choose_tiling(problem, machine, storage, copies=copies), None
 
 
 def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan[Problem], ...]:

@@ -21,6 +21,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
 from tilewright.programs.stencil.reference import Array
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import NONE, Tiling
 
@@ -61,6 +62,11 @@ class LawCase:
     def values(self) -> dict[str, complex | Array]:
         """Values of the scalars; arrays of one per step of those that vary."""
         return {name: np.asarray(value) if isinstance(value, tuple) else value for name, value in self.scalars}
+
+    @property
+    def storage(self) -> Storage:
+        """Where its fields' versions and cells lie."""
+        return PLAIN
 
     @property
     def identity(self) -> str:

@@ -99,21 +99,20 @@ def emit_all(
 
 
 def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: bool) -> tuple[Site, StencilLayout]:
-    tiling = schedule.tiling
-    points = (problem.points.sources, problem.points.receivers) if problem.points else ()
-    rest = (
-        *points,
-        *([problem.points.faces] if problem.points.faces else []),
-        *([problem.varying] if problem.varying else []),
-    )
-    versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
-    rest = (*rest, *([problem.subdomains] if problem.subdomains else []))
-    rest = (*rest, *versions)
-    key = fingerprint(problem.fingerprint, schedule, dialect, strict, *rest)
+    tiling, storage, points = schedule.tiling, schedule.storage, problem.points
+    about = (points.sources, points.receivers, points.faces, problem.varying, problem.regions)
+    key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
     own = None if streams(tiling) else cpu.private_memory(_tree(problem, tiling))
-    packed = bool(problem.subdomains) and not streams(tiling) and own is None
-    site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=schedule.body, packed=packed)
+    packed = bool(storage.subdomains) and not streams(tiling) and own is None
+    site = Site(
+        problem=problem,
+        prefix=f"tw_{name}_{key[:12]}",
+        strict=strict,
+        body=schedule.body,
+        packed=packed,
+        storage=storage,
+    )
     kept, scratch = site.versions, 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
@@ -122,9 +121,9 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
     layout = StencilLayout(
         dtype=problem.dtype,
         copies=kept,
-        states=problem.kept if site.streams_states else 0,
+        states=storage.kept if site.streams_states else 0,
         scratch=scratch,
-        constants=constants(problem),
+        constants=constants(problem, storage),
         placed=problem.program.placed,
         margin=place_margin(site, tiling) if streams(tiling) else PLACES,
         direct=streams(tiling),

@@ -68,9 +68,9 @@ class Swept:
 
 def applies(problem: Problem, computer: Computer) -> bool:
     """Whether a problem can be swept: compiled, of two versions at most, without anything that ties far cells."""
-    plain = problem.plain and not problem.points and not problem.subdomains
     return (
-        plain
+        not problem.regions
+        and not problem.points
         and runtime.available()
         and computer.target.backend == "c"
         and problem.program.rank > 1

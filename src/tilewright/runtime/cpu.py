@@ -16,6 +16,7 @@ from tilewright.codegen.emit import StencilLayout, StencilSource
 from tilewright.codegen.source import KernelSource, LayoutT
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime import cache, direct, forks, interrupts
 from tilewright.runtime.copying import copied_by_team
 from tilewright.runtime.host import cpu_features
@@ -53,6 +54,7 @@ class CompiledKernel(CompiledFunction):
     """The function of a stencil's kernel."""
 
     layout: StencilLayout  # what its arguments hold
+    storage: Storage = PLAIN  # where it has the fields' versions and cells
 
     def copied(self, pairs: Sequence[tuple[Array, Array]], threads: int) -> Sequence[tuple[Array, Array]]:
         """Copy large arrays to others by the kernel's team of threads; returns the pairs that are left."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.tiling import Tiling
 
 
@@ -59,9 +60,9 @@ def untileable(problem: Problem) -> Violation | None:
     return None
 
 
-def without_own_memory(problem: Problem) -> Violation | None:
+def without_own_memory(problem: Problem, storage: Storage = PLAIN) -> Violation | None:
     """Say why no tile can compute in memory of its own: all versions of a step belong into the grid's."""
-    if problem.plain:
+    if not problem.regions and not storage.states:
         return None
     return Violation(
         reason=f"every state of {problem.program.name!r} is kept or read here, or some cells alone are updated, which "

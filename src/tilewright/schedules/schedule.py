@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.bodies.body import Body
 from tilewright.schedules.bodies.unrolling import TableShape
 from tilewright.schedules.tiling import Tiling
@@ -13,6 +14,7 @@ class CpuSchedule:
 
     tiling: Tiling  # the order of computation, and what was asked for of the code
     body: Body  # how the code is written
+    storage: Storage = PLAIN  # where the fields' versions and cells lie
     batch: bool = False  # whether there are many grids, each of which one thread computes
     # whether a call computes some parts of a sweep alone (:mod:`tilewright.schedules.parts`); the first one and their
     # end follow the distance between slots in ``size``

@@ -72,7 +72,7 @@ def _fields(site: Site) -> ir.Var:
 
 def rooms(site: Site, own: PrivateLayout) -> tuple[ir.Stmt, ...]:
     """The thread's memory, the arrays that describe it to the statements' kernels, and what never changes in them."""
-    bytes_of_all = ir.Load(site.params[3], ir.Int(own_memory(site.problem)), ir.const_pointer(site.dtype))
+    bytes_of_all = ir.Load(site.params[3], ir.Int(own_memory(site)), ir.const_pointer(site.dtype))
     values: list[ir.Expr] = [ir.Var("steps"), ir.Int(1), *(extent(axis) for axis in range(site.rank))]
     values += [ir.Int(stride) for stride in own.strides[:-1]]
     values.append(ir.Int(own.slot))
@@ -180,7 +180,7 @@ def store(site: Site, own: PrivateLayout, copy: CopyOut, side: ir.Expr, names: M
 
 def _part(site: Site, field: int) -> PackedField | None:
     """What is found of a field on the grid that lives in a subdomain; in a tile's memory it is whole."""
-    return packed_field(site.problem, site.problem.program.fields[field], region_cells(site))
+    return packed_field(site.problem, site.storage, site.problem.program.fields[field], region_cells(site))
 
 
 def _copy(

@@ -1,8 +1,9 @@
 """A problem: a program with a shape, a number of steps, a dtype and boundaries."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,6 @@ from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import check_constants
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.program import STEP, Program, Statement, refuse_bits
-from tilewright.programs.stencil.subdomains import Subdomain
 
 GPU_COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for on GPUs."""
@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem(Facts):
-    """A program on a grid."""
+    """A program on a grid; where its fields lie in memory is :class:`tilewright.programs.stencil.storage.Storage`."""
 
     program: Program  # one step
     shape: tuple[int, ...]  # extents, outermost first
@@ -72,13 +72,9 @@ class Problem(Facts):
     points: PointFields = PointFields()  # fields with sources and receivers
     varying: tuple[str, ...] = ()  # scalars with a value per step, in the program's order; the step's number among them
     part: Part | None = None  # of the grid that cells' indices are counted in; None where that is the grid itself
-    # versions of updated fields, where more than the steps need: after a run of fewer steps every state is there
-    kept: int = 0
-    series: tuple[str, ...] = ()  # fields that no statement updates, with a version per step
     # by updated field, the cells that are updated, where these are not those whose reads no ``fixed`` side cuts
     regions: tuple[tuple[str, tuple[Span, ...]], ...] = ()
-    # updated fields whose arrays have the cells of their subdomains alone
-    subdomains: tuple[tuple[str, Subdomain], ...] = ()
+    FORMER_FIELDS: ClassVar[Mapping[str, object]] = {"kept": 0, "series": (), "subdomains": ()}  # until 0.3.0
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
@@ -92,11 +88,6 @@ class Problem(Facts):
     def fingerprint(self) -> str:
         """Fingerprint of what is computed, whatever the shape and the steps."""
         return fingerprint(self.program, self.dtype, self.boundaries)
-
-    @property
-    def plain(self) -> bool:
-        """Whether the versions that steps need are all that is kept and read, of all cells."""
-        return not self.kept and not self.series and not self.regions
 
     @property
     def rounds(self) -> bool:
@@ -123,11 +114,6 @@ class Problem(Facts):
             return found, self.shape[axis]
         extent = self.part.shape[axis]
         return (found + self.part.start[axis]) % extent, extent
-
-    def field_shape(self, field: str) -> tuple[int, ...]:
-        """Shape of a field's arrays: the grid's but in subdomains."""
-        part = dict(self.subdomains).get(field)
-        return self.shape if part is None else part.shape(self.shape)
 
     @property
     def itemsize(self) -> int:

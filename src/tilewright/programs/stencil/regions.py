@@ -14,7 +14,7 @@ from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape, Value, apply, flatten
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomains
 
 
 def holds_inside(node: Inside) -> bool:
@@ -29,9 +29,6 @@ def holds_inside(node: Inside) -> bool:
 def conditions(program: Program) -> tuple[Inside, ...]:
     """Return the conditions of a program on the cell's place."""
     return tuple(node for node in program.placed if isinstance(node, Inside))
-
-
-Subdomains = tuple[tuple[str, Subdomain], ...]
 
 
 @fact
@@ -133,15 +130,17 @@ def _is_zero(value: Value) -> bool:
     return isinstance(value.op, Const) and type(value.op.value) is int and value.op.value == 0
 
 
-def middle(problem: Problem, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_]]]) -> tuple[tuple[int, int], ...]:
+def middle(
+    problem: Problem, subdomains: Subdomains, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_]]]
+) -> tuple[tuple[int, int], ...]:
     """Return per axis the longest range of cells along which every condition is what it is in the middle."""
     # ``truths``: the program's conditions, and what each is along its axis; shape (cells of the axis,)
     known, found = list(truths), []
     for axis, extent in enumerate(problem.shape):
         same = np.ones(extent, dtype=bool)
-        for field, part in problem.subdomains:
+        for field, part in subdomains:
             if part.axis == axis:  # nothing of it is computed or read in the middle
-                below, above = reads_across(problem, field)
+                below, above = reads_across(problem, field, axis)
                 same[: part.low + below] = same[max(0, extent - part.high - above) :] = False
         for node, truth in known:
             if node.axis == axis:
@@ -152,9 +151,8 @@ def middle(problem: Problem, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_
     return tuple(found)
 
 
-def reads_across(problem: Problem, field: str) -> tuple[int, int]:
+def reads_across(problem: Problem, field: str, axis: int) -> tuple[int, int]:
     """Return how many cells beyond its subdomain's ends, above the first and below the other, read a field."""
-    axis = dict(problem.subdomains)[field].axis
     offsets = [read.offset[axis] for each in problem.program.statements for read in each.reads if read.field == field]
     return max([0, *(-offset for offset in offsets)]), max([0, *offsets])
 

@@ -27,16 +27,16 @@ _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
-def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
+def families(problem: Problem, *, cpu: bool = False, every: bool = True, states: bool = False) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
     Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
-    kernels are left out.
+    kernels are left out. ``states``: those of all steps are kept or read.
     """
     if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
         return ("none",)
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
-    if streaming.applies(problem, blocks=not cpu):
+    if not states and streaming.applies(problem, blocks=not cpu):
         found = (*found, streaming.NAME)
     if not every:  # those whose time models know what their code does
         return found
@@ -44,7 +44,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
         without = set() if overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
         return (*found, *(name for name in strategies.ON_GPUS if name not in without))
     rest = (name for name in strategies.FAMILIES if problem.program.rank in family_of(name).RANKS)
-    return (*found, *(name for name in rest if problem.plain or not traits(name).ghosts))
+    return (*found, *(name for name in rest if not (states or problem.regions) or not traits(name).ghosts))
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> TileSizes:
