@@ -168,8 +168,12 @@ def nothing_prepared():
 
 @pytest.fixture
 def mostly_unoptimised(request: pytest.FixtureRequest):
-    """Three tests of four are compiled without optimisation, in a seventh of the time; the stress run never is."""
-    if zlib.crc32(request.node.nodeid.encode()) % 4 == 0 or request.node.get_closest_marker("stress"):
+    """Three tests of four are compiled without optimisation, in a seventh of the time; the stress run never is.
+
+    Nor is what is marked as ``optimised``.
+    """
+    marked = any(request.node.get_closest_marker(name) for name in ("stress", "optimised"))
+    if marked or zlib.crc32(request.node.nodeid.encode()) % 4 == 0:
         yield
         return
     from tilewright.runtime.toolchains import cpu

@@ -1,6 +1,7 @@
 """Runs tests in children of a process that has everything but the package imported: imports cost most of a short test.
 
-Reads a JSON object per line (``arguments`` of pytest, ``seconds`` of processor time, ``output``); prints the status.
+Reads a JSON object per line (``arguments`` of pytest, ``seconds`` of processor time, ``output``, and variables of the
+``environment`` where some are to be set); prints the status.
 """
 
 import contextlib
@@ -27,6 +28,9 @@ def _child(request: dict[str, object]) -> int:
     import pytest
 
     os.setsid()
+    environment = request.get("environment", {})
+    assert isinstance(environment, dict)
+    os.environ.update(environment)
     seconds = int(str(request["seconds"]))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,55 +32,66 @@ from mutation_map import IMPORTED, LAYERS, SHARED
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "tilewright"
-TESTS = (
-    "schedules/**/test_*", "codegen/**/test_*", "laws/test_random_*", "runtime/test_cpu", "runtime/test_session",
-    "runtime/test_widths", "runtime/calibration/test_cpu", "runtime/devices/test_*", "runtime/energy/test_micro",
-    "runtime/energy/test_gpu", "runtime/tables/test_table_gpu", "verbs/pipelines/test_*", "verbs/tables/test_*",
-    "verbs/annotated/test_*", "verbs/chains/test_*", "verbs/running/test_run", "verbs/test_wrap", "verbs/test_stencil",
-    "verbs/test_gpu", "verbs/test_calibrate_gpu", "sparse/test_krylov", "sparse/test_dia",
-    "sparse/test_stencil", "costs/gpu/test_streaming", "costs/test_strategies", "costs/test_traffic",
-    "costs/tables/test_orthogonal", "costs/chains/test_traffic", "report/test_*drawing", "report/test_gpu*",
-)  # fmt: skip
-"""Files of tests that reach schedules and generated code."""
-GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_inversion")
-"""Files of tests that reach adjoints and gradients."""
 RECORDED = ("golden/test_golden", "laws/test_recorded_texts")
 """Tests that say of every text of code that it changed, not that it is wrong; no error meets them but the survivors."""
-MODELS = (
-    "costs/**/test_*", "tuning/**/test_*", "schedules/bodies/test_sums", "codegen/pipelines/test_*",
-    "codegen/matrices/test_matmul", "runtime/calibration/test_cpu", "distributed/test_cluster", "verbs/energy/test_*",
-    "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict", "verbs/codesign/test_codesign",
-    "verbs/pipelines/test_*", "verbs/tables/test_*", "verbs/test_gpu", "programs/stencil/test_complex",
-)  # fmt: skip
-"""Files of tests that reach what schedules are said to cost."""
-RUNNING = (
-    "runtime/**/test_*", "verbs/running/test_*", "verbs/tuning/test_tune", "verbs/tables/test_*", "verbs/chains/test_*",
-    "verbs/pipelines/test_*", "verbs/annotated/test_annotate", "verbs/test_places", "verbs/test_gpu",
-    "distributed/test_memory", "distributed/test_sweeps", "distributed/test_out_of_core", "costs/machine_code/test_*",
-    "codegen/pipelines/test_*", "codegen/matrices/test_matmul", "codegen/gpu/test_points", "laws/test_random_points",
-    "laws/test_random_tables", "faults/test_*", "codegen/loops/test_transforms", "frontends/annotated/test_file",
-    "verbs/tuning/test_tune_gpu",
-)  # fmt: skip
-"""Files of tests that reach what compiles, runs and measures kernels."""
 CHOICES = "laws/test_recorded_choices"
 """The same of what is chosen and counted where runs are cut into parts or taken back."""
+COMPUTING = (
+    "laws/test_cases", "laws/test_random_*", "verbs/running/test_run", "verbs/test_stencil", "verbs/test_wrap",
+    "verbs/test_places", "verbs/tables/test_*", "verbs/chains/test_*", "verbs/pipelines/test_*",
+    "verbs/annotated/test_*", "verbs/test_gpu", "verbs/test_calibrate_gpu",
+)  # fmt: skip
+"""Files of tests that compute with kernels."""
+GRADIENTS = ("verbs/gradients/test_*", "laws/test_adjoints", "waves/test_*", "test_jax")
+ASKED = ("verbs/test_*", "verbs/*/test_*", "cli/test_*")
+"""Files of tests that ask what users ask."""
 REACHING = {
-    "schedules": (*TESTS, *RECORDED),
-    "codegen": (*TESTS, *RECORDED),
-    "costs": (*MODELS, *RECORDED, CHOICES),
-    "runtime": RUNNING,
-    "distributed": ("distributed/test_*", CHOICES),
-    "verbs/gradients": (*GRADIENTS, "test_jax", CHOICES),
-    "programs/stencil/adjoint.py": (*GRADIENTS, CHOICES),
-    "programs/stencil/adjoint_parts.py": (*GRADIENTS, CHOICES),
-}
-"""Files of tests that reach each part that gets errors."""
+    "base": ("base/test_*", "machines/test_*", "faults/test_*", "verbs/test_bad_arrays", "verbs/test_element_types",
+             "runtime/store/test_*", "cli/test_*", "runtime/formats/test_*"),
+    "machines": ("machines/test_*", "costs/**/test_*", "verbs/test_predict", "cli/test_settings", "cli/test_catalogues",
+                 "runtime/calibration/test_*", "faults/test_files_of_ours"),
+    "programs": ("programs/**/test_*", "frontends/**/test_*", *COMPUTING, *GRADIENTS, "verbs/running/test_*",
+                 "verbs/test_problems", "sparse/test_stencil", "codegen/loops/test_*"),
+    "frontends": ("frontends/**/test_*", "laws/test_random_frontends", "verbs/annotated/test_*",
+                  "verbs/pipelines/test_*", "verbs/tables/test_*", "codegen/loops/test_*", "faults/test_*"),
+    "schedules": ("schedules/**/test_*", "codegen/**/test_*", *COMPUTING, "costs/test_strategies", "costs/test_traffic",
+                  "costs/gpu/test_streaming", "report/test_*", *RECORDED),
+    "codegen": ("codegen/**/test_*", "schedules/**/test_*", *COMPUTING, "runtime/test_cpu", "runtime/test_session",
+                "runtime/test_widths", "runtime/devices/test_*", "runtime/tables/test_table_gpu", "sparse/test_*",
+                "reproduce/energy/test_*", *RECORDED),
+    "costs": ("costs/**/test_*", "tuning/**/test_*", "schedules/bodies/test_sums", "codegen/pipelines/test_*",
+              "codegen/matrices/test_matmul", "runtime/calibration/test_*", "distributed/test_cluster",
+              "verbs/energy/test_*", "verbs/test_predict", "verbs/test_defaults", "verbs/gradients/test_predict",
+              "verbs/codesign/test_*", "verbs/pipelines/test_*", "verbs/tables/test_*", "verbs/test_gpu",
+              "programs/stencil/test_complex", *RECORDED, CHOICES),
+    "tuning": ("tuning/**/test_*", "verbs/tuning/test_*", "verbs/test_defaults", "verbs/test_predict",
+               "verbs/codesign/test_*", "verbs/chains/test_*", "verbs/annotated/test_*", "test_planner", CHOICES),
+    "runtime": ("runtime/**/test_*", "verbs/running/test_*", "verbs/tuning/test_*", *COMPUTING, "verbs/test_places",
+                "distributed/test_*", "costs/machine_code/test_*", "codegen/pipelines/test_*",
+                "codegen/matrices/test_matmul", "codegen/gpu/test_points", "codegen/loops/test_transforms",
+                "frontends/annotated/test_file", "faults/test_*", "cli/test_calibrate"),
+    "workloads": ("test_workload", "verbs/chains/test_*", "verbs/pipelines/test_*", "verbs/tables/test_*",
+                  "verbs/annotated/test_*", "verbs/tuning/test_*", "verbs/test_predict", "cli/test_*"),
+    "distributed": ("distributed/test_*", "laws/test_cases", "verbs/test_places", "verbs/running/test_*", CHOICES),
+    "sparse": ("sparse/test_*", "verbs/test_places"),
+    "report": ("report/test_*", "verbs/test_report", "verbs/codesign/test_*", "verbs/energy/test_*", "cli/test_*",
+               "tuning/test_validation", "verbs/test_validate"),
+    "waves": ("waves/test_*", "cli/test_*"),
+    "verbs": (*ASKED, "laws/test_cases", "distributed/test_*", "faults/test_*", *GRADIENTS, "test_workload",
+              "test_xarray", "sparse/test_*", CHOICES),
+    "cli": ("cli/test_*",),
+}  # fmt: skip
+"""Files of tests that reach each folder that gets errors."""
+ALONE = ("test_*", "laws/test_cases", "verbs/running/test_*", "verbs/test_*", "verbs/tuning/test_*", "cli/test_*")
+"""The same of files that are in no folder."""
 RANKS = {"distributed": ("distributed/test_ranks", "distributed/test_out_of_core")}
 """Files whose tests run a folder in processes that they start, where no map is written: they reach all of it."""
 QUICK = 15.0
 """Seconds of the tests that run first; the others follow if these find nothing."""
 MOST = 240.0
 """Seconds of tests that an error meets at most."""
+LONGEST = 1800
+"""Seconds of a file of tests whose map is written."""
 
 
 @dataclass(slots=True)
@@ -170,6 +181,31 @@ def modules() -> list[Path]:
     return [path for part in parts for path in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
 
 
+class Worker:
+    """A process that runs tests of a tree, each time in a child of its own."""
+
+    def __init__(self, tree: Path, folder: Path) -> None:
+        environment = {
+            **surroundings(folder),
+            "PYTHONPATH": str(tree / "src"),
+            "TILEWRIGHT_CACHE": str(folder / "cache"),
+            "TILEWRIGHT_STORE": str(folder / "store"),
+        }
+        command = ["nice", "-n", "10", sys.executable, str(Path(__file__).with_name("mutation_worker.py"))]
+        self._process = subprocess.Popen(
+            command, cwd=tree, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, arguments: Sequence[str], seconds: int, output: Path, **environment: str) -> int:
+        """Return the status of pytest with these arguments, in so much processor time."""
+        request = {"arguments": arguments, "seconds": seconds, "output": str(output), "environment": environment}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
 class Copy:
     """A copy of the package and its tests, and a process that runs them."""
 
@@ -190,28 +226,14 @@ class Copy:
             str(folder / "src"),
         ]
         subprocess.run(compiled, check=True)
-        environment = {
-            **surroundings(folder),
-            "PYTHONPATH": str(folder / "src"),
-            "TILEWRIGHT_CACHE": str(folder / "cache"),
-            "TILEWRIGHT_STORE": str(folder / "store"),
-        }
-        command = ["nice", "-n", "10", sys.executable, str(Path(__file__).with_name("mutation_worker.py"))]
-        self.worker = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.worker = Worker(folder, folder)
 
     def run(self, tests: Sequence[str], seconds: float) -> str:
         """Return the test that failed, or an empty text."""
         arguments, output = self.folder / "arguments.txt", self.folder / "output.txt"
         arguments.write_text("\n".join(tests), encoding="utf-8")
         options = [f"@{arguments}", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=line", "-rfE"]
-        request = {"arguments": options, "seconds": int(60 + 4 * seconds), "output": str(output)}
-        assert self.worker.stdin is not None
-        assert self.worker.stdout is not None
-        self.worker.stdin.write(json.dumps(request) + "\n")
-        self.worker.stdin.flush()
-        status = int(self.worker.stdout.readline())
+        status = self.worker.run(options, int(60 + 4 * seconds), output)
         if status == 0:
             return ""
         said = output.read_text(encoding="utf-8", errors="replace")
@@ -235,34 +257,26 @@ def surroundings(folder: Path) -> dict[str, str]:
 def learn(folder: Path, parts: Sequence[str], processes: int) -> Known:
     """Run every file of tests that reaches some parts and whose map is missing or older than the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = dict.fromkeys(name for part in parts for name in REACHING[part])
+    names = dict.fromkeys(name for part in parts for name in REACHING.get(part, ALONE))
     files = list(dict.fromkeys(path for name in names for path in sorted((ROOT / "tests").glob(f"{name}.py"))))
     maps = {
         path: folder / ("_".join(path.relative_to(ROOT / "tests").with_suffix("").parts) + ".json") for path in files
     }
     old = [path for path in files if not maps[path].exists() or maps[path].stat().st_mtime < path.stat().st_mtime]
 
+    workers = [Worker(ROOT, folder) for _ in range(processes if old else 0)]
+
     def record(path: Path) -> None:
-        environment = {
-            **surroundings(folder),
-            "PYTHONPATH": str(ROOT / "src"),
-            "MUTATION_MAP": str(maps[path]),
-        }
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            str(path),
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "tests.mutation_map",
-        ]
-        found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        if found.returncode not in {0, 1, 5}:  # all passed, some failed, or there are none here
+        worker, output = workers.pop(), maps[path].with_suffix(".txt")
+        try:
+            options = [str(path), "-q", "-p", "no:cacheprovider", "-p", "tests.mutation_map"]
+            status = worker.run(options, LONGEST, output, MUTATION_MAP=str(maps[path]))
+        finally:
+            workers.append(worker)
+        if status not in {0, 1, 5}:  # all passed, some failed, or there are none here
             maps[path].unlink(missing_ok=True)
-            raise SystemExit(f"{path.relative_to(ROOT)} cannot be run: {(found.stdout + found.stderr)[-2000:]}")
+            said = output.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise SystemExit(f"{path.relative_to(ROOT)} cannot be run: {said}")
         failed = json.loads(maps[path].read_text(encoding="utf-8"))["failed"]
         without = f", without what fails: {', '.join(failed)}" if failed else ""
         sys.stdout.write(f"learned what {path.relative_to(ROOT)} reaches{without}\n")
@@ -276,31 +290,52 @@ def learn(folder: Path, parts: Sequence[str], processes: int) -> Known:
     return known
 
 
-def every_site() -> dict[str, Site]:
-    """Every place where an error can be put in, by a name that other lines of its file do not change."""
+def named_sites(paths: Iterable[Path]) -> dict[str, Site]:
+    """Every place of some files where an error can be put in, by a name that other lines of its file do not change."""
     found: dict[str, Site] = {}
-    for path in modules():
+    for path in paths:
         file = str(path.relative_to(PACKAGE))
         lines = path.read_text(encoding="utf-8").splitlines()
+        often: Counter[str] = Counter()
         for site in sites(PACKAGE, file):
             name = f"{file}: {lines[site.line - 1].strip()}: {site.what}"
-            again = sum(other == name or other.startswith(f"{name} #") for other in list(found)[-400:])
-            found[f"{name} #{again + 1}" if again else name] = site
+            often[name] += 1
+            found[f"{name} #{often[name]}" if often[name] > 1 else name] = site
     return found
 
 
 def choose(per_class: int, seed: int, parts: Sequence[str], folder: Path) -> dict[str, Site]:
-    """So many sites of every class, the classes in turn; a folder keeps its choice while the sources change."""
-    every = {name: site for name, site in every_site().items() if site.file.startswith(tuple(parts))}
-    kept = folder / f"sample-{per_class}-{seed}-{'-'.join(parts).replace('/', '.')}.json"
+    """So many sites of every class, the classes in turn; a folder keeps its choice while the sources change.
+
+    Every part has about as many as another, however small it is.
+    """
+    every = {name: site for name, site in named_sites(modules()).items() if site.file.partition("/")[0] in parts}
+    kept = folder / f"sample-{per_class}-{seed}-{'all' if set(parts) == set(LAYERS) else '-'.join(parts)}.json"
     if not kept.exists():
+        taken: Counter[str] = Counter()
         drawn = []
         for kind in CLASSES:
             some = [name for name, site in every.items() if site.kind == kind]
-            drawn.append(random.Random(f"{seed}/{kind}").sample(some, min(per_class, len(some))))  # noqa: S311
+            random.Random(f"{seed}/{kind}").shuffle(some)  # noqa: S311  (reproducible, not secret)
+            drawn.append(_of_every_part(some, per_class, taken))
         names = [name for turn in range(per_class) for part in drawn for name in part[turn : turn + 1]]
         kept.write_text(json.dumps(names, indent=0), encoding="utf-8")
     return {name: every[name] for name in json.loads(kept.read_text(encoding="utf-8")) if name in every}
+
+
+def _of_every_part(names: Sequence[str], count: int, taken: Counter[str]) -> list[str]:
+    """The first names of the parts that have had the fewest so far; the files that are in no folder are one."""
+    waiting: dict[str, list[str]] = {}
+    for name in names:
+        file = name.partition(": ")[0]
+        waiting.setdefault(file.partition("/")[0] if "/" in file else "", []).append(name)
+    found = []
+    while waiting and len(found) < count:
+        part = min(waiting, key=lambda each: taken[each])
+        taken[part] += 1
+        found.append(waiting[part].pop(0))
+        waiting = {name: left for name, left in waiting.items() if left}
+    return found
 
 
 def attack(copy: Copy, known: Known, site: Site) -> str:

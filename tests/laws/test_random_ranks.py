@@ -93,6 +93,24 @@ def test_verbs_run_in_four_dimensions() -> None:
     np.testing.assert_allclose(np.asarray(gradient[0] if isinstance(gradient, tuple) else gradient), 1.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("boundary", ["nearest", "wrap"])
+def test_sources_and_receivers_in_four_dimensions(boundary: str) -> None:
+    draw = np.random.default_rng(5)
+    places = draw.uniform(0, 1, (9, 4)) * (np.array(GRID.shape) - 1)
+    given = {
+        "steps": 3,
+        "a": 0.05,
+        "boundary": boundary,
+        "strict": True,
+        "sources": tw.Points(places[::-1], values=draw.normal(size=(3, 9))),
+        "receivers": tw.Points(places),
+    }
+    wanted, recorded = tw.run(spread, GRID, backend="numpy", **given)
+    found, traces = tw.run(spread, GRID, backend="c", threads=2, **given)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(traces["u"], recorded["u"])
+
+
 @pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {none.NAME}))

@@ -131,24 +131,27 @@ def _in_box(site: Site, box: Sequence[Pair], numbers: ir.Var, *, records: bool) 
         return (*cells_between(*pieces(a, b)), each_cell(site, box[0], (target, AT), numbers, records=records))
     axis = site.rank - 2
     row = ir.Var("row")
-    outer = ir.Var("x0")
-    before: ir.Expr = ir.mul(outer, extent(1)) if axis else ir.Int(0)
+    outer = [ir.Var(f"x{each}") for each in range(axis)]
+    before: ir.Expr = ir.Int(0)
     start: ir.Expr = ir.add(target, ir.mul(row, stride(axis)))
-    if axis:
-        start = ir.add(start, ir.mul(outer, stride(0)))
+    for each, var in enumerate(outer):
+        before = ir.mul(ir.add(before, var), extent(each + 1))
+        start = ir.add(start, ir.mul(var, stride(each)))
     line = ir.Var("line", target.type)
-    each = (
+    cells = (
         *cells_between(ir.add(before, row), ir.add(ir.add(before, row), 1)),
         ir.Let(line, start),
         each_cell(site, box[-1], (line, AT), numbers, records=records),
     )
     low, high = box[axis]
-    rows = ir.For(var=row, low=low, high=high, body=each)
+    rows = ir.For(var=row, low=low, high=high, body=cells)
     nest: tuple[ir.Stmt, ...] = (
         *cells_between(ir.add(before, low), ir.add(before, high)),
         ir.If(ir.lt(FIRST, LAST), (rows,)),
     )
-    return (ir.For(var=outer, low=box[0][0], high=box[0][1], body=nest),) if axis else nest
+    for var, (first, last) in reversed(list(zip(outer, box, strict=False))):
+        nest = (ir.For(var=var, low=first, high=last, body=nest),)
+    return nest
 
 
 def pieces(low: ir.Expr, high: ir.Expr) -> Pair:
