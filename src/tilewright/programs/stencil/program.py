@@ -269,6 +269,7 @@ def _check(program: Program, every_read: list[Read]) -> None:
         )
 
 
+@fact
 def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
     """Turn scalars into coefficient arrays that are read at the centre.
 
