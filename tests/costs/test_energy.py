@@ -13,10 +13,10 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy import fit as energy_fit
-from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import NAMES, at_clock, constants, require_known
 from tilewright.costs.energy.price import Usage, make_energy, operations, price
 from tilewright.costs.gpu import streaming
+from tilewright.costs.published import energy as energy_tiles
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program

@@ -1,6 +1,7 @@
 """The catalogue of machines, machine files and the host's defaults."""
 
 import dataclasses
+import math
 import re
 
 import pytest
@@ -49,7 +50,7 @@ def test_every_machine_loads_with_provenance(name):
     assert machine.name == name
     assert machine.kind == ("cpu" if name == "zen3" else "gpu")
     known = machine.known()
-    assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if not schema.optional}
+    assert known.keys() >= {parameter for parameter, schema in PARAMETERS.items() if schema.needed}
     for parameter, quantity in known.items():
         assert quantity.source != "measured", parameter  # no code of this project was timed on these machines
         schema = PARAMETERS[parameter]
@@ -176,8 +177,8 @@ sm_count = { value = 100, unit = "1", source = "datasheet" }
 """
     with pytest.raises(UsageError) as refused:
         parse(sheet, "mine.toml")
-    said, needed = refused.value.message, [n for n, each in PARAMETERS.items() if not each.optional and n != "sm_count"]
-    areas = [name for name, each in AREA_PARAMETERS.items() if not each.optional]
+    said, needed = refused.value.message, [n for n, each in PARAMETERS.items() if each.needed and n != "sm_count"]
+    areas = [name for name, each in AREA_PARAMETERS.items() if each.needed]
     missing = f"title, quantities.{{{', '.join(needed)}}}, area.{{{', '.join(areas)}}}"
     assert said == f"the machine file 'mine.toml' lacks {missing}"
     assert 'source = "estimated"' in refused.value.hint
@@ -204,6 +205,71 @@ def test_what_no_machine_has_is_refused_in_one_sentence(values, said):
     changed = {n: dataclasses.replace(getattr(whole, n), value=v, low=None, high=None) for n, v in values.items()}
     with pytest.raises(UsageError, match=re.escape(said)):
         parse(to_toml(dataclasses.replace(whole, **changed)), "mine.toml")
+
+
+def machine_with(name, value):
+    """A machine file in which one parameter has a value, and nothing else may be wrong but what it is a part of."""
+    parameter = PARAMETERS[name]
+    whole = load("zen3" if parameter.kinds == ("cpu",) else "k20c")
+    quantity = Quantity(value=value, unit=parameter.unit, source="datasheet")
+    return to_toml(dataclasses.replace(whole, **{name: quantity}))
+
+
+BOUNDED = {name: each for name, each in PARAMETERS.items() if each.between != (0.0, math.inf)}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_value_out_of_its_range_is_refused_in_one_sentence(name):
+    low, high = BOUNDED[name].between
+    below = [0.5 * low] if low and not BOUNDED[name].whole else []
+    for value in [2.0 * high, *below]:
+        with pytest.raises(UsageError, match=rf"has .*\b{name} = .*, where .* are plausible"):
+            parse(machine_with(name, value), "mine.toml")
+
+
+def test_sizes_clocks_watts_and_fractions_have_ranges():
+    """Every size on a chip, rate, energy and fraction; times and ratios have none that a machine could not beat."""
+    unbounded = PARAMETERS.keys() - BOUNDED.keys()
+    assert not {name for name in unbounded if PARAMETERS[name].unit in {"B", "B/s", "Hz", "W", "J", "mm^2"}}
+    fractions = [name for name in PARAMETERS if "fraction" in name or "threshold" in name]
+    assert {PARAMETERS[name].between for name in fractions} == {(0.0, 1.0)}
+
+
+@pytest.mark.parametrize("name", [name for name, each in PARAMETERS.items() if each.within])
+def test_a_part_is_never_more_than_its_whole(name):
+    part, whole = PARAMETERS[name], PARAMETERS[name].within
+    value = load("k20c").known().get(whole) or Quantity(value=part.between[1] / 4, unit=part.unit, source="datasheet")
+    machine = parse(machine_with(name, math.floor(value.value)), "mine.toml")
+    more = {
+        whole: dataclasses.replace(value, value=value.value, low=None, high=None),
+        name: dataclasses.replace(getattr(machine, name), value=math.floor(1.5 * value.value)),
+    }
+    with pytest.raises(UsageError, match=rf"{name} = .*, which is more than {whole} = "):
+        parse(to_toml(dataclasses.replace(machine, **more)), "mine.toml")
+
+
+@pytest.mark.parametrize("name", [name for name, each in PARAMETERS.items() if each.positive or each.whole])
+def test_what_is_divided_by_is_above_zero(name):
+    with pytest.raises(UsageError, match=rf"^{name} of 'mine.toml' must be above 0, got 0"):
+        parse(machine_with(name, 0), "mine.toml")
+
+
+def test_a_parameter_is_declared_by_its_field():
+    """What a machine is made of, its file's keys, their order and their estimates are the fields of one class."""
+    fields = [
+        each for each in dataclasses.fields(Machine) if each.name not in {"name", "title", "kind", "area", "c_iter"}
+    ]
+    assert [each.name for each in fields] == list(PARAMETERS)
+    for each in fields:
+        declared = PARAMETERS[each.name]
+        assert declared.meaning
+        assert declared.needed == (each.default is dataclasses.MISSING)
+        if declared.estimate:
+            assert each.default is declared.estimate
+            assert declared.estimate.source == "estimated"
+            assert declared.estimate.low <= declared.estimate.value <= declared.estimate.high
+            assert declared.estimate.note
+            assert declared.between[0] <= declared.estimate.low <= declared.estimate.high <= declared.between[1]
 
 
 def test_unknown_and_unreadable_machines(tmp_path):

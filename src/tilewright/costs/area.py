@@ -1,7 +1,8 @@
 """Silicon area of a GPU: thesis of Prajapati, appendix C, equations (C.4) to (C.6).
 
 Every coefficient comes from a machine file. The L2 intercept counts once per SM: (C.6) misprints it as once per chip,
-which (C.7) and every printed area contradict. (C.7), the same with truncated coefficients, is the model ``published``.
+which (C.7) and every printed area contradict. (C.7), the same with truncated coefficients, is the model
+``published``: :mod:`tilewright.costs.published.area`.
 
 Areas are in mm^2, memories in kB of 1024 bytes: registers per vector unit, shared memory per SM, L1 per pair of SMs,
 L2 per chip. Every quantity of a chip may be an array; arrays broadcast.
@@ -15,6 +16,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats
+from tilewright.costs.published import area as published
 from tilewright.machines.machine import Machine
 
 KB = 1024
@@ -131,7 +133,7 @@ def parts(
     """Return the area of chips, per part: (C.6) at full precision, or as ``published`` (C.7), truncated."""
     if model not in MODELS:
         raise UsageError(f"the area model is one of {', '.join(MODELS)}, got {model!r}")
-    by = by if model == "exact" else dataclasses.replace(by, **PUBLISHED)
+    by = by if model == "exact" else dataclasses.replace(by, **published.COEFFICIENTS)
     sms, lanes = np.asarray(what.sm_count, dtype=float), np.asarray(what.vector_width, dtype=float)
     l1, l2 = np.asarray(what.l1_pair_kb, dtype=float), np.asarray(what.l2_kb, dtype=float)
     extra = 0.0 if what.bandwidth is None else np.asarray(what.bandwidth, dtype=float) - by.stock_bandwidth
@@ -149,13 +151,6 @@ def parts(
     )
     shaped = np.broadcast_arrays(*(part * factor for part in every))
     return Parts(**{field.name: part for field, part in zip(dataclasses.fields(Parts), shaped, strict=True)})
-
-
-PUBLISHED: Mapping[str, float] = {
-    "vector_unit": 0.0447, "register_kb": 0.0043, "register": 0.0, "shared_kb": 0.015, "shared": 0.0,
-    "l1_kb": 0.16, "l1": 0.0, "l2_kb": 0.041, "l2": 0.0, "overhead": 7.317,
-}  # fmt: skip
-"""(C.7): truncated, the intercepts of the memories gathered into two terms."""
 
 
 PROCESSES: Mapping[str, str] = {

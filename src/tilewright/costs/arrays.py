@@ -56,6 +56,26 @@ class TileSizes:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockShapes:
+    """Thread-block configurations as columns (T_y, T_x, N_y, N_x): threads, and elements per thread."""
+
+    ty: Ints
+    tx: Ints
+    ny: Ints
+    nx: Ints
+
+    @property
+    def threads(self) -> Ints:
+        """Threads of a block."""
+        return self.ty * self.tx
+
+    @property
+    def cells(self) -> Ints:
+        """Cells of a tile (26)."""
+        return self.ty * self.ny * self.tx * self.nx
+
+
 def ceil_div(numerator: Ints, denominator: Ints | int) -> Ints:
     """Return the smallest integers not below the quotients.
 

@@ -15,6 +15,7 @@ from tilewright.costs.history import bulk, further_versions, of_program, state_b
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
+from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.identity import identity
@@ -26,8 +27,6 @@ from tilewright.schedules.families.streaming import TileGrowth
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import of_problem
 
-_WIDE = 16
-"""Values of float32 in a vector of processors that have 32 vector registers."""
 SCOPES = ("device", "per_sm")
 
 
@@ -350,7 +349,7 @@ def _held_weights(machine: Machine) -> int:
 
     Boxes of 25 to 125 reads take 1.3 to 1.9 times as long as their reads alone say, and 1.05 to 1.2 times as this does.
     """
-    return (32 if machine.vector_width.value >= _WIDE else 16) - 12
+    return vector_units(machine).registers - 12
 
 
 def operation_cycles(program: Program, machine: Machine, seconds: float) -> float:

@@ -23,7 +23,8 @@ from tilewright.costs.cpu.levels import (
     missed_outside,
     off_chip,
 )
-from tilewright.costs.hexagonal import exact, published
+from tilewright.costs.hexagonal import exact
+from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import StrategyWork, work_of
 from tilewright.schedules.catalogue import names, traits

@@ -10,15 +10,16 @@ from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
 from tilewright.costs import recurrences, strategies
-from tilewright.costs.arrays import Floats, TileSizes, ceil_div
+from tilewright.costs.arrays import TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.cpu import hexagonal as cached
 from tilewright.costs.cpu import streaming, untiled
 from tilewright.costs.cpu.states import with_states
 from tilewright.costs.energy.price import Joules, Usage, price
-from tilewright.costs.energy.tiles import printed_amounts
 from tilewright.costs.hardware import Hardware
-from tilewright.costs.hexagonal import exact, published
+from tilewright.costs.hexagonal import exact
+from tilewright.costs.published import energy as published_energy
+from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
@@ -262,7 +263,7 @@ def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Sett
     moved = result.dram_bytes
     updates = np.full(moved.shape, rule.updates)
     if traits(family).hexagons and model == "published" and len(setting.shape) == 2:
-        moved, updates = printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
+        moved, updates = published_energy.printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
     elif family in strategies.FAMILIES:
         updates = strategies.updates(family, sizes, setting)
     elif traits(family).streams or (not traits(family).untiled and model == "published"):
@@ -359,12 +360,3 @@ def streaming_seconds(setting: Setting, gpu: Hardware) -> Quantity:
     low, high = (None if end is None else value * end / known.value for end in (known.low, known.high))
     note = "from the instructions of a cell whose row is in registers"
     return replace(known, value=value, source="estimated", low=low, high=high, note=note)
-
-
-def overhead_estimate(sizes: TileSizes, setting: Setting) -> Floats:
-    """Overhead over the ideal time after the thesis' equation 8.5: C_iter S_1 T / (t_S1 + t_T / 2).
-
-    It drops the tiles in sequence and the quantisation of wavefronts, so it bounds neither way and is no selector.
-    """
-    face = sizes.space[0] + sizes.time / 2
-    return np.asarray(setting.c_iter.value * setting.shape[0] * setting.steps / face)

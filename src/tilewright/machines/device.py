@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.machines import files
-from tilewright.machines.machine import Machine, Quantity, guessed
+from tilewright.machines.machine import PARAMETERS, Machine, Quantity, guessed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +47,19 @@ def gpu_machine(description: GpuDescription) -> Machine:
     4800000000000.0
     """
     base = _known(description.name) or _generic(description)
-    told = {
-        "sm_count": (description.units, "1"),
-        "clock": (description.clock_hz, "Hz"),
-        "shared_bytes": (description.shared_bytes, "B"),
-        "block_shared_bytes": (description.block_bytes, "B"),
-        "memory_bytes": (description.memory_bytes, "B"),
-        "max_block_threads": (description.block_threads, "1"),
-        "max_threads": (description.unit_threads, "1"),
-        "max_blocks": (description.unit_blocks, "1"),
-        "registers": (description.registers, "1"),
-        "compute_capability": (description.capability, "1"),
+    told: dict[str, float] = {
+        "sm_count": description.units,
+        "clock": description.clock_hz,
+        "shared_bytes": description.shared_bytes,
+        "block_shared_bytes": description.block_bytes,
+        "memory_bytes": description.memory_bytes,
+        "max_block_threads": description.block_threads,
+        "max_threads": description.unit_threads,
+        "max_blocks": description.unit_blocks,
+        "registers": description.registers,
+        "compute_capability": description.capability,
     }
-    says = {name: _told(value, unit) for name, (value, unit) in told.items() if value > 0}
+    says = {name: _told(value, PARAMETERS[name].unit) for name, value in told.items() if value > 0}
     return replace(base, name=description.slug, title=description.name, **says)  # type: ignore[arg-type]
 
 

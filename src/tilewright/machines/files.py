@@ -26,19 +26,13 @@ from pathlib import Path
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
-from tilewright.machines.coefficients import KINDS
-from tilewright.machines.machine import AREA_PARAMETERS, PARAMETERS, Machine, Parameter, Quantity
+from tilewright.machines.machine import AREA_PARAMETERS, KINDS, PARAMETERS, Machine, Parameter, Quantity
 
 SCHEMA = 1
 MAX_BYTES = 2**20
 HOST = "host"
 _KEYS = ("schema", "name", "title", "kind", "quantities", "c_iter", "area")
 _QUANTITY_KEYS = ("value", "unit", "source", "note", "low", "high")
-_WHOLE = ("sm_count", "vector_width", "l2_ways", "l3_ways")
-_POSITIVE = (
-    *_WHOLE, "l3_reuse_fraction", "overlap_exponent", "halo_bandwidth", "disk_read_bandwidth", "disk_write_bandwidth",
-    "network_bandwidth", "host_bandwidth",
-)  # fmt: skip
 _LIKE = (
     "take what nobody measured from a machine like it, which `tilewright machines NAME` lists, "
     'with source = "estimated" and a range from low to high'
@@ -150,12 +144,11 @@ def parse(text: str, where: str) -> Machine:
 def _quantities(table: Mapping[str, object], kind: str, where: str) -> dict[str, Quantity]:
     schema = {name: each for name, each in PARAMETERS.items() if kind in each.kinds}
     result = _by_schema(table, schema, where)
-    for name in _POSITIVE:
-        if name in result and not result[name].value > 0:
-            raise UsageError(f"{name} of {where!r} must be above 0, got {result[name].value!r}")
-    for name in _WHOLE:
-        if name in result and result[name].value != int(result[name].value):
-            raise UsageError(f"{name} of {where!r} must be a whole number, got {result[name].value!r}")
+    for name, quantity in result.items():
+        if (schema[name].positive or schema[name].whole) and not quantity.value > 0:
+            raise UsageError(f"{name} of {where!r} must be above 0, got {quantity.value!r}")
+        if schema[name].whole and quantity.value != int(quantity.value):
+            raise UsageError(f"{name} of {where!r} must be a whole number, got {quantity.value!r}")
     wrong = [text for name, quantity in result.items() for text in _implausible(name, quantity, result)]
     if wrong:
         raise UsageError(f"the machine file {where!r} has {'; '.join(wrong)}", "look at the units: Hz, B, s, J, W")
@@ -180,7 +173,7 @@ def _nothing_missing(data: Mapping[str, object], where: str) -> None:
         table = data.get(title, {} if title == "quantities" else None)
         if isinstance(table, Mapping):
             _known_keys(table, schema, where)
-            absent = [name for name, parameter in schema.items() if not parameter.optional and name not in table]
+            absent = [name for name, parameter in schema.items() if parameter.needed and name not in table]
             listed = ", ".join(absent)
             missing += [f"{title}.{listed if len(absent) == 1 else f'{{{listed}}}'}"] if absent else []
     if missing:

@@ -1,18 +1,24 @@
-"""The machine value: elementary parameters with their provenance.
+"""The machine value: elementary parameters with their provenance, each declared once, as a field of :class:`Machine`.
 
 The papers' symbols: n_SM is ``sm_count``, n_V ``vector_width``, M_SM ``shared_bytes``, R_SM ``registers``, MTB_SM
 ``max_blocks``, L the inverse of ``dram_bandwidth``, tau_sync ``barrier_seconds``, T_sync ``launch_seconds``.
+
+Machine files, their checks, tables and documents follow from the declarations. A parameter that every file must have
+has no default; one that is ``optional`` may be unknown; one with an ``estimate`` is taken to be that until a
+calibration or a file says otherwise.
 """
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from tilewright.base.constants import MAX_BLOCK_THREADS
 from tilewright.base.errors import UsageError
-from tilewright.machines.coefficients import COEFFICIENTS, KINDS, Coefficient
 
 SOURCES = ("paper", "datasheet", "measured", "estimated", "description")
+KINDS = ("gpu", "cpu")
+"""Kinds of machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,318 +49,533 @@ def guessed(value: float, unit: str, low: float, high: float, note: str) -> Quan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """What the schema says about one parameter of a machine."""
+    """What is declared of one parameter of a machine."""
 
-    unit: str  # the unit its values must have
     meaning: str  # one line on what it is
-    optional: bool = False  # whether a machine may lack it
+    unit: str  # the unit its values must have, ``1`` for a count or a ratio
+    optional: bool = False  # whether it may be unknown
     estimate: Quantity | None = None  # what a machine has whose file does not say, or None
     kinds: tuple[str, ...] = KINDS  # the kinds of machines that may have it
     between: tuple[float, float] = (0.0, math.inf)  # the least and the most that a machine may plausibly have
     within: str = ""  # the parameter that it is a part of, and so never more than
+    positive: bool = False  # whether it is above 0
+    whole: bool = False  # whether it is a whole number above 0
+
+    @property
+    def needed(self) -> bool:
+        """Whether every machine file must say it."""
+        return not self.optional and self.estimate is None
 
 
-def _estimated(coefficient: Coefficient) -> Parameter:
-    """Return an empirical coefficient as a parameter: an estimate until somebody measures it."""
-    low, high = coefficient.between
-    estimate = Quantity(
-        value=coefficient.value,
-        unit=coefficient.unit,
-        source="estimated",
-        note=coefficient.note,
-        low=low,
-        high=high,
-    )
-    meaning, unit, kinds = coefficient.meaning, coefficient.unit, coefficient.kinds
-    return Parameter(unit=unit, meaning=meaning, optional=True, estimate=estimate, kinds=kinds)
+def parameter(
+    meaning: str,
+    unit: str = "1",
+    *,
+    estimate: tuple[float, float, float] | None = None,  # the least plausible value, the estimate and the greatest
+    note: str = "",  # what the estimate rests on
+    **others: Any,  # noqa: ANN401  (of :class:`Parameter`)
+) -> Any:  # noqa: ANN401  (a field of any type)
+    """Declare a parameter of :class:`Machine`."""
+    default: Quantity | None = None
+    if estimate is not None:
+        low, value, high = estimate
+        default = Quantity(value=value, unit=unit, source="estimated", note=note, low=low, high=high)
+    described = Parameter(meaning=meaning, unit=unit, estimate=default, **others)
+    metadata = {"parameter": described}
+    return field(metadata=metadata) if described.needed else field(default=default, metadata=metadata)
 
 
+_CPU, _GPU = ("cpu",), ("gpu",)
 _COUNT, _BYTES, _CACHE, _RATE, _JOULES = (1.0, 1e5), (1.0, 2.0**36), (0.0, 2.0**36), (1e4, 1e16), (0.0, 1e-3)
-"""Plausible counts, bytes on chip, of caches that may be missing, bytes per second (an interpreter of
-kernels is a machine, too), and joules of one operation."""
-PARAMETERS: dict[str, Parameter] = {
-    "sm_count": Parameter(
-        unit="1", meaning="multiprocessors, or cores of a CPU (n_SM)", between=_COUNT, within="die_sm_count"
-    ),
-    "vector_width": Parameter(unit="1", meaning="float32 lanes per multiprocessor or core (n_V)", between=_COUNT),
-    "shared_bytes": Parameter(
-        unit="B",
-        meaning="shared memory per multiprocessor, or L2 cache per core (M_SM)",
-        between=_BYTES,
-        within="unified_bytes",
-    ),
-    "dram_bandwidth": Parameter(
-        unit="B/s",
-        meaning="sustained off-chip bandwidth of the whole device (1/L)",
-        between=_RATE,
-    ),
-    "barrier_seconds": Parameter(unit="s", meaning="one synchronisation inside a tile (tau_sync)", between=(0.0, 1e-2)),
-    "launch_seconds": Parameter(
-        unit="s", meaning="one synchronisation of all tiles: a kernel call or a barrier (T_sync)", between=(0.0, 1.0)
-    ),
-    "clock": Parameter(unit="Hz", meaning="clock of the vector units", between=(1e5, 1e11)),
-    "flop_cycles": Parameter(
-        unit="1", meaning="cycles per arithmetic operation of one vector, for estimates of C_iter"
-    ),
-    "special_cycles": Parameter(
-        unit="1", meaning="cycles per division or root of one vector, on GPUs per function as well"
-    ),
-    "load_cycles": Parameter(unit="1", meaning="cycles per load or store of one vector from on-chip memory"),
-    "loop_cycles_1d": Parameter(unit="1", meaning="cycles of loop and index work per iteration, one dimension"),
-    "loop_cycles_2d": Parameter(unit="1", meaning="the same, two dimensions"),
-    "loop_cycles_3d": Parameter(unit="1", meaning="the same, three dimensions"),
-    "fp64_ratio": Parameter(
-        unit="1", meaning="float64 operations per float32 operation at full rate", between=(1e-4, 2.0)
-    ),
-    "block_shared_bytes": Parameter(
-        unit="B", meaning="shared memory that one block may use", optional=True, between=_BYTES, within="shared_bytes"
-    ),
-    "registers": Parameter(
-        unit="1", meaning="32-bit registers per multiprocessor (R_SM)", optional=True, between=(1.0, 1e8)
-    ),
-    "max_blocks": Parameter(
-        unit="1", meaning="thread blocks per multiprocessor (MTB_SM)", optional=True, between=_COUNT
-    ),
-    "max_threads": Parameter(unit="1", meaning="threads per multiprocessor", optional=True, between=(1.0, 1e6)),
-    "max_block_threads": Parameter(
-        unit="1", meaning="threads per block", optional=True, between=(1.0, 1e6), within="max_threads"
-    ),
-    "l1_bytes": Parameter(unit="B", meaning="L1 data cache per core or multiprocessor", optional=True, between=_CACHE),
-    "l2_bytes": Parameter(
-        unit="B", meaning="L2 cache of the whole device", optional=True, between=_CACHE, within="die_l2_bytes"
-    ),
-    "l3_bytes": Parameter(unit="B", meaning="L3 cache of the whole device", optional=True, between=_CACHE),
-    "unified_bytes": Parameter(
-        unit="B", meaning="memory per multiprocessor that L1 and shared memory divide", optional=True, between=_CACHE
-    ),
-    "schedulers": Parameter(unit="1", meaning="warp schedulers per multiprocessor", optional=True),
-    "pipeline_cycles": Parameter(
-        unit="1", meaning="cycles from an arithmetic instruction to one that needs its result", optional=True
-    ),
-    "l2_bandwidth": Parameter(
-        unit="B/s", meaning="bandwidth of the L2 cache of the whole device", optional=True, between=_RATE
-    ),
-    "peak_dram_bandwidth": Parameter(unit="B/s", meaning="peak off-chip bandwidth", optional=True, between=_RATE),
-    "cache_bandwidth": Parameter(unit="B/s", meaning="bandwidth of M_SM, per core", optional=True),
-    "outer_bandwidth": Parameter(unit="B/s", meaning="bandwidth of L3 per core, all cores active", optional=True),
-    "core_bandwidth": Parameter(unit="B/s", meaning="off-chip bandwidth of one core alone", optional=True),
-    "call_seconds": Parameter(unit="s", meaning="start and end of one team of threads", optional=True),
-    "advance_seconds": Parameter(
-        unit="s", meaning="start-up of one advance of one level of a streaming tile, ten rows being used", optional=True
-    ),
-    "line_ratio": Parameter(
-        unit="1",
-        meaning="time of lines between L1 and L2 in streaming tiles over what M_SM's bandwidth says",
-        optional=True,
-    ),
-    "blocked_ratio": Parameter(
-        unit="1", meaning="C_iter of rows blocked in registers over C_iter, divisions and roots aside", optional=True
-    ),
-    "blocked_cycles": Parameter(
-        unit="1", meaning="cycles per operation of one vector where rows are blocked in registers", optional=True
-    ),
-    "swept_ratio": Parameter(unit="1", meaning="C_iter of sweeps without tiles over C_iter", optional=True),
-    "row_seconds": Parameter(unit="s", meaning="start-up of one innermost row of a tile", optional=True),
-    "shared_bandwidth": Parameter(
-        unit="B/s", meaning="bandwidth of the shared memories of the whole device", optional=True
-    ),
-    "global_latency": Parameter(unit="1", meaning="cycles that a load from off-chip memory takes", optional=True),
-    "shared_latency": Parameter(unit="1", meaning="cycles that a load from shared memory takes", optional=True),
-    "hiding_warps": Parameter(
-        unit="1", meaning="resident warps per multiprocessor that hide latencies (#ResWarp_min)", optional=True
-    ),
-    "int_lanes": Parameter(unit="1", meaning="32-bit integer additions per cycle and multiprocessor", optional=True),
-    "special_lanes": Parameter(
-        unit="1", meaning="square roots and functions per cycle and multiprocessor", optional=True
-    ),
-    "static_watts": Parameter(
-        unit="W", meaning="static power (P_stat)", optional=True, between=(0.0, 1500.0), within="tdp_watts"
-    ),
-    "tdp_watts": Parameter(
-        unit="W",
-        meaning="power that the board, or a CPU's package, may draw (TDP)",
-        optional=True,
-        between=(1.0, 1e4),
-    ),
-    "global_word_joules": Parameter(
-        unit="J", meaning="moving a word between DRAM and chip (e_gs)", optional=True, between=_JOULES
-    ),
-    "shared_word_joules": Parameter(unit="J", meaning="moving a word on chip (e_sr)", optional=True, between=_JOULES),
-    "add_joules": Parameter(unit="J", meaning="one float32 addition (e_fadd)", optional=True, between=_JOULES),
-    "multiply_joules": Parameter(
-        unit="J", meaning="one float32 multiplication (e_fmul)", optional=True, between=_JOULES
-    ),
-    "int_add_joules": Parameter(unit="J", meaning="one integer addition (e_iadd)", optional=True, between=_JOULES),
-    "int_max_joules": Parameter(unit="J", meaning="one integer maximum (e_imax)", optional=True, between=_JOULES),
-    "compute_capability": Parameter(
-        unit="1", meaning="what the compiler is told: 9.0 for sm_90", optional=True, between=(1.0, 99.0)
-    ),
-    "memory_bytes": Parameter(
-        unit="B", meaning="memory of the whole device", optional=True, between=(2.0**20, 2.0**50)
-    ),
-    "die_area": Parameter(unit="mm^2", meaning="published area of the whole die", optional=True, between=(1.0, 1e5)),
-    "die_sm_count": Parameter(
-        unit="1", meaning="multiprocessors on the die, also the disabled ones", optional=True, between=_COUNT
-    ),
-    "die_l2_bytes": Parameter(
-        unit="B", meaning="L2 cache on the die, also the disabled part", optional=True, between=_CACHE
-    ),
-    "transistors": Parameter(
-        unit="1", meaning="published number of transistors of the die", optional=True, between=(1e6, 1e14)
-    ),
-    "process": Parameter(unit="nm", meaning="name of the manufacturing process", optional=True, between=(0.1, 1e4)),
-    **{name: _estimated(each) for name, each in COEFFICIENTS.items()},
-}
-"""Every parameter of a machine by name: the schema of machine files."""
-
-AREA_PARAMETERS: dict[str, Parameter] = {
-    "vector_unit": Parameter(unit="mm^2", meaning="core logic of one vector unit (beta_VU)"),
-    "register_kb": Parameter(unit="mm^2/kB", meaning="register file, per kB and vector unit (beta_R)"),
-    "register": Parameter(unit="mm^2", meaning="register file, overhead per vector unit (alpha_R)"),
-    "shared_kb": Parameter(unit="mm^2/kB", meaning="shared memory, per kB and SM (beta_M)"),
-    "shared": Parameter(unit="mm^2", meaning="shared memory, overhead per SM (alpha_M)"),
-    "l1_kb": Parameter(unit="mm^2/kB", meaning="L1 cache, per kB and pair of SMs (beta_L1)"),
-    "l1": Parameter(unit="mm^2", meaning="L1 cache, overhead per pair of SMs (alpha_L1)"),
-    "l2_kb": Parameter(unit="mm^2/kB", meaning="L2 cache, per kB (beta_L2)"),
-    "l2": Parameter(unit="mm^2", meaning="L2 cache, overhead per SM (alpha_L2)"),
-    "overhead": Parameter(unit="mm^2", meaning="common overhead per SM (alpha_oh)"),
-    "bandwidth": Parameter(
-        unit="mm^2.s/GB", meaning="memory interface, per GB/s beyond the machine's own bandwidth", optional=True
-    ),
-    "issue": Parameter(unit="mm^2", meaning="width cost: schedulers per SM and multiple of its width", optional=True),
-    "network": Parameter(
-        unit="mm^2", meaning="width cost: operand network per vector unit and multiple of the SM's width", optional=True
-    ),
-}
-"""The coefficients of the area model by name (thesis, C.4-C.6): the schema of a machine file's table ``[area]``."""
-
-
-_ESTIMATES = {name: each.estimate for name, each in PARAMETERS.items() if each.estimate is not None}
+"""Plausible counts, bytes on chip, of caches that may be missing, bytes per second (an interpreter of kernels is a
+machine, too), and joules of one operation."""
+_FRACTION, _CYCLES = (0.0, 1.0), (0.0, 1e6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine: every elementary parameter that a cost model needs.
-
-    :data:`PARAMETERS` describes the quantities; one that is optional and unknown is None, or the estimate where there
-    is one.
-    """
+    """A machine: every elementary parameter that a cost model needs."""
 
     name: str  # its name in the catalogue
     title: str  # its name in full
-    kind: str  # ``gpu`` or ``cpu``
-    sm_count: Quantity
-    vector_width: Quantity
-    shared_bytes: Quantity
-    dram_bandwidth: Quantity
-    barrier_seconds: Quantity
-    launch_seconds: Quantity
-    clock: Quantity
-    flop_cycles: Quantity
-    special_cycles: Quantity
-    load_cycles: Quantity
-    loop_cycles_1d: Quantity
-    loop_cycles_2d: Quantity
-    loop_cycles_3d: Quantity
-    fp64_ratio: Quantity
-    block_shared_bytes: Quantity | None = None
-    registers: Quantity | None = None
-    max_blocks: Quantity | None = None
-    max_threads: Quantity | None = None
-    max_block_threads: Quantity | None = None
-    l1_bytes: Quantity | None = None
-    l2_bytes: Quantity | None = None
-    l3_bytes: Quantity | None = None
-    unified_bytes: Quantity | None = None
-    schedulers: Quantity | None = None
-    pipeline_cycles: Quantity | None = None
-    l2_bandwidth: Quantity | None = None
-    peak_dram_bandwidth: Quantity | None = None
-    cache_bandwidth: Quantity | None = None
-    outer_bandwidth: Quantity | None = None
-    outer_latency: Quantity = _ESTIMATES["outer_latency"]
-    core_bandwidth: Quantity | None = None
-    call_seconds: Quantity | None = None
-    row_seconds: Quantity | None = None
-    shared_bandwidth: Quantity | None = None
-    global_latency: Quantity | None = None
-    shared_latency: Quantity | None = None
-    hiding_warps: Quantity | None = None
-    int_lanes: Quantity | None = None
-    special_lanes: Quantity | None = None
-    advance_seconds: Quantity | None = None
-    blocked_ratio: Quantity | None = None
-    blocked_cycles: Quantity | None = None
-    swept_ratio: Quantity | None = None
-    line_ratio: Quantity | None = None
-    static_watts: Quantity | None = None
-    tdp_watts: Quantity | None = None
-    global_word_joules: Quantity | None = None
-    shared_word_joules: Quantity | None = None
-    add_joules: Quantity | None = None
-    multiply_joules: Quantity | None = None
-    int_add_joules: Quantity | None = None
-    int_max_joules: Quantity | None = None
-    compute_capability: Quantity | None = None
-    memory_bytes: Quantity | None = None
-    die_area: Quantity | None = None
-    die_sm_count: Quantity | None = None
-    die_l2_bytes: Quantity | None = None
-    transistors: Quantity | None = None
-    process: Quantity | None = None
-    function_cycles: Quantity = _ESTIMATES["function_cycles"]
-    cache_fraction: Quantity = _ESTIMATES["cache_fraction"]
-    l3_tile_fraction: Quantity = _ESTIMATES["l3_tile_fraction"]
-    l3_grid_fraction: Quantity = _ESTIMATES["l3_grid_fraction"]
-    l3_reuse_fraction: Quantity = _ESTIMATES["l3_reuse_fraction"]
-    l2_ways: Quantity = _ESTIMATES["l2_ways"]
-    l3_ways: Quantity = _ESTIMATES["l3_ways"]
-    overlap_exponent: Quantity = _ESTIMATES["overlap_exponent"]
-    bytes_per_fetch: Quantity = _ESTIMATES["bytes_per_fetch"]
-    l3_exposed_fraction: Quantity = _ESTIMATES["l3_exposed_fraction"]
-    l3_exposed_fraction_boxes: Quantity = _ESTIMATES["l3_exposed_fraction_boxes"]
-    l3_overlap_exponent: Quantity = _ESTIMATES["l3_overlap_exponent"]
-    far_row_ratio: Quantity = _ESTIMATES["far_row_ratio"]
-    inplace_cut_cycles: Quantity = _ESTIMATES["inplace_cut_cycles"]
-    short_row_cycles: Quantity = _ESTIMATES["short_row_cycles"]
-    chain_cycles: Quantity = _ESTIMATES["chain_cycles"]
-    chain_store_cycles: Quantity = _ESTIMATES["chain_store_cycles"]
-    transpose_in_operations: Quantity = _ESTIMATES["transpose_in_operations"]
-    transpose_out_operations: Quantity = _ESTIMATES["transpose_out_operations"]
-    copy_operations: Quantity = _ESTIMATES["copy_operations"]
-    strategy_margin: Quantity = _ESTIMATES["strategy_margin"]
-    uncalibrated_margin: Quantity = _ESTIMATES["uncalibrated_margin"]
-    diagonal_row_starts: Quantity = _ESTIMATES["diagonal_row_starts"]
-    alignment_row_starts: Quantity = _ESTIMATES["alignment_row_starts"]
-    alignment_widened_fraction: Quantity = _ESTIMATES["alignment_widened_fraction"]
-    alignment_traced_cycles: Quantity = _ESTIMATES["alignment_traced_cycles"]
-    alignment_visit_seconds: Quantity = _ESTIMATES["alignment_visit_seconds"]
-    row_pass_cycles: Quantity = _ESTIMATES["row_pass_cycles"]
-    row_pointer_cycles: Quantity = _ESTIMATES["row_pointer_cycles"]
-    halo_bandwidth: Quantity = _ESTIMATES["halo_bandwidth"]
-    block_call_seconds: Quantity = _ESTIMATES["block_call_seconds"]
-    halo_seconds_1d: Quantity = _ESTIMATES["halo_seconds_1d"]
-    halo_seconds_2d: Quantity = _ESTIMATES["halo_seconds_2d"]
-    halo_seconds_3d: Quantity = _ESTIMATES["halo_seconds_3d"]
-    disk_read_bandwidth: Quantity = _ESTIMATES["disk_read_bandwidth"]
-    disk_write_bandwidth: Quantity = _ESTIMATES["disk_write_bandwidth"]
-    network_latency: Quantity = _ESTIMATES["network_latency"]
-    network_bandwidth: Quantity = _ESTIMATES["network_bandwidth"]
-    periodic_threshold_1d: Quantity = _ESTIMATES["periodic_threshold_1d"]
-    periodic_threshold_2d: Quantity = _ESTIMATES["periodic_threshold_2d"]
-    periodic_threshold_3d: Quantity = _ESTIMATES["periodic_threshold_3d"]
-    block_reserve_bytes: Quantity = _ESTIMATES["block_reserve_bytes"]
-    host_bandwidth: Quantity = _ESTIMATES["host_bandwidth"]
-    integer_cycles: Quantity = _ESTIMATES["integer_cycles"]
-    control_cycles: Quantity = _ESTIMATES["control_cycles"]
-    special_pipe_cycles: Quantity = _ESTIMATES["special_pipe_cycles"]
-    taken_branch_cycles: Quantity = _ESTIMATES["taken_branch_cycles"]
-    integer_latency: Quantity = _ESTIMATES["integer_latency"]
-    double_latency: Quantity = _ESTIMATES["double_latency"]
-    load_latency: Quantity = _ESTIMATES["load_latency"]
-    fetch_latency: Quantity = _ESTIMATES["fetch_latency"]
-    meeting_latency: Quantity = _ESTIMATES["meeting_latency"]
-    special_latency: Quantity = _ESTIMATES["special_latency"]
+    kind: str  # one of :data:`KINDS`
+    # What every machine's file says.
+    sm_count: Quantity = parameter(
+        "multiprocessors, or cores of a CPU (n_SM)", between=_COUNT, within="die_sm_count", whole=True
+    )
+    vector_width: Quantity = parameter("float32 lanes per multiprocessor or core (n_V)", between=_COUNT, whole=True)
+    shared_bytes: Quantity = parameter(
+        "shared memory per multiprocessor, or L2 cache per core (M_SM)", "B", between=_BYTES, within="unified_bytes"
+    )
+    dram_bandwidth: Quantity = parameter("sustained off-chip bandwidth of the whole device (1/L)", "B/s", between=_RATE)
+    barrier_seconds: Quantity = parameter("one synchronisation inside a tile (tau_sync)", "s", between=(0.0, 0.01))
+    launch_seconds: Quantity = parameter(
+        "one synchronisation of all tiles: a kernel call or a barrier (T_sync)", "s", between=(0.0, 1.0)
+    )
+    clock: Quantity = parameter("clock of the vector units", "Hz", between=(1e5, 1e11))
+    flop_cycles: Quantity = parameter(
+        "cycles per arithmetic operation of one vector, for estimates of C_iter", between=_CYCLES
+    )
+    special_cycles: Quantity = parameter(
+        "cycles per division or root of one vector, on GPUs per function as well", between=_CYCLES
+    )
+    load_cycles: Quantity = parameter("cycles per load or store of one vector from on-chip memory", between=_CYCLES)
+    loop_cycles_1d: Quantity = parameter("cycles of loop and index work per iteration, one dimension", between=_CYCLES)
+    loop_cycles_2d: Quantity = parameter("the same, two dimensions", between=_CYCLES)
+    loop_cycles_3d: Quantity = parameter("the same, three dimensions", between=_CYCLES)
+    fp64_ratio: Quantity = parameter("float64 operations per float32 operation at full rate", between=(1e-4, 2.0))
+    # What may be unknown.
+    block_shared_bytes: Quantity | None = parameter(
+        "shared memory that one block may use", "B", optional=True, between=_BYTES, within="shared_bytes"
+    )
+    registers: Quantity | None = parameter(
+        "32-bit registers per multiprocessor (R_SM)", optional=True, between=(1.0, 1e8)
+    )
+    max_blocks: Quantity | None = parameter("thread blocks per multiprocessor (MTB_SM)", optional=True, between=_COUNT)
+    max_threads: Quantity | None = parameter("threads per multiprocessor", optional=True, between=(1.0, 1e6))
+    max_block_threads: Quantity | None = parameter(
+        "threads per block", optional=True, between=(1.0, 1e6), within="max_threads"
+    )
+    l1_bytes: Quantity | None = parameter(
+        "L1 data cache per core or multiprocessor", "B", optional=True, between=_CACHE
+    )
+    l2_bytes: Quantity | None = parameter(
+        "L2 cache of the whole device", "B", optional=True, between=_CACHE, within="die_l2_bytes"
+    )
+    l3_bytes: Quantity | None = parameter("L3 cache of the whole device", "B", optional=True, between=_CACHE)
+    unified_bytes: Quantity | None = parameter(
+        "memory per multiprocessor that L1 and shared memory divide", "B", optional=True, between=_CACHE
+    )
+    schedulers: Quantity | None = parameter("warp schedulers per multiprocessor", optional=True, between=_COUNT)
+    pipeline_cycles: Quantity | None = parameter(
+        "cycles from an arithmetic instruction to one that needs its result", optional=True, between=_CYCLES
+    )
+    l2_bandwidth: Quantity | None = parameter(
+        "bandwidth of the L2 cache of the whole device", "B/s", optional=True, between=_RATE
+    )
+    peak_dram_bandwidth: Quantity | None = parameter("peak off-chip bandwidth", "B/s", optional=True, between=_RATE)
+    cache_bandwidth: Quantity | None = parameter("bandwidth of M_SM, per core", "B/s", optional=True, between=_RATE)
+    outer_bandwidth: Quantity | None = parameter(
+        "bandwidth of L3 per core, all cores active", "B/s", optional=True, between=_RATE
+    )
+    core_bandwidth: Quantity | None = parameter(
+        "off-chip bandwidth of one core alone", "B/s", optional=True, between=_RATE
+    )
+    call_seconds: Quantity | None = parameter("start and end of one team of threads", "s", optional=True)
+    advance_seconds: Quantity | None = parameter(
+        "start-up of one advance of one level of a streaming tile, ten rows being used", "s", optional=True
+    )
+    line_ratio: Quantity | None = parameter(
+        "time of lines between L1 and L2 in streaming tiles over what M_SM's bandwidth says", optional=True
+    )
+    blocked_ratio: Quantity | None = parameter(
+        "C_iter of rows blocked in registers over C_iter, divisions and roots aside", optional=True
+    )
+    blocked_cycles: Quantity | None = parameter(
+        "cycles per operation of one vector where rows are blocked in registers", optional=True
+    )
+    swept_ratio: Quantity | None = parameter("C_iter of sweeps without tiles over C_iter", optional=True)
+    row_seconds: Quantity | None = parameter("start-up of one innermost row of a tile", "s", optional=True)
+    shared_bandwidth: Quantity | None = parameter(
+        "bandwidth of the shared memories of the whole device", "B/s", optional=True, between=_RATE
+    )
+    global_latency: Quantity | None = parameter(
+        "cycles that a load from off-chip memory takes", optional=True, between=_CYCLES
+    )
+    shared_latency: Quantity | None = parameter(
+        "cycles that a load from shared memory takes", optional=True, between=_CYCLES
+    )
+    hiding_warps: Quantity | None = parameter(
+        "resident warps per multiprocessor that hide latencies (#ResWarp_min)", optional=True
+    )
+    int_lanes: Quantity | None = parameter("32-bit integer additions per cycle and multiprocessor", optional=True)
+    special_lanes: Quantity | None = parameter("square roots and functions per cycle and multiprocessor", optional=True)
+    static_watts: Quantity | None = parameter(
+        "static power (P_stat)", "W", optional=True, between=(0.0, 1500.0), within="tdp_watts"
+    )
+    tdp_watts: Quantity | None = parameter(
+        "power that the board, or a CPU's package, may draw (TDP)", "W", optional=True, between=(1.0, 1e4)
+    )
+    global_word_joules: Quantity | None = parameter(
+        "moving a word between DRAM and chip (e_gs)", "J", optional=True, between=_JOULES
+    )
+    shared_word_joules: Quantity | None = parameter("moving a word on chip (e_sr)", "J", optional=True, between=_JOULES)
+    add_joules: Quantity | None = parameter("one float32 addition (e_fadd)", "J", optional=True, between=_JOULES)
+    multiply_joules: Quantity | None = parameter(
+        "one float32 multiplication (e_fmul)", "J", optional=True, between=_JOULES
+    )
+    int_add_joules: Quantity | None = parameter("one integer addition (e_iadd)", "J", optional=True, between=_JOULES)
+    int_max_joules: Quantity | None = parameter("one integer maximum (e_imax)", "J", optional=True, between=_JOULES)
+    compute_capability: Quantity | None = parameter(
+        "what the compiler is told: 9.0 for sm_90", optional=True, between=(1.0, 99.0)
+    )
+    memory_bytes: Quantity | None = parameter(
+        "memory of the whole device", "B", optional=True, between=(2.0**20, 2.0**50)
+    )
+    die_area: Quantity | None = parameter("published area of the whole die", "mm^2", optional=True, between=(1.0, 1e5))
+    die_sm_count: Quantity | None = parameter(
+        "multiprocessors on the die, also the disabled ones", optional=True, between=_COUNT
+    )
+    die_l2_bytes: Quantity | None = parameter(
+        "L2 cache on the die, also the disabled part", "B", optional=True, between=_CACHE
+    )
+    transistors: Quantity | None = parameter(
+        "published number of transistors of the die", optional=True, between=(1e6, 1e14)
+    )
+    process: Quantity | None = parameter("name of the manufacturing process", "nm", optional=True, between=(0.1, 1e4))
+    # Empirical numbers of the cost models: estimates, until a calibration or a file says otherwise.
+    function_cycles: Quantity = parameter(
+        "cycles per exponential of one vector of float32; other functions go with it",
+        estimate=(7.0, 10.0, 160.0),
+        note="polynomials on a Zen 4, above the nominal clock; processors without fused multiplication call C's "
+        "library",
+        kinds=_CPU,
+    )
+    outer_latency: Quantity = parameter(
+        "cycles that the first cells of a row wait for where they come from L3, before anything is fetched ahead",
+        estimate=(42.0, 140.0, 280.0),
+        note="fitted to sweeps of skewed tiles on a Zen 4; no micro-benchmark measures it",
+        kinds=_CPU,
+    )
+    cache_fraction: Quantity = parameter(
+        "usable fraction of a core's own cache, before data spill",
+        estimate=(0.5, 0.75, 1.0),
+        note="the rest goes to conflicts and to other data",
+        kinds=_CPU,
+        between=_FRACTION,
+    )
+    l3_tile_fraction: Quantity = parameter(
+        "usable fraction of a core's part of L3 for what a tile touches",
+        estimate=(0.3, 0.5, 0.8),
+        note="as much as the copies fill by which calibrations measure the bandwidth of L3",
+        kinds=_CPU,
+        between=_FRACTION,
+    )
+    l3_grid_fraction: Quantity = parameter(
+        "usable fraction of L3 for a whole grid",
+        estimate=(0.3, 0.5, 0.8),
+        note="as much as the copies fill by which calibrations measure the bandwidth of L3",
+        kinds=_CPU,
+        between=_FRACTION,
+    )
+    l3_reuse_fraction: Quantity = parameter(
+        "usable fraction of a core's part of L3 for the slabs of a tile or the grid of a sweep, between two uses",
+        estimate=(0.3, 0.5, 0.8),
+        note="sweeps of five Zen 4 hosts: no worst choice is worse than with 0.8, one is better; virtual machines "
+        "share L3",
+        kinds=_CPU,
+        between=_FRACTION,
+        positive=True,
+    )
+    l2_ways: Quantity = parameter(
+        "lines of a set of L2",
+        estimate=(4.0, 8.0, 20.0),
+        note="usual; it only changes how sharply a cache overflows",
+        kinds=_CPU,
+        whole=True,
+    )
+    l3_ways: Quantity = parameter(
+        "lines of a set of L3",
+        estimate=(8.0, 16.0, 32.0),
+        note="usual; it only changes how sharply a cache overflows",
+        kinds=_CPU,
+        whole=True,
+    )
+    overlap_exponent: Quantity = parameter(
+        "exponent p of the p-norm with which arithmetic and transfers from L2 overlap",
+        estimate=(4.0, 8.0, 16.0),
+        note="streaming tiles on a Zen 4 are off by 3.5 % in the mean with 4, by 3.2 with 8, by 3.1 with 16",
+        kinds=_CPU,
+        positive=True,
+    )
+    bytes_per_fetch: Quantity = parameter(
+        "bytes that the bandwidths of memory and L3 count per byte fetched",
+        estimate=(1.0, 1.5, 1.5),
+        note="the copies that measure them write one of every two bytes back; 1 if writing back costs nothing",
+        kinds=_CPU,
+    )
+    l3_exposed_fraction: Quantity = parameter(
+        "exposed fraction of the time of transfers from L3: arithmetic does not hide it",
+        estimate=(0.23, 0.3, 0.47),
+        note="142 instances of streaming tiles of 16 programs on a Zen 4 say 0.28, those in 2D 0.23, those in 3D 0.47",
+        kinds=_CPU,
+        between=_FRACTION,
+    )
+    l3_exposed_fraction_boxes: Quantity = parameter(
+        "the same in the boxes of hexagonal and hybrid tiles, whose rows are shorter",
+        estimate=(0.5, 0.6, 0.9),
+        note="five programs at 1024 x 1024 on a Zen 4, in tiles as large as L2",
+        kinds=_CPU,
+        between=_FRACTION,
+    )
+    l3_overlap_exponent: Quantity = parameter(
+        "power of the fraction of the arithmetic's time in which transfers from L2 run, by which less of those from "
+        "L3 is exposed, in 1D and 2D",
+        estimate=(1.0, 2.0, 4.0),
+        note="sweeps of ten programs on a Zen 4 prefer 2 to 1, 3 and 4 a little; refuted in 3D "
+        "(docs/derivations/cpu.md)",
+        kinds=_CPU,
+    )
+    far_row_ratio: Quantity = parameter(
+        "time of rows of hexagonal and hybrid tiles in a grid in memory over one in L2",
+        estimate=(1.15, 1.25, 1.37),
+        note="five programs at 4096 x 4096 and three at 256^3 on a Zen 4; in a grid in L3 half as much more, 1.05 to "
+        "1.15",
+        kinds=_CPU,
+    )
+    inplace_cut_cycles: Quantity = parameter(
+        "cycles that the end of a piece of a row waits, where a tile cuts rows and a statement updates in place: "
+        "vectors read what two others have just stored",
+        estimate=(9.0, 36.0, 45.0),
+        note="pieces of 128 cells on a Zen 4 wait 3 ns in small grids and 15 ns in large ones",
+        kinds=_CPU,
+    )
+    short_row_cycles: Quantity = parameter(
+        "cycles by which a neighbour along a row takes longer in pieces of rows that are too short to put it "
+        "together from vectors in registers: it is loaded, mostly from two lines",
+        estimate=(0.6, 1.0, 1.6),
+        note="pieces of 64 cells of five programs on an Intel Xeon with AVX-512 take 1.4 to 4.6 cycles per vector "
+        "longer",
+        kinds=_CPU,
+    )
+    chain_cycles: Quantity = parameter(
+        "cycles from an operation of a recurrence to one that needs its result",
+        estimate=(2.0, 2.5, 4.0),
+        note="3 to 4 on processors since 2015, which run above their nominal clocks: 2.1 to 2.4 of these on a Zen 4",
+        kinds=_CPU,
+    )
+    chain_store_cycles: Quantity = parameter(
+        "cycles from the store of a recurrence's value to what its load gives",
+        estimate=(4.0, 6.0, 10.0),
+        note="5 to 8 on processors since 2015; 6 of the nominal clock on a Zen 4",
+        kinds=_CPU,
+    )
+    transpose_in_operations: Quantity = parameter(
+        "operations that transposing a vector on its way into a streaming tile takes as long as",
+        estimate=(6.0, 12.0, 24.0),
+        note="fitted to streaming tiles on a Zen 4",
+        kinds=_CPU,
+    )
+    transpose_out_operations: Quantity = parameter(
+        "the same on its way out", estimate=(10.0, 20.0, 40.0), note="fitted to streaming tiles on a Zen 4", kinds=_CPU
+    )
+    copy_operations: Quantity = parameter(
+        "the same of a vector that is copied as it is",
+        estimate=(1.0, 3.0, 6.0),
+        note="fitted to streaming tiles on a Zen 4",
+        kinds=_CPU,
+    )
+    strategy_margin: Quantity = parameter(
+        "model-uncertainty margin of skewed, diamond and overlapped tiles: what they must win by",
+        estimate=(1.1, 1.25, 1.5),
+        note="the standard deviation of log prediction over measurement in sweeps on a Zen 4; of others 0.1 to 0.2",
+        kinds=_CPU,
+    )
+    uncalibrated_margin: Quantity = parameter(
+        "model-uncertainty margin of all time tiles on a CPU that nobody has calibrated: what they must win by",
+        estimate=(1.0, 1.18, 1.4),
+        note="over 35 short runs on a Zen 3 guesses promised 1.15 times what was measured, with a standard deviation "
+        "of 1.2",
+        kinds=_CPU,
+    )
+    diagonal_row_starts: Quantity = parameter(
+        "starts of a row that an anti-diagonal of a table's tile takes as long as: its cells, what comes from above "
+        "and from the left, and what goes down and to the right",
+        estimate=(4.0, 5.0, 7.0),
+        note="all of them took 22 to 28 ns on a Zen 3, one start being estimated to take 4.1",
+        kinds=_CPU,
+    )
+    alignment_row_starts: Quantity = parameter(
+        "starts of a row that a row of an alignment's tile takes as long as, besides its vectors",
+        estimate=(4.0, 5.0, 7.0),
+        note="a row took 22 to 24 ns on a Zen 3, where one start is estimated to take 4.1",
+        kinds=_CPU,
+    )
+    alignment_widened_fraction: Quantity = parameter(
+        "fraction of a tile by which a column of an alignment's tiles takes longer where scores leave 8 bits",
+        estimate=(0.0, 0.25, 0.5),
+        note="a tile that is half done on 8 bits is computed again on 16, whose vectors hold half as many",
+        kinds=_CPU,
+        between=_FRACTION,
+    )
+    alignment_traced_cycles: Quantity = parameter(
+        "cycles of a cell of an alignment that is computed again to be traced; each waits for the one before",
+        estimate=(10.0, 13.0, 16.0),
+        note="5.0 to 5.6 ns on a Zen 3 of 2.45 GHz",
+        kinds=_CPU,
+    )
+    alignment_visit_seconds: Quantity = parameter(
+        "a call for a tile of an alignment that is computed again, with its arrays",
+        "s",
+        estimate=(1e-5, 2e-5, 4e-5),
+        note="an estimate",
+        kinds=_CPU,
+    )
+    row_pass_cycles: Quantity = parameter(
+        "cycles of entry and exit of a pass of a fused pipeline over a row",
+        estimate=(10.0, 30.0, 60.0),
+        note="an estimate",
+        kinds=_CPU,
+    )
+    row_pointer_cycles: Quantity = parameter(
+        "cycles in which a pass of a fused pipeline finds the place of one row in its ring",
+        estimate=(1.0, 2.0, 6.0),
+        note="an estimate",
+        kinds=_CPU,
+    )
+    halo_bandwidth: Quantity = parameter(
+        "bytes of a periodic grid's halo that are copied in a second, in short pieces of rows",
+        "B/s",
+        estimate=(3e9, 7e9, 2e10),
+        note="with the halo's seconds a block of j2d5pt at 1024 x 1024 costs 0.11 ms, of fdtd2d there 0.3 and of "
+        "j3d7pt at 128^3 0.4; on a Zen 4 it was 0.12, 0.29 and 0.49",
+        kinds=_CPU,
+        between=_RATE,
+        positive=True,
+    )
+    block_call_seconds: Quantity = parameter(
+        "call of one more block of steps on a periodic grid",
+        "s",
+        estimate=(2e-6, 1e-5, 5e-5),
+        note="with halo_bandwidth",
+    )
+    halo_seconds_1d: Quantity = parameter(
+        "what the halo of a version costs besides its bytes: bookkeeping, and copies of rows apart; one dimension",
+        "s",
+        estimate=(2e-6, 1e-5, 3e-5),
+        note="with halo_bandwidth",
+    )
+    halo_seconds_2d: Quantity = parameter(
+        "the same, two dimensions", "s", estimate=(1e-5, 4e-5, 0.0001), note="with halo_bandwidth"
+    )
+    halo_seconds_3d: Quantity = parameter(
+        "the same, three dimensions", "s", estimate=(1e-5, 4e-5, 0.0001), note="with halo_bandwidth"
+    )
+    disk_read_bandwidth: Quantity = parameter(
+        "bytes of large files that are read in a second, past the page cache",
+        "B/s",
+        estimate=(1e8, 1e9, 7e9),
+        note="between a disk of a virtual machine and NVMe; `calibrate --disk FOLDER` measures it",
+        kinds=_CPU,
+        between=_RATE,
+        positive=True,
+    )
+    disk_write_bandwidth: Quantity = parameter(
+        "bytes of large files that are written in a second, until they are on the disk",
+        "B/s",
+        estimate=(5e7, 5e8, 5e9),
+        note="between a disk of a virtual machine and NVMe; `calibrate --disk FOLDER` measures it",
+        kinds=_CPU,
+        between=_RATE,
+        positive=True,
+    )
+    network_latency: Quantity = parameter(
+        "time of an empty message between two ranks of MPI (alpha, or L + 2o of LogP)",
+        "s",
+        estimate=(3e-7, 2e-6, 5e-5),
+        note="between shared memory and Ethernet; `calibrate --network` measures it under mpiexec",
+        kinds=_CPU,
+    )
+    network_bandwidth: Quantity = parameter(
+        "bytes a second of a large message between two ranks of MPI (1/beta, or 1/G of LogGP)",
+        "B/s",
+        estimate=(1e9, 1e10, 5e10),
+        note="between Ethernet and the networks of supercomputers; `calibrate --network` measures it under mpiexec",
+        kinds=_CPU,
+        between=_RATE,
+        positive=True,
+    )
+    periodic_threshold_1d: Quantity = parameter(
+        "fraction of the time of sweeps that blocks of steps on a periodic grid must stay below, since between two "
+        "blocks the threads wait for one of them; one dimension",
+        estimate=(0.85, 0.97, 1.0),
+        note="in 1D and 3D seven programs that promised 0.85 to 0.98 took 0.63 to 1.14 on a Zen 4, 0.70 in the median",
+        between=_FRACTION,
+    )
+    periodic_threshold_2d: Quantity = parameter(
+        "the same, two dimensions",
+        estimate=(0.8, 0.88, 1.0),
+        note="five programs at 1024 x 1024 that promised 0.89 to 0.97 took 1.06 to 1.2 times as long as sweeps on a "
+        "Zen 4",
+        between=_FRACTION,
+    )
+    periodic_threshold_3d: Quantity = parameter(
+        "the same, three dimensions",
+        estimate=(0.85, 0.97, 1.0),
+        note="in 1D and 3D seven programs that promised 0.85 to 0.98 took 0.63 to 1.14 on a Zen 4, 0.70 in the median",
+        between=_FRACTION,
+    )
+    block_reserve_bytes: Quantity = parameter(
+        "shared memory that a block takes besides its own",
+        "B",
+        estimate=(0.0, 1024.0, 1024.0),
+        note="CUDA C++ programming guide, compute capability 8.0 and above; older ones reserve none",
+        kinds=_GPU,
+        between=_CACHE,
+    )
+    host_bandwidth: Quantity = parameter(
+        "bytes that are copied between the host's memory and the device's in a second, one way",
+        "B/s",
+        estimate=(3e9, 1.2e10, 6e10),
+        note="16 lanes of PCI Express 2.0 to 5.0, pinned memory; pageable memory is slower",
+        kinds=_GPU,
+        between=_RATE,
+        positive=True,
+    )
+    integer_cycles: Quantity = parameter(
+        "cycles for which an integer instruction or a multiplication of integers occupies its pipe of a scheduler",
+        estimate=(1.0, 2.0, 2.0),
+        note="half the rate of float32 on compute capability 7.0 to 9.0 (CUDA C++ programming guide, throughput)",
+        kinds=_GPU,
+    )
+    control_cycles: Quantity = parameter(
+        "the same of a branch", estimate=(1.0, 2.0, 4.0), note="an estimate", kinds=_GPU
+    )
+    special_pipe_cycles: Quantity = parameter(
+        "the same of a function, a conversion, or the reading of a special register",
+        estimate=(2.0, 4.0, 8.0),
+        note="an estimate",
+        kinds=_GPU,
+    )
+    taken_branch_cycles: Quantity = parameter(
+        "cycles by which a warp's next instruction is late after a branch that is taken",
+        estimate=(0.0, 8.0, 16.0),
+        note="an estimate",
+        kinds=_GPU,
+    )
+    integer_latency: Quantity = parameter(
+        "cycles from an integer instruction to one that waits for its result",
+        estimate=(4.0, 6.0, 6.0),
+        note="Jia et al. 2018, table 4.1, of Volta",
+        kinds=_GPU,
+    )
+    double_latency: Quantity = parameter(
+        "the same of a float64 instruction",
+        estimate=(8.0, 8.0, 16.0),
+        note="Jia et al. 2018, table 4.1, of Volta",
+        kinds=_GPU,
+    )
+    load_latency: Quantity = parameter(
+        "the same of a load from shared memory without conflicts",
+        estimate=(19.0, 29.0, 33.0),
+        note="measured on Hopper by others; 19 on Volta (Jia et al. 2018, table 3.1)",
+        kinds=_GPU,
+    )
+    fetch_latency: Quantity = parameter(
+        "the same of a load from DRAM", estimate=(400.0, 600.0, 900.0), note="an estimate under load", kinds=_GPU
+    )
+    meeting_latency: Quantity = parameter(
+        "cycles from the last warp's arrival at a block's barrier until all go on",
+        estimate=(15.0, 25.0, 50.0),
+        note="an estimate",
+        kinds=_GPU,
+    )
+    special_latency: Quantity = parameter(
+        "cycles from a shuffle, a function or the reading of a special register to its result",
+        estimate=(16.0, 24.0, 40.0),
+        note="an estimate; a shuffle takes 22 on Volta",
+        kinds=_GPU,
+    )
     # coefficients of the area model by name, see :data:`AREA_PARAMETERS`; empty where nobody calibrated it
     area: tuple[tuple[str, Quantity], ...] = ()
     # C_iter per program of the catalogue: seconds of one iteration of its loop body on one vector unit, float32
@@ -397,6 +618,33 @@ class Machine:
         if self.area:
             plain["area"] = {name: dataclasses.asdict(value) for name, value in self.area}
         return plain
+
+
+PARAMETERS: dict[str, Parameter] = {
+    each.name: each.metadata["parameter"] for each in dataclasses.fields(Machine) if "parameter" in each.metadata
+}
+"""Every parameter of a machine by name, as :class:`Machine` declares it: the schema of machine files."""
+
+AREA_PARAMETERS: dict[str, Parameter] = {
+    "vector_unit": Parameter(meaning="core logic of one vector unit (beta_VU)", unit="mm^2"),
+    "register_kb": Parameter(meaning="register file, per kB and vector unit (beta_R)", unit="mm^2/kB"),
+    "register": Parameter(meaning="register file, overhead per vector unit (alpha_R)", unit="mm^2"),
+    "shared_kb": Parameter(meaning="shared memory, per kB and SM (beta_M)", unit="mm^2/kB"),
+    "shared": Parameter(meaning="shared memory, overhead per SM (alpha_M)", unit="mm^2"),
+    "l1_kb": Parameter(meaning="L1 cache, per kB and pair of SMs (beta_L1)", unit="mm^2/kB"),
+    "l1": Parameter(meaning="L1 cache, overhead per pair of SMs (alpha_L1)", unit="mm^2"),
+    "l2_kb": Parameter(meaning="L2 cache, per kB (beta_L2)", unit="mm^2/kB"),
+    "l2": Parameter(meaning="L2 cache, overhead per SM (alpha_L2)", unit="mm^2"),
+    "overhead": Parameter(meaning="common overhead per SM (alpha_oh)", unit="mm^2"),
+    "bandwidth": Parameter(
+        meaning="memory interface, per GB/s beyond the machine's own bandwidth", unit="mm^2.s/GB", optional=True
+    ),
+    "issue": Parameter(meaning="width cost: schedulers per SM and multiple of its width", unit="mm^2", optional=True),
+    "network": Parameter(
+        meaning="width cost: operand network per vector unit and multiple of the SM's width", unit="mm^2", optional=True
+    ),
+}
+"""The coefficients of the area model by name (thesis, C.4-C.6): the schema of a machine file's table ``[area]``."""
 
 
 def with_threads(machine: Machine, threads: int | None) -> Machine:

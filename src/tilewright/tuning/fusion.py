@@ -13,8 +13,9 @@ import numpy as np
 
 from tilewright.base.constants import MAX_BLOCK_THREADS, WARP
 from tilewright.base.errors import UsageError
+from tilewright.costs.arrays import BlockShapes
 from tilewright.costs.pipelines.cpu import count_group, evaluate_rows
-from tilewright.costs.pipelines.gpu import BlockCosts, BlockShapes, Card, card, evaluate
+from tilewright.costs.pipelines.gpu import BlockCosts, Card, card, evaluate
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.schedules.pipelines.fusion import Fusion, Group, groups, ideals, in_order, members

@@ -10,8 +10,9 @@ from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.price import Usage
+from tilewright.costs.published import energy as published_energy
+from tilewright.costs.published import time as published_time
 from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs, streaming_seconds
@@ -177,7 +178,7 @@ class StencilWorkload:
         problem = self.problem
         tile = None
         if tiling is not None and not tilings.traits(tiling.family).hexagons:
-            tile = energy_tiles.printed(problem.program.name, problem.shape, problem.steps, tiling)
+            tile = published_energy.printed(problem.program.name, problem.shape, problem.steps, tiling)
         if tile is None or tiling is None:
             chosen, costs = self.costs(tiling)
             assert costs.usage is not None  # noqa: S101  (the setting has an energy model)
@@ -216,4 +217,4 @@ class StencilWorkload:
         threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
         if threads or not tilings.traits(tiling.family).hexagons:
             return None
-        return float(time_model.overhead_estimate(time_model.sizes_of(tiling, self.setting), self.setting)[0])
+        return float(published_time.overhead_estimate(time_model.sizes_of(tiling, self.setting), self.setting)[0])

@@ -7,7 +7,8 @@ import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.codegen.pipelines.device import emit_gpu_group
 from tilewright.codegen.print.gpu_prelude import DIALECTS
-from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
+from tilewright.costs.arrays import BlockShapes
+from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.catalogue import pipeline
 from tilewright.programs.pipelines.problem import compute, make_pipeline_problem

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.chains.time import HostTimes, fit, machine_rates, times_from
-from tilewright.costs.chains.traffic import SCHEDULES, check_model, closed_form, count, least, moves, tile
+from tilewright.costs.chains.traffic import SCHEDULES, check_model, closed_form, count, least, moves, printed_form, tile
 from tilewright.machines import files
 
 SIZE = st.integers(1, 60)
@@ -58,7 +58,7 @@ def test_closed_forms_are_the_printed_ones():
 
 def test_only_the_right_fusion_is_misprinted():
     for schedule in SCHEDULES:
-        printed, exact = (closed_form(schedule, columns(*P), 65536, printed=flag)[0][0] for flag in (True, False))
+        printed, exact = (form(schedule, columns(*P), 65536)[0][0] for form in (printed_form, closed_form))
         assert (printed != exact) == (schedule == "right")
 
 

@@ -11,6 +11,7 @@ from tests.runtime.fake_cuda import FakeDriver, installed
 from tests.runtime.interpreted import inputs, loaded
 from tests.sampling import covering
 
+from tilewright.base.constants import MOST_WRITTEN
 from tilewright.base.errors import UsageError
 from tilewright.base.records import Resources
 from tilewright.codegen import ir
@@ -223,7 +224,7 @@ def test_the_space_is_legal_and_fits(name, machine):
         tiling = space.tiling_at("streaming", sizes, index)
         assert isinstance(catalogue.check(problem, tiling), Legal)
         assert stream_block.chip_values(problem, tiling) * 4 <= setting.block_bytes
-        assert stream_block.written_reads(problem, tiling) <= stream_block.MOST_READS
+        assert stream_block.written_reads(problem, tiling) <= MOST_WRITTEN
 
 
 LAUNCHED = covering(

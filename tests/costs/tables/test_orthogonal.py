@@ -8,9 +8,9 @@ import pytest
 from tests.oracles.counting import counts_table
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import count_operations, price
+from tilewright.costs.published import energy as energy_tiles
 from tilewright.costs.tables.orthogonal import (
     best,
     fronts_by_turns,

@@ -4,7 +4,7 @@ import pytest
 from tests.oracles.counting import counts_table, exact_counts
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.energy import tiles as energy_tiles
+from tilewright.costs.published import energy as energy_tiles
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import apply

@@ -11,8 +11,9 @@ from tests.sampling import covering, some
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.hexagonal import exact, published
+from tilewright.costs.hexagonal import exact
 from tilewright.costs.pipelines.separable import SeparableForm
+from tilewright.costs.published import time as published
 from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity

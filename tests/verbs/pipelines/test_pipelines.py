@@ -8,7 +8,8 @@ from scipy import ndimage
 import tilewright as tw
 from tilewright.base.errors import ArrayError, TilewrightWarning, ToolchainError, UsageError
 from tilewright.codegen.pipelines.device import emit_gpu_group
-from tilewright.costs.pipelines.gpu import BlockShapes, card, evaluate
+from tilewright.costs.arrays import BlockShapes
+from tilewright.costs.pipelines.gpu import card, evaluate
 from tilewright.machines.files import load
 from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.runtime.devices import nvrtc

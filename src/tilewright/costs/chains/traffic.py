@@ -9,7 +9,7 @@ these five schedules moves
 
 and so one minimiser serves all. Models:
 
-- ``published``: the closed forms as printed, R always kept, and the printed beta = P0/P1 of a right fusion.
+- ``published``: the closed forms as printed, R always kept: :mod:`tilewright.costs.published.chains`.
 - ``exact``: the closed forms with beta = P0/P2 (which (D.11) itself gives; counting confirms it), the least of the
   three schedules of a product ("keeping R is always best" is false), and where a closed form's block does not fit into
   the matrices (sizes below about sqrt(M)), the counts.
@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
+from tilewright.costs.published import chains as published
 
 MODELS = ("exact", "published", "counts")
 SCHEDULES = ("R", "A1", "A2", "left", "right")
@@ -79,26 +80,26 @@ def count(schedule: str, p: Sequence[int], tile: tuple[int, int]) -> int:
     return u * ceil_div(a, tile[0]) + v * ceil_div(b, tile[1]) + c
 
 
-def closed_form(schedule: str, p: Sequence[Floats], memory: int, *, printed: bool = False) -> tuple[Floats, Floats]:
+def closed_form(schedule: str, p: Sequence[Floats], memory: int) -> tuple[Floats, Floats]:
     """Return the words of a schedule with its best real-valued block, and the block's rows.
 
     Dividing by whole numbers of blocks without rounding, the words are u a/x + v b/y + c, least at
     x = sqrt(M u a / (v b)) with 2 sqrt(u a v b / M) + c words: (D.3), (D.5), (D.6), (D.10) and (D.14).
     """
-    if printed and schedule == "right":
-        beta = p[0] / p[1]
-        second = (1 + 2 * beta) / (1 + beta)
-        words = 2 * p[1] * p[2] * p[3] * (1 + beta) * np.sqrt(second / memory) - p[0] * p[3]
-        return words, np.sqrt(memory * second)
     a, u, b, v, c = terms(schedule, p)
     return 2 * np.sqrt(u * a) * np.sqrt(v * b / memory) + c, np.sqrt(memory * (u * a) / (v * b))
+
+
+def printed_form(schedule: str, p: Sequence[Floats], memory: int) -> tuple[Floats, Floats]:
+    """Return :func:`closed_form` as printed."""
+    return published.right_fusion(p, memory) if schedule == "right" else closed_form(schedule, p, memory)
 
 
 def moves(model: str, memory: int, fusion: str, p: Sequence[Floats]) -> Moves:
     """Return the cheapest schedule of many products or fused pairs."""
     first = _FIRST[fusion]
     if model == "published":
-        words, _ = closed_form(SCHEDULES[first], p, memory, printed=True)
+        words, _ = printed_form(SCHEDULES[first], p, memory)
         return Moves(words=words, schedule=np.full(words.shape, first, dtype=np.int64))
     kinds = SCHEDULES[:3] if fusion == "none" else (fusion,)
     every = np.stack([_words(kind, p, memory, counted=model == "counts") for kind in kinds])
@@ -200,7 +201,7 @@ def tile(model: str, memory: int, schedule: str, p: Sequence[int]) -> tuple[int,
 def tiles(model: str, memory: int, schedule: str, p: Sequence[Floats]) -> list[tuple[int, int]]:
     """Return :func:`tile` of many nodes with one schedule; ``p`` holds three or four arrays."""
     if model == "published":
-        rows = closed_form(schedule, p, memory, printed=True)[1]
+        rows = printed_form(schedule, p, memory)[1]
         return [(round(each), round(memory / each)) for each in rows.tolist()]
     a, u, b, v, _ = terms(schedule, p)
     _, x, y = least(a, u, b, v, memory)

@@ -8,7 +8,7 @@ on-chip memory and registers, and operations by type. The regression solves for 
 The general rule for any program and tiling family: the words off chip are those of the time model; every update loads
 its reads from and stores its results to on-chip memory, which is the 6 e_sr V of the printed J2D, but for code that
 keeps rows in registers, whose own words are counted; operations are counted in the program's expressions. The printed
-instances are in :mod:`tilewright.costs.energy.tiles`.
+instances are in :mod:`tilewright.costs.published.energy`.
 """
 
 from collections.abc import Sequence

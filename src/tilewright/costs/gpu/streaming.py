@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.constants import WARP, WORD
+from tilewright.base.constants import SAFE_REGISTERS, STREAM_CELL_REGISTERS, STREAM_REGISTERS, WARP, WORD
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
@@ -304,11 +304,9 @@ def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tup
 
 def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
-    asked: Ints = (
-        stream_block.OTHER_REGISTERS + stream_block.CELL_REGISTERS[len(setting.shape)] * block.turns + block.held
-    )
+    asked: Ints = STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(setting.shape)] * block.turns + block.held
     used, chip = asked, block.chip_bytes
-    spills = asked > np.minimum(stream_block.MOST_REGISTERS, launch.most_registers(block.threads, gpu))
+    spills = asked > np.minimum(SAFE_REGISTERS, launch.most_registers(block.threads, gpu))
     if compiled is not None:
         used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
     found = launch.resident(block.threads, used, chip, gpu)

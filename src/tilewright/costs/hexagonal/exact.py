@@ -12,7 +12,7 @@ from tilewright.base.constants import WORD
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.hexagonal import published
+from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
 
 

@@ -1,57 +1,33 @@
 """What a fused group of a pipeline costs on a GPU: resources and time of every thread-block configuration at once.
 
-Source: Ben Cheikh et al. (2015): (26)-(37), algorithm 2, tables 3-8. Two forms, as everywhere:
-
-``published``: as printed. Padding by ceil(H'/T) (27), #Elem x ElemSize and the bandwidths of table 8 in (34), remaining
-blocks by threads (36).
-``exact``, the default: both sides are padded, so ceil(2H'/T); the threads of an SM bound its blocks in algorithm 2 too
-(29); occupancy counts threads; a transaction moves 32 bytes, so (34) has those instead of ElemSize; the busiest SM has
-ceil(ceil(remaining / TL) / #SM) blocks more (36); a grid that is dead frees its shared memory for later ones.
+Source: Ben Cheikh et al. (2015): (26)-(37), algorithm 2, tables 3-8. Two forms, as everywhere: as printed
+(:mod:`tilewright.costs.published.pipelines`), and by default the corrected one: both sides are padded, so ceil(2H'/T);
+the threads of an SM bound its blocks in algorithm 2 too (29); occupancy counts threads; a transaction moves 32 bytes,
+so (34) has those instead of ElemSize; the busiest SM has ceil(ceil(remaining / TL) / #SM) blocks more (36); a grid that
+is dead frees its shared memory for later ones.
 
 (33) gives no latency below a threshold of resident warps. Little's law does: with W of the W_min warps that hide a
 latency, a share W / W_min of the throughput is reached.
 """
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.constants import BANKS, MAX_BLOCK_THREADS, MAX_SM_THREADS, WARP
+from tilewright.costs.arrays import BlockShapes, Floats, Ints
+from tilewright.costs.published.pipelines import Published
 from tilewright.machines.machine import Machine, Quantity
+from tilewright.programs.pipelines.pipeline import Pipeline, PipelineStencil
 from tilewright.programs.pipelines.problem import PipelineProblem
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.schedules.pipelines.fusion import Group, GroupPlan, plan_group, slots
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-MODELS = ("published", "exact")
 SECTOR = 32
 """Bytes of one transaction."""
-TABLE_8 = {"gtx590": (164e9, 1476e9), "gtx780": (288e9, 2592e9), "gtx750": (224e9, 2016e9)}
-"""Bandwidths of global and shared memory in B/s as printed; the catalogue has those that the GTX 750 really reaches."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockShapes:
-    """Thread-block configurations as columns (T_y, T_x, N_y, N_x): threads, and elements per thread."""
-
-    ty: Ints
-    tx: Ints
-    ny: Ints
-    nx: Ints
-
-    @property
-    def threads(self) -> Ints:
-        """Threads of a block."""
-        return self.ty * self.tx
-
-    @property
-    def cells(self) -> Ints:
-        """Cells of a tile (26)."""
-        return self.ty * self.ny * self.tx * self.nx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,13 +99,56 @@ class Card:
     barrier: float
 
 
-def memory_bandwidth(machine: Machine, model: str) -> Quantity:
-    """Return the bandwidth of memory: the published form takes the theoretical one, of the paper's cards as printed."""
-    if model != "published":
+class Exact:
+    """The corrected form of what the two differ in."""
+
+    @staticmethod
+    def bandwidth(machine: Machine) -> Quantity:
+        """Bandwidth of memory that copies reach."""
         return machine.dram_bandwidth
-    if machine.name in TABLE_8:
-        return Quantity(value=TABLE_8[machine.name][0], unit="B/s", source="paper", note="table 8")
-    return machine.peak_dram_bandwidth or machine.dram_bandwidth
+
+    @staticmethod
+    def shared_bandwidth(machine: Machine, known: float) -> float:  # noqa: ARG004
+        """Bandwidth of shared memory in B/s."""
+        return known
+
+    @staticmethod
+    def padding(halo: tuple[int, int]) -> int:
+        """Cells that threads beside a tile's own load along one axis (27)."""
+        return sum(halo)
+
+    @staticmethod
+    def shared_bytes(pipeline: Pipeline, plan: GroupPlan, sizes: Mapping[str, Ints]) -> Ints:
+        """Shared memory of a block, of whose grids the bytes are given (28); dead grids make room."""
+        pieces = slots(pipeline, plan)
+        largest = [
+            np.max([sizes[grid] for grid, piece in zip(plan.shared, pieces, strict=True) if piece == number], axis=0)
+            for number in sorted(set(pieces))
+        ]
+        return np.asarray(np.sum(largest, axis=0), dtype=np.int64)
+
+    @staticmethod
+    def launches(problem: PipelineProblem, blocks: BlockShapes, resident: Ints, sms: int) -> tuple[Ints, Ints]:
+        """Times that every SM is filled (37), and the blocks that the busiest one runs after that (36)."""
+        tiles = -(-problem.shape[-1] // (blocks.tx * blocks.nx)) * -(-problem.shape[-2] // (blocks.ty * blocks.ny))
+        rounds = tiles // (resident * sms)
+        return rounds, -(-(tiles - rounds * resident * sms) // sms)
+
+    @staticmethod
+    def transaction(size: int) -> int:  # noqa: ARG004
+        """Bytes that a transaction moves for elements of ``size`` bytes (34)."""
+        return SECTOR
+
+    @staticmethod
+    def cycles(stencil: PipelineStencil, lanes: float, special_lanes: float) -> float:
+        """Cycles of a cell's operations on so many lanes (32)."""
+        special = sum(1 for node in stencil.tape if isinstance(node, Apply) and node.op in SPECIAL)
+        return (stencil.flops - special) / max(lanes, 1e-9) + special / special_lanes
+
+
+Form = Exact | Published
+FORMS: Mapping[str, Form] = {"published": Published(), "exact": Exact()}
+MODELS = tuple(FORMS)
 
 
 def card(machine: Machine, model: str = "exact") -> Card:
@@ -141,9 +160,7 @@ def card(machine: Machine, model: str = "exact") -> Card:
 
     sms, clock, lanes = int(machine.sm_count.value), machine.clock.value, machine.vector_width.value
     shared = int(machine.shared_bytes.value)
-    near = known("shared_bandwidth", sms * BANKS * 4 * clock)
-    if model == "published" and machine.name in TABLE_8:
-        near = TABLE_8[machine.name][1]
+    form = FORMS[model]
     return Card(
         sms=sms,
         shared_sm=shared,
@@ -151,8 +168,8 @@ def card(machine: Machine, model: str = "exact") -> Card:
         threads_sm=int(known("max_threads", MAX_SM_THREADS)),
         threads_block=int(known("max_block_threads", MAX_BLOCK_THREADS)),
         blocks_sm=int(known("max_blocks", 16)),
-        bandwidth=memory_bandwidth(machine, model).value,
-        shared_bandwidth=near,
+        bandwidth=form.bandwidth(machine).value,
+        shared_bandwidth=form.shared_bandwidth(machine, known("shared_bandwidth", sms * BANKS * 4 * clock)),
         hiding_warps=known("hiding_warps", known("schedulers", 4) * known("pipeline_cycles", 6)),
         clock=clock,
         lanes=lanes,
@@ -166,32 +183,18 @@ def card(machine: Machine, model: str = "exact") -> Card:
     )
 
 
-def padded(halo: tuple[int, int], threads: Ints, each: Ints, model: str) -> Ints:
-    """Return the cells of a tile along one axis with its halo, in whole blocks of threads (27)."""
-    both = max(halo) if model == "published" else sum(halo)
-    return (each + -(-both // threads)) * threads
-
-
 def evaluate(
     problem: PipelineProblem, group: Group, blocks: BlockShapes, machine: Card, model: str = "exact"
 ) -> BlockCosts:
     """Evaluate every configuration of a group."""
-    plan = plan_group(problem.pipeline, group)
-    tiles = _tiles(problem, plan, blocks, model)
-    shared = _shared(problem, plan, tiles, model)
+    form, plan = FORMS[model], plan_group(problem.pipeline, group)
+    tiles = _tiles(problem, plan, blocks, form)
+    shared = _shared(problem, plan, tiles, form)
     fits = (shared <= machine.shared_block) & (blocks.threads <= machine.threads_block)
     resident = np.minimum(machine.threads_sm // blocks.threads, machine.blocks_sm)
     resident = np.where(fits, np.minimum(resident, machine.shared_sm // np.maximum(shared, 1)), 0)
-    at_once = np.maximum(resident, 1) * machine.sms * blocks.cells
-    rounds = problem.cells // at_once
-    left = problem.cells - rounds * at_once
-    if model == "published":
-        remaining = -(-left // blocks.threads)
-    else:
-        across = -(-problem.shape[-1] // (blocks.tx * blocks.nx)) * -(-problem.shape[-2] // (blocks.ty * blocks.ny))
-        rounds = across // (np.maximum(resident, 1) * machine.sms)
-        remaining = -(-(across - rounds * np.maximum(resident, 1) * machine.sms) // machine.sms)
-    work = _Work(problem, plan, blocks, machine, model)
+    rounds, remaining = form.launches(problem, blocks, np.maximum(resident, 1), machine.sms)
+    work = _Work(problem, plan, blocks, machine, form)
     full, rest = work.seconds(resident, tiles), work.seconds(remaining, tiles)
     parts = [rounds * a + b for a, b in zip(full, rest, strict=True)]
     seconds = np.where(resident > 0, sum(parts) + machine.launch, np.inf)
@@ -208,16 +211,17 @@ def evaluate(
     )
 
 
-def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, model: str) -> dict[str, tuple[Ints, Ints]]:
-    """Rows and columns of every grid's tile."""
+def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, form: Form) -> dict[str, tuple[Ints, Ints]]:
+    """Rows and columns of every grid's tile, with its halo, in whole blocks of threads (27)."""
     zero = ((0, 0),) * problem.pipeline.rank
     names = [*plan.inputs, *(problem.pipeline.stencils[i].output for i in plan.stencils)]
+    halos = {grid: plan.halo(grid) or zero for grid in names}
     return {
         grid: (
-            padded((plan.halo(grid) or zero)[-2], blocks.ty, blocks.ny, model),
-            padded((plan.halo(grid) or zero)[-1], blocks.tx, blocks.nx, model),
+            (blocks.ny + -(-form.padding(halo[-2]) // blocks.ty)) * blocks.ty,
+            (blocks.nx + -(-form.padding(halo[-1]) // blocks.tx)) * blocks.tx,
         )
-        for grid in names
+        for grid, halo in halos.items()
     }
 
 
@@ -226,21 +230,12 @@ def uses_shared(plan: GroupPlan) -> bool:
     return any(sum(map(sum, halo)) for _, halo in plan.halos)
 
 
-def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: dict[str, tuple[Ints, Ints]], model: str) -> Ints:
-    """Bytes per block (28); the exact form lets dead grids make room."""
-    first = next(iter(tiles.values()))[0]
+def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: dict[str, tuple[Ints, Ints]], form: Form) -> Ints:
+    """Bytes per block (28)."""
     if not uses_shared(plan):
-        return np.zeros_like(first)
+        return np.zeros_like(next(iter(tiles.values()))[0])
     sizes = {grid: tiles[grid][0] * tiles[grid][1] * problem.itemsize(grid) for grid in plan.shared}
-    total = np.sum(list(sizes.values()), axis=0)
-    if model == "published":
-        return np.asarray(total, dtype=np.int64)
-    pieces = slots(problem.pipeline, plan)
-    largest = [
-        np.max([sizes[grid] for grid, piece in zip(plan.shared, pieces, strict=True) if piece == number], axis=0)
-        for number in sorted(set(pieces))
-    ]
-    return np.asarray(np.sum(largest, axis=0), dtype=np.int64)
+    return form.shared_bytes(problem.pipeline, plan, sizes)
 
 
 def _conflicts(tx: Ints, pitch: Ints) -> Ints:
@@ -253,9 +248,9 @@ class _Work:
     """Seconds that an SM takes for a number of resident blocks."""
 
     def __init__(
-        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, model: str
+        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, form: Form
     ) -> None:
-        self.problem, self.plan, self.blocks, self.machine, self.model = problem, plan, blocks, machine, model
+        self.problem, self.plan, self.blocks, self.machine, self.form = problem, plan, blocks, machine, form
         self.on_chip = uses_shared(plan)
 
     def hidden(self, resident: Ints) -> Floats:
@@ -295,11 +290,11 @@ class _Work:
             cells = tiles[grid][0] * tiles[grid][1]
             if not self.on_chip:
                 cells = self.blocks.cells * self._reads(grid)
-            unit = size if self.model == "published" else SECTOR
+            unit = self.form.transaction(size)
             total += self._sectors(size, halo[-1][0] if halo else 0) * cells / WARP * unit / rate
         for grid in self.plan.outputs:
             size = self.problem.itemsize(grid)
-            unit = size if self.model == "published" else SECTOR
+            unit = self.form.transaction(size)
             total += self._sectors(size, 0) * self.blocks.cells / WARP * unit / rate
         return total
 
@@ -328,7 +323,7 @@ class _Work:
         return words * 4 / rate
 
     def operations(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
-        """Seconds of one block's arithmetic (32); the published form counts the window of (18), the exact one flops."""
+        """Seconds of one block's arithmetic (32)."""
         total = np.zeros(len(self.blocks.tx))
         for number in self.plan.stencils:
             stencil = self.problem.pipeline.stencils[number]
@@ -339,10 +334,6 @@ class _Work:
             cells = tiles[stencil.output][0] * tiles[stencil.output][1]
             if stencil.output in self.plan.outputs and stencil.output not in self.plan.shared:
                 cells = self.blocks.cells
-            special = sum(1 for node in stencil.tape if isinstance(node, Apply) and node.op in SPECIAL)
-            count = stencil.window if self.model == "published" else stencil.flops - special
-            cycles = count / max(lanes, 1e-9)
-            if self.model == "exact":
-                cycles += special / self.machine.special_lanes
+            cycles = self.form.cycles(stencil, lanes, self.machine.special_lanes)
             total += cells * cycles / self.machine.clock
         return total

@@ -1,8 +1,9 @@
 """The time model taken apart by what each factor depends on, for searches that vary the machine.
 
 ``T = N_w T_sync + T_prism(tile, k, program; n_V, L) * rounds(tile, k, size; n_SM)``, and M_SM only decides which
-tiles and which k are possible. Nothing here is a further model: every formula is that of :mod:`exact` or
-:mod:`published`, called with arrays (tested to be bit-equal).
+tiles and which k are possible. Nothing here is a further model: every formula is that of
+:mod:`tilewright.costs.hexagonal.exact` or :mod:`tilewright.costs.published.time`, called with arrays (tested to be
+bit-equal).
 """
 
 import dataclasses
@@ -14,7 +15,8 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
-from tilewright.costs.hexagonal import exact, published
+from tilewright.costs.hexagonal import exact
+from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
 
 SINGLE = ("serial", "overlapped")
@@ -88,8 +90,7 @@ def schedule(sizes: TileSizes, setting: Setting, form: SeparableForm) -> Schedul
     pitch = form.pitch or form.model
     if form.model == "published":
         distance = published.pitch(sizes) if pitch == "published" else traffic.pitch(sizes, setting)
-        fronts = 2 * ceil_div(setting.steps + 0 * sizes.time, sizes.time)
-        tiles = ceil_div(extent, distance)
+        fronts, tiles = published.wavefronts(sizes, setting), ceil_div(extent, distance)
         return Schedule(fronts=(fronts,), tiles=(tiles,), count=published.prism_tiles(sizes, setting))
     per_colour = traffic.tiles_per_wavefront(sizes, setting)
     if pitch == "published":

@@ -12,6 +12,7 @@ computes is ever read. A tiling with ``threads`` is one for a GPU's thread block
 import itertools
 from dataclasses import dataclass, replace
 
+from tilewright.base.constants import PLANE_READS
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
@@ -49,8 +50,6 @@ TRAITS = Traits(ghosts=True, streams=True)
 MAX_LEVELS = 1024
 MAX_ROWS = 16
 _DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
-_MANY_READS = 16
-"""Reads per cell above which the results of four planes and what they read do not fit into registers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +122,7 @@ def default_rows(problem: Problem) -> int:
     rank = problem.program.rank
     if rank == 1:
         return 1
-    many = rank == 3 and problem.program.loads > _MANY_READS and not _shares_products(problem)
+    many = rank == 3 and problem.program.loads > PLANE_READS and not _shares_products(problem)
     return max(3 if many else 4, needed_rows(problem))
 
 

@@ -18,7 +18,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.base.constants import MAX_BLOCK_THREADS, REGISTER_UNIT, REGISTERS, STATIC_SHARED, WARP, WARP_UNIT, WORD
+from tilewright.base.constants import (
+    GENERAL_SHARED,
+    MAX_BLOCK_THREADS,
+    MOST_WRITTEN,
+    REGISTER_UNIT,
+    REGISTERS,
+    SAFE_REGISTERS,
+    STATIC_SHARED,
+    STREAM_CELL_REGISTERS,
+    STREAM_REGISTERS,
+    WARP,
+    WARP_UNIT,
+    WORD,
+)
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
@@ -33,21 +46,13 @@ PAUSE = 1
 """Cells by which a unit runs behind what its reads of other threads' cells need: those of an advance."""
 VECTOR_BYTES = 16
 """Bytes that an instruction of a thread moves at most."""
-MOST_READS = 2000
-"""Reads up to which a kernel of a tile is written out; beyond, it is slow to compile and to run."""
 _HEIGHTS = {2: (7, 5, 3, 1), 3: (2, 1)}
 _ROWS = {2: (512, 256), 3: (128, 32, 32)}
 """Own rows of a tile, and what it loads of the other axes, where the tiling does not say."""
 _MOST_THREADS = 512
 """Threads that a block has at most where the tiling does not say."""
-_GENERAL_BYTES = 24 * 1024
-"""Bytes on chip that the general kernel should need at most: where it cannot do with less, it takes what it needs."""
 _CELLS = {2: ((4,), (2,), (1,)), 3: ((2, 2), (1, 2), (1, 1))}
 """Cells of a thread per axis that threads share, where the tiling does not say: the first that fit into registers."""
-OTHER_REGISTERS, CELL_REGISTERS = 52, {2: 2, 3: 3}
-"""Registers of a thread besides the values that it keeps, and besides those per cell, by NVRTC's code."""
-MOST_REGISTERS = 240
-"""Registers of a thread beyond which another compiler might spill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +141,7 @@ class BlockGrowth:
         inner = np.stack(space[1:])
         while True:
             needed = self.part_values(levels, (space[0], *inner)) * self.itemsize
-            cut = (needed > _GENERAL_BYTES) & (inner.max(axis=0) > 1)
+            cut = (needed > GENERAL_SHARED) & (inner.max(axis=0) > 1)
             if not cut.any():
                 return (space[0], *inner)
             widest = inner.argmax(axis=0) == np.arange(len(inner))[:, None]
@@ -183,7 +188,7 @@ def block_growth(problem: Problem) -> BlockGrowth:
         constant_reads=len(reads) - len(moving),
         stores=len(program.statements),
         stages=len(pipeline.stages),
-        most_reads=MOST_READS,
+        most_reads=MOST_WRITTEN,
         lanes=lanes(problem),
         itemsize=problem.itemsize,
     )
@@ -320,7 +325,7 @@ def default_sizes(problem: Problem) -> tuple[int, tuple[int, ...]]:
         wide = all(2 * more <= row for row, more in zip(_ROWS[rank][1:], grown[1:], strict=True))
         small = _bytes(problem, time, tiling.space) <= STATIC_SHARED
         threaded = threads_for(problem, tiling)
-        short = written_reads(problem, threaded) <= MOST_READS and in_registers(problem, threaded)
+        short = written_reads(problem, threaded) <= MOST_WRITTEN and in_registers(problem, threaded)
         if time == _HEIGHTS[rank][-1] or (wide and small and short):
             chosen = time, tiling.space
     return chosen[0], _narrowed(problem, *chosen)
@@ -350,7 +355,7 @@ def chip_values(problem: Problem, tiling: Tiling) -> int:
     """Return the values that a block keeps on chip, in the kernel that computes most of a grid."""
     levels = whole_levels(tiling.time, history(problem))
     kept = tuple(versions for versions, _ in rings(problem, levels))
-    if not tiling.threads or written_reads(problem, tiling) > MOST_READS:
+    if not tiling.threads or written_reads(problem, tiling) > MOST_WRITTEN:
         return general_values(problem, tiling)
     return rims_of(problem, own_cells(problem, tiling)).values(kept, tiling.threads[1:])
 
@@ -425,12 +430,12 @@ def held_values(problem: Problem, tiling: Tiling) -> int:
 def in_registers(problem: Problem, tiling: Tiling) -> bool:
     """Say whether what a thread keeps should fit into its registers."""
     words = held_values(problem, tiling) * problem.itemsize // WORD
-    asked = words + OTHER_REGISTERS + CELL_REGISTERS[problem.program.rank] * thread_cells(problem, tiling)
+    asked = words + STREAM_REGISTERS + STREAM_CELL_REGISTERS[problem.program.rank] * thread_cells(problem, tiling)
     count = 1
     for each in tiling.threads:
         count *= each
     warps = round_up(ceil_div(count, WARP), WARP_UNIT)
-    return asked <= min(MOST_REGISTERS, REGISTERS // (warps * WARP) // REGISTER_UNIT * REGISTER_UNIT)
+    return asked <= min(SAFE_REGISTERS, REGISTERS // (warps * WARP) // REGISTER_UNIT * REGISTER_UNIT)
 
 
 def written_reads(problem: Problem, tiling: Tiling) -> int:

@@ -14,7 +14,7 @@ from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Ints, TileSizes
-from tilewright.costs.hexagonal import published
+from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
 from tilewright.tuning.codesign.design import DesignOptions
 

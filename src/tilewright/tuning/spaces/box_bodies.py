@@ -9,6 +9,7 @@ from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.cpu.hexagonal import SHORT_ROW
+from tilewright.machines.vectors import MANY
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.expression import Apply, Const, Read
 from tilewright.programs.stencil.operators import SPECIAL
@@ -49,11 +50,6 @@ _MOST_WEIGHTS = 16
 """Weights that registers hold; others are loaded for every product."""
 _SHUFFLED_WEIGHTS = 4
 """Vectors of a row from which on shuffles pay with many weights, of which three may be others."""
-_LOAD, _CROSSING, _STORE = 1.1, 1.7, 2.0
-"""Cycles of a load of a vector that is a cache line, of one that lies in two, and of a store; of a multiply-add 1."""
-_SPECIAL = 8.0
-"""Cycles of a division, root or function, about."""
-
 _FEW = 8
 """Cells of a row up to which vectors are none: what prepares them takes longer than the cells."""
 _COLUMN = 8
@@ -176,15 +172,16 @@ def _neighbours(problem: Problem, statement: Statement, tiling: Tiling, results:
         )
     if tiling.neighbours or not possible:
         return tiling.neighbours or "loads"
+    load, crossing = MANY.load_cycles, MANY.crossing_cycles  # one text for both kinds of units, which take the same
     aligned = not overwrites_its_input(problem.program, statement)
-    loads = sum(_LOAD if at == 0 and aligned else _CROSSING for each in offsets.values() for at in each)
+    loads = sum(load if at == 0 and aligned else crossing for each in offsets.values() for at in each)
     operations = [node.op for node in statement.tape if isinstance(node, Apply)]
     special, products = sum(op in SPECIAL for op in operations), operations.count("mul")
     # Products and sums are fused, or computed side by side.
-    cycles = max(products, len(operations) - special - products) + _SPECIAL * special
+    cycles = max(products, len(operations) - special - products) + MANY.special_cycles * special
     if _many_weights(statement):
         loads += rows * products
-    pays = beside <= _MOST_CARRIED and loads + rows * _STORE > rows * cycles
+    pays = beside <= _MOST_CARRIED and loads + rows * MANY.store_cycles > rows * cycles
     return "shuffles" if pays else "loads"
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from tilewright.costs.sums import FEW, MANY
 from tilewright.machines.machine import Machine
+from tilewright.machines.vectors import FEW, VectorUnits, vector_units
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.bodies.body import Body
 from tilewright.schedules.bodies.sums import Results
@@ -11,9 +11,6 @@ from tilewright.schedules.streaming.levels import of_problem
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.tuning.spaces.statement_cycles import statement_cycles
-
-_WIDE = 16
-"""Words of a vector from which on processors have 32 vector registers."""
 
 
 def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> float:
@@ -24,26 +21,26 @@ def arithmetic_ratio(problem: Problem, tiling: Tiling, machine: Machine) -> floa
     """
     if tiling.sums is None or machine.kind != "cpu":
         return 1.0  # GPUs have no such forms
-    few = machine.vector_width.value < _WIDE
+    units = vector_units(machine)
     asked, plain = (
-        _cycles(problem, choose_body(problem, each), few=few) for each in (tiling, replace(tiling, sums=None))
+        _cycles(problem, choose_body(problem, each), units) for each in (tiling, replace(tiling, sums=None))
     )
     return asked / plain
 
 
-def _cycles(problem: Problem, body: Body, *, few: bool) -> float:
+def _cycles(problem: Problem, body: Body, units: VectorUnits) -> float:
     """Cycles per vector of all statements, those of a block of results shared among these."""
-    rank, ports, total = problem.program.rank, FEW if few else MANY, 0.0
+    rank, total = problem.program.rank, 0.0
     for box, statement in zip(body.boxes, problem.program.statements, strict=False):
         results = Results(axis=box.block.axis(rank), planes=box.block.rows)
-        total += statement_cycles(statement, results, box.block.sums, ports)
+        total += statement_cycles(statement, results, box.block.sums, units)
     produced = {each.field: each for each in problem.program.statements}
     for number, stage in enumerate(body.stages[: len(of_problem(problem).stages)]):
-        code = stage.few if few else stage.many
+        code = stage.few if units == FEW else stage.many
         block, stage_of = code.blocks[0], of_problem(problem).stage_of
         fields = [field for field, own in zip(problem.program.fields, stage_of, strict=True) if own == number]
         for field, sums in zip(fields, block.sums, strict=True):
             if field in produced:
                 results = Results(axis=0, planes=block.planes, lines=block.lines)
-                total += statement_cycles(produced[field], results, sums, ports, pairs=code.pairs)
+                total += statement_cycles(produced[field], results, sums, units, pairs=code.pairs)
     return total

@@ -6,6 +6,7 @@ its steps, as the text does.
 
 import math
 
+from tilewright.base.constants import MOST_WRITTEN
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete, traits
@@ -64,7 +65,7 @@ def _streaming(problem: Problem, tiling: Tiling) -> GpuSchedule:
         threads=tiling.threads,
         plane_threads=_PLANE_THREADS,
         copy_threads=_COPY_THREADS,
-        written=stream_block.written_reads(problem, tiling) <= stream_block.MOST_READS,
+        written=stream_block.written_reads(problem, tiling) <= MOST_WRITTEN,
         advances=_advances(problem, tiling),
     )
 
@@ -82,4 +83,4 @@ def _advances(problem: Problem, tiling: Tiling) -> int:
     if not found.taken or levels > _FEW_LEVELS:
         return found.rows
     reads = stream_block.written_reads(problem, tiling) // found.rows * turn
-    return turn if reads <= stream_block.MOST_READS else found.rows
+    return turn if reads <= MOST_WRITTEN else found.rows

@@ -2,7 +2,8 @@
 
 import functools
 
-from tilewright.costs.sums import Ports, cycles
+from tilewright.costs.sums import cycles
+from tilewright.machines.vectors import VectorUnits
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import Terms, apart
@@ -11,7 +12,7 @@ from tilewright.schedules.bodies.sums import Results, SumWork, input_loads, work
 
 
 def statement_cycles(
-    statement: Statement, results: Results, sums: tuple[Sum, ...], ports: Ports, *, pairs: bool = False
+    statement: Statement, results: Results, sums: tuple[Sum, ...], units: VectorUnits, *, pairs: bool = False
 ) -> float:
     """Return the cycles of one statement per vector; as it stands where ``sums`` has no forms."""
     found = apart(statement, pairs=pairs or not sums)
@@ -24,7 +25,7 @@ def statement_cycles(
     rest = _plain_work(found.tape, results)
     every = functools.reduce(_both, parts, rest)
     constants = {abs(node.value) for node in statement.tape if isinstance(node, Const)} - {1.0}
-    return cycles(every, ports, results.count, len(constants)) / results.count
+    return cycles(every, units, results.count, len(constants)) / results.count
 
 
 def _both(first: SumWork, second: SumWork) -> SumWork:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tilewright.base.errors import UsageError
-from tilewright.costs.sums import Ports, cycles
+from tilewright.costs.sums import cycles
+from tilewright.machines.vectors import FEW, VectorUnits
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.weights import Terms, apart
 from tilewright.schedules.bodies.body import Sum
@@ -12,8 +13,6 @@ from tilewright.schedules.tiling import Tiling
 
 UNDER_WAY = 8
 """Multiply-adds to different sums that keep the arithmetic busy: two per cycle, and four cycles for each."""
-_REGISTERS = 16
-"""What columns are cut for: processors with more keep the weights of most sums in registers all the time."""
 _WORK = 4
 """Registers for inputs and products, with one or two to spare for compilers that order them in their own way."""
 _OVERLAPPING = 16
@@ -46,14 +45,15 @@ def column_sum(terms: Terms, results: int) -> Sum:
     added to two sums of every one in turn.
     """
     two = len(terms) > _OVERLAPPING and 2 * results <= UNDER_WAY
-    most = max(2, _REGISTERS - _WORK - results * (1 + two))
+    # Processors with more registers keep the weights of most sums in them all the time.
+    most = max(2, FEW.registers - _WORK - results * (1 + two))
     loaded = results > 1 and len(set(terms.values())) > most
     return Sum(form="columns", accumulators=1 + two, weights=most, loaded=loaded)
 
 
-def fastest(terms: Terms, results: Results, options: Sequence[Sum], ports: Ports) -> Sum:
+def fastest(terms: Terms, results: Results, options: Sequence[Sum], units: VectorUnits) -> Sum:
     """Return the form in which a sum takes the fewest cycles; the first one of those that take as long."""
     if len(options) == 1:
         return options[0]
     weights = len({abs(weight) for weight in terms.values()} - {1.0})
-    return min(options, key=lambda form: cycles(work(terms, results, form), ports, results.count, weights))
+    return min(options, key=lambda form: cycles(work(terms, results, form), units, results.count, weights))

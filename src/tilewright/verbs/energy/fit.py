@@ -13,10 +13,10 @@ import numpy as np
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import read_bounded, write_rows
 from tilewright.base.units import format_shape, parse_shape
-from tilewright.costs.energy import tiles as energy_tiles
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.fit import FITTED, Regression, columns, regress, rmse, split
 from tilewright.costs.energy.price import Usage
+from tilewright.costs.published import energy as published
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
@@ -123,7 +123,7 @@ def _run(row: dict[str, str], number: int, path: Path) -> FitRun:
 def run_usage(run: FitRun, machine: Machine) -> Usage:
     """Return the amounts of a run: the printed instance where there is one, else the general rule."""
     tiling = parse(run.tiling)
-    tile = energy_tiles.printed(run.program, run.shape, run.steps, tiling)
+    tile = published.printed(run.program, run.shape, run.steps, tiling)
     if tile is not None:
         return tile.usage(run.seconds)
     problem = make_problem(catalogue.program(run.program), run.shape, run.steps)

@@ -9,7 +9,7 @@ from tilewright.base.errors import TilewrightError, UsageError
 from tilewright.base.tables import Table, table
 from tilewright.base.units import format_bytes, format_seconds, format_shape, whole_number
 from tilewright.costs.interval import unmeasured
-from tilewright.costs.pipelines.gpu import MODELS, memory_bandwidth
+from tilewright.costs.pipelines.gpu import FORMS, MODELS
 from tilewright.machines.machine import Machine
 from tilewright.programs.pipelines.catalogue import INPUT_DTYPE
 from tilewright.programs.pipelines.pipeline import Halo, halo_text
@@ -134,7 +134,7 @@ class FusionPlan:
                 f"searched in {format_seconds(e.seconds)}"
             )
         gpu = self.hardware.kind == "gpu"
-        bandwidth = memory_bandwidth(self.hardware, self.model) if gpu else self.hardware.dram_bandwidth
+        bandwidth = FORMS[self.model].bandwidth(self.hardware) if gpu else self.hardware.dram_bandwidth
         expected = unmeasured(self.best.seconds)
         lines.append(f"{expected.share:.0%} interval of the first: {expected}")
         lines.append(tables.described(tables.constants(self.hardware, bandwidth=bandwidth)))

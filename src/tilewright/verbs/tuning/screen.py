@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.base.constants import SAFE_REGISTERS
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.codegen.gpu.emit import SCHEDULES, emit_device
@@ -24,7 +25,6 @@ from tilewright.runtime.host import available_cpus
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -54,7 +54,7 @@ class Screened:
         if self.bound_seconds is None:
             return self.predicted_seconds
         registers = 0 if self.resources is None else self.resources.registers or 0
-        return self.bound_seconds * (MARGIN if registers > stream_block.MOST_REGISTERS else 1.0)
+        return self.bound_seconds * (MARGIN if registers > SAFE_REGISTERS else 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

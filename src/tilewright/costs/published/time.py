@@ -16,7 +16,7 @@ from tilewright.costs.setting import Setting
 def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the printed model."""
     t, base, inner = sizes.time, sizes.space[0], sizes.inner
-    wavefronts = 2 * ceil_div(setting.steps + 0 * t, t)  # (3), (20)
+    fronts = wavefronts(sizes, setting)
     tile_width = base + t - 2  # (4), (21)
     tiles = ceil_div(setting.shape[0] + 0 * t, pitch(sizes))  # (5), (22)
     words = (base + 2 * t) * inner * (setting.itemsize / WORD)  # (7), (13), (24)
@@ -27,11 +27,11 @@ def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     k = resident_tiles(sizes, setting, shared)
     count = prism_tiles(sizes, setting)
     together = prism_seconds(io_seconds, compute, k, count, len(sizes.space))
-    sync = wavefronts * setting.launch_seconds
+    sync = fronts * setting.launch_seconds
     rounds = ceil_div(ceil_div(tiles, np.maximum(k, 1)), setting.sm_count)
-    seconds = sync + wavefronts * together * rounds  # (6), (17), (30)
+    seconds = sync + fronts * together * rounds  # (6), (17), (30)
     return Breakdown(
-        wavefronts=wavefronts,
+        wavefronts=fronts,
         tiles_per_wavefront=tiles,
         tiles_per_prism=count,
         tile_points=inner * (t // 2) * (tile_width + base),  # (26)
@@ -42,10 +42,15 @@ def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
         io_seconds=io_seconds,
         compute_seconds=compute,
         prism_seconds=together,
-        dram_bytes=2.0 * words * WORD * count * tiles * wavefronts,
+        dram_bytes=2.0 * words * WORD * count * tiles * fronts,
         sync_seconds=sync,
         seconds=np.where(k > 0, seconds, np.inf),
     )
+
+
+def wavefronts(sizes: TileSizes, setting: Setting) -> Ints:
+    """N_w of both colours (3), (20)."""
+    return 2 * ceil_div(setting.steps + 0 * sizes.time, sizes.time)
 
 
 def pitch(sizes: TileSizes) -> Ints:
@@ -82,3 +87,12 @@ def resident_tiles(sizes: TileSizes, setting: Setting, shared_bytes: Ints) -> In
     fits = np.minimum(setting.shared_bytes // np.maximum(shared_bytes, 1), setting.max_tiles)
     fits = np.where(shared_bytes <= setting.block_bytes, fits, 0)
     return np.where(sizes.k > 0, np.where(sizes.k <= fits, sizes.k, 0), fits)
+
+
+def overhead_estimate(sizes: TileSizes, setting: Setting) -> Floats:
+    """Overhead over the ideal time after the thesis' equation 8.5: C_iter S_1 T / (t_S1 + t_T / 2).
+
+    It drops the tiles in sequence and the quantisation of wavefronts, so it bounds neither way and is no selector.
+    """
+    face = sizes.space[0] + sizes.time / 2
+    return np.asarray(setting.c_iter.value * setting.shape[0] * setting.steps / face)
