@@ -104,5 +104,5 @@ def test_what_lives_at_the_ends_alone_counts_as_that() -> None:
 
 def test_axes_without_regions_may_be_longer_than_memory():
     problem = make_problem(program("jacobi1d"), (2**40,), 5)
-    assert row_ends(problem, ()) == 0
+    assert row_ends(problem) == 0
     assert len(parts(problem)) == 1

@@ -78,7 +78,7 @@ def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None 
     return tuple(each for each in found if each.share > 0)
 
 
-def row_ends(problem: Problem, subdomains: Subdomains) -> int:
+def row_ends(problem: Problem, subdomains: Subdomains = ()) -> int:
     """Return at how many places along a row a program's middle begins or ends inside the grid."""
     low, high = _ends(problem, subdomains)[-1]
     return int(low > 0) + int(high < problem.shape[-1])

@@ -63,7 +63,7 @@ def test_every_piece_of_a_row_of_a_state_that_is_read_is_waited_for():
 
 def test_lines_of_states_are_not_counted_among_those_of_tiles():
     """All of a state's lines come from memory, whatever the tile; those that are kept are written beside a tile's."""
-    assert [make_setting(each, HOST).state_fills for each in (PLAIN, KEPT, READ)] == [0, 0, 1]
+    assert [make_setting(PROBLEM, HOST, storage=each).state_fills for each in (PLAIN, KEPT, READ)] == [0, 0, 1]
     setting = make_setting(PROBLEM, HOST, storage=READ)
     sizes = sizes_of(parse("hybrid:t=64,s=64x512"), setting)
     twice = evaluate("hybrid", sizes, replace(setting, state_fills=0))
