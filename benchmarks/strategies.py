@@ -22,7 +22,7 @@ from tilewright.programs.stencil import catalogue
 
 CONTENDERS = (
     *cpu.NAIVE,
-    *(f"tilewright-{name}" for name in ("none", "hexagons", "skewed", "diamond", "overlapped", "streaming")),
+    *(f"tilewright-{name}" for name in ("none", "hexagons", "skewed", "diamond", "streaming")),
 )
 """Naive C, no tiling, and every family."""
 PROGRAMS = ("jacobi1d", "star1d2r", "heat2d", "gradient2d", "wave2d", "fdtd2d", "heat3d", "j3d7pt")

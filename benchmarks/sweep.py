@@ -36,7 +36,7 @@ from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.workers.pool import pool
-from tilewright.schedules.tiling import NONE, Tiling, parse
+from tilewright.schedules.tiling import NONE, Tiling, is_gone, parse
 from tilewright.tuning.search import spread
 from tilewright.tuning.select import rank
 from tilewright.tuning.shortlist import FamilySpace, ranked, shortlist
@@ -265,6 +265,7 @@ def _planned(sweep: Sweep, count: int) -> list[Tiling]:
         for record in store.read(sweep.log)
         if record.get("kind") == "plan"
         for tile in record["tilings"]
+        if not is_gone(tile)
     ]
     chosen = logged or candidates(sweep, count)
     first = [*sweep.first(1), *sweep.ten()]

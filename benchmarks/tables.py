@@ -17,7 +17,7 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 BOUNDARIES = ("wrap", "reflect", "constant", "nearest", "mirror")
 _OUTCOMES = {"right": "right", "exception": "exception", "crash": "killed by a signal", "wrong": "wrong result"}
-FAMILIES = ("none", "hexagons", "skewed", "diamond", "overlapped", "streaming")
+FAMILIES = ("none", "hexagons", "skewed", "diamond", "streaming")
 OURS = "tilewright"
 
 

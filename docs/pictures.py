@@ -26,8 +26,6 @@ TILINGS = {
     "hybrid": "hybrid:t=8,s=6x16",
     "skewed": "skewed:t=8,s=12,sub=4",
     "diamond": "diamond:t=8,s=8",
-    "overlapped": "overlapped:t=4,s=12",
-    "wavefront-diamond": "wavefront-diamond:t=4,s=4x8x64",
     "streaming": "streaming:t=8,s=512x512",
     "orthogonal": "orthogonal:t=8,s=16,sub=4",
 }

@@ -32,7 +32,7 @@ from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.formats.logs import read_stencilbench
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling, is_gone, parse
 from tilewright.tuning.loops.algorithms import ALGORITHMS
 from tilewright.tuning.search import search
 from tilewright.tuning.shortlist import FamilySpace, effort_level
@@ -138,7 +138,7 @@ def of_points(one: LogPoints, constants: GpuConstants) -> Space:
 def of_sweep(path: Path) -> Space:
     """Return a sweep's tilings that ran, on the machine that it was made on."""
     with path.open(newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if row["outcome"] == "ok"]
+        rows = [row for row in csv.DictReader(stream) if row["outcome"] == "ok" and not is_gone(row["tiling"])]
     about = json.loads(path.with_suffix(".json").read_text())
     machine = load(str(path.with_suffix(".host.toml")))
     problem = make_problem(catalogue.program(path.stem), about["shape"], about["steps"], about["dtype"])
@@ -175,11 +175,8 @@ def sizes_of(tilings: Sequence[Tiling], rank: int) -> TileSizes:
     """Return the sizes of tilings, 1 where there are none."""
     rows = [(max(1, t.time), *t.space, *(1,) * (rank - len(t.space))) for t in tilings]
     height, *sizes = np.array(rows, dtype=np.int64).T
-    team = np.array([t.team or 1 for t in tilings], dtype=np.int64)
     sub = np.array([t.sub for t in tilings], dtype=np.int64).T if tilings[0].sub else ()
-    return TileSizes(
-        time=height, space=tuple(sizes), k=np.zeros_like(height), sub=tuple(sub), team=team if team.max() > 1 else None
-    )
+    return TileSizes(time=height, space=tuple(sizes), k=np.zeros_like(height), sub=tuple(sub))
 
 
 def table(spaces: Sequence[Space]) -> list[str]:

@@ -17,7 +17,7 @@ import measured
 from first_choice import fits, predicted, whole
 from tilewright.costs.arrays import Floats
 from tilewright.runtime.formats.logs import read_stencilbench
-from tilewright.schedules.tiling import parse
+from tilewright.schedules.tiling import is_gone, parse
 from tilewright.verbs.validate import ordered
 
 _SHARE = 0.8
@@ -90,7 +90,7 @@ def of_sweeps(paths: Sequence[Path]) -> dict[str, dict[str, Floats]]:
     for path in paths:
         with path.open(newline="") as stream:
             for row in csv.DictReader(stream):
-                if row["outcome"] == "ok":
+                if row["outcome"] == "ok" and not is_gone(row["tiling"]):
                     family = found.setdefault(parse(row["tiling"]).family, {})
                     ratio = float(row["median_seconds"]) / float(row["predicted_seconds"])
                     family.setdefault(path.stem, []).append(ratio)

@@ -20,7 +20,7 @@ from tilewright.plan import Target
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
-from tilewright.schedules.tiling import parse
+from tilewright.schedules.tiling import is_gone, parse
 from tilewright.tuning.spaces import space
 from tilewright.verbs.arrays import gather
 from tilewright.verbs.predict import as_machine
@@ -99,6 +99,8 @@ def of_sweep(folder: Path, name: str) -> list[Point]:
     points = []
     with (folder / f"{name}.csv").open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
+            if is_gone(row["tiling"]):
+                continue
             tiling = parse(row["tiling"])
             if row["median_seconds"] and tiling.family in known:
                 costs = time_model.predict(problem, tiling, machine)

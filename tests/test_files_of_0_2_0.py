@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
+from tilewright.base.errors import UsageError
 from tilewright.machines.files import load, parse
 from tilewright.planner import remembered
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.store import folder, wisdom
+from tilewright.runtime.warn import forget_warnings
 from tilewright.schedules.tiling import parse as parse_tiling
 from tilewright.verbs.report import FileDefaults, of_file
 from tilewright.verbs.tuning.meter import read_history
@@ -21,6 +23,11 @@ from tilewright.verbs.tuning.meter import read_history
 WRITTEN = Path(__file__).with_name("written_by_0_2_0")
 """By ``tilewright tune heat2d --shape 32x48 --steps 8`` (its log, document and wisdom, as stored and as exported),
 ``tilewright predict jacobi2d --tile hybrid:t=8,s=4x64,threads=1x64,variant=param,reuse=move`` and ``to_toml``."""
+
+
+@pytest.fixture(autouse=True)
+def _anew():
+    forget_warnings()
 
 
 def test_wisdom_as_it_is_exported():
@@ -66,17 +73,44 @@ def test_an_entry_whose_tiling_is_refused_now_is_not_used(private_folders, text,
 def test_a_tuning_log():
     records = folder.read(WRITTEN / "tune.jsonl")
     assert {record["kind"] for record in records} >= {"begin", "sample", "confirm"}
-    found = read_history(WRITTEN / "tune.jsonl").measurements
-    assert {str(tiling) for tiling in found} == {"overlapped:t=8,s=16x48", "none", "hybrid:t=10,s=4x64"}
+    with pytest.warns(tw.TilewrightWarning, match=r"^tune.jsonl: skipped 1 entry of tiling families that were removed"):
+        found = read_history(WRITTEN / "tune.jsonl").measurements
+    assert {str(tiling) for tiling in found} == {"none", "hybrid:t=10,s=4x64"}
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [("tune.json", "hybrid:t=10,s=4x64"), ("predict.json", "hybrid:t=8,s=4x64,threads=1x64")],
-)
-def test_documents_of_commands(name, shown):
-    study = of_file(WRITTEN / name, FileDefaults())
-    assert shown in {each.tiling for each in study.candidates}
+def test_a_document_of_tune():
+    with pytest.warns(tw.TilewrightWarning, match=r"^tune.json: skipped 1 entry of tiling families that were removed"):
+        study = of_file(WRITTEN / "tune.json", FileDefaults())
+    assert {each.tiling for each in study.candidates} == {"none", "hybrid:t=10,s=4x64"}
+
+
+def test_a_document_of_predict():
+    study = of_file(WRITTEN / "predict.json", FileDefaults())
+    assert [each.tiling for each in study.candidates] == ["hybrid:t=8,s=4x64,threads=1x64"]
+
+
+@pytest.mark.parametrize("family", ["overlapped", "wavefront-diamond"])
+def test_a_document_of_a_family_that_is_gone_alone_is_refused_in_one_sentence(family, tmp_path):
+    written = json.loads((WRITTEN / "predict.json").read_text())
+    written["tiling"]["family"] = family
+    (tmp_path / "gone.json").write_text(json.dumps(written))
+    with pytest.warns(tw.TilewrightWarning, match="skipped 1 entry"), pytest.raises(UsageError, match="still there"):
+        of_file(tmp_path / "gone.json", FileDefaults())
+
+
+def test_wisdom_of_families_that_are_gone_is_skipped_and_counted(private_folders, tmp_path):
+    document = json.loads((WRITTEN / "wisdom.json").read_text())
+    (kept,) = document["entries"]
+    gone = ["overlapped:t=8,s=16x48", "wavefront-diamond:t=4,s=2x8x64,team=2", "overlapped"]
+    document["entries"] += [{**kept, "tiling": text} for text in gone]
+    (tmp_path / "wisdom.json").write_text(json.dumps(document))
+    with pytest.warns(tw.TilewrightWarning, match=r"^wisdom.json: skipped 3 entries of tiling families"):
+        assert [entry.tiling for entry in wisdom.read_document(tmp_path / "wisdom.json")] == [kept["tiling"]]
+    (tmp_path / "store").mkdir()
+    for entry in document["entries"]:
+        folder.append(tmp_path / "store" / "wisdom.jsonl", {key: value for key, value in entry.items() if key != "id"})
+    with pytest.warns(tw.TilewrightWarning, match=r"^wisdom.jsonl: skipped 3 entries of tiling families"):
+        assert [entry.tiling for entry in wisdom.load()] == [kept["tiling"]]
 
 
 def test_a_prediction_of_keys_that_mean_nothing_is_that_of_the_tiling_without_them():

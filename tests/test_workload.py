@@ -63,7 +63,6 @@ def test_what_does_not_fit_costs_nothing_that_could_be_compared(work):
         work.costs(dataclasses.replace(tiling, k=work.most_tiles(tiling) + 1))
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_predictions_of_both_kinds_are_explained_by_one_function(name):
     asked = CASES[name]

@@ -40,7 +40,6 @@ CONTENDERS = {
     "tilewright-hexagons": ("rivals.own", "Hexagons"),
     "tilewright-skewed": ("rivals.own", "Skewed"),
     "tilewright-diamond": ("rivals.own", "Diamonds"),
-    "tilewright-overlapped": ("rivals.own", "Overlapped"),
     "tilewright-streaming": ("rivals.own", "Streaming"),
     "tilewright-orthogonal": ("rivals.tables", "Orthogonal"),
     "tilewright-none": ("rivals.own", "Untiled"),

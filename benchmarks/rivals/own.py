@@ -87,12 +87,6 @@ class Diamonds(Hexagons):
     families = ("diamond",)
 
 
-class Overlapped(Hexagons):
-    """``tw.run`` with the model's best overlapped tiling."""
-
-    families = ("overlapped",)
-
-
 class Streaming(Hexagons):
     """``tw.run`` with the model's best streaming tiling."""
 

@@ -14,7 +14,7 @@ from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling, as_tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling, whole_run_seconds
 from tilewright.tuning.spaces.bodies import cpu_schedule
 from tilewright.tuning.spaces.periodic import plain_block
@@ -31,7 +31,7 @@ def plans(
 ) -> tuple[Plan[Problem], ...]:
     """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    asked = as_tiling(tiling)
     if target.on_device:
         return _on_device(problem, target, asked, strict=strict)
     if target.backend == "numpy":
@@ -54,7 +54,7 @@ def batch_plan(
     if target.backend != "c" or count < 2 or problem.varying:
         return None
     _check_recurrence(problem)
-    asked = parse(tiling) if isinstance(tiling, str) else tiling
+    asked = as_tiling(tiling)
     threads = thread_count(target.threads or None)
     found = _one_each(problem, asked, host(), threads, ceil_div(count, threads) / count)
     if found is None:

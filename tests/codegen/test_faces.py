@@ -17,11 +17,11 @@ from tilewright.verbs.memo import prepared
 SHAPES = {1: (77,), 2: (23, 41), 3: (14, 11, 37)}
 WIDTHS = {1: ((2, 1),), 2: ((3, 2), (1, 0)), 3: ((2, 0), (2, 3), (1, 2))}
 TILINGS = {
-    "jacobi1d": ("none", "hexagonal:t=4,s=8", "skewed:t=4,s=8,sub=4", "overlapped:t=3,s=10", "streaming:t=3,s=16"),
-    "j2d9pt": ("none", "hybrid:t=4,s=8x32", "diamond:t=4,s=16x32", "overlapped:t=3,s=8x32", "streaming:t=3,s=9x32"),
-    "wave2d": ("none", "hybrid:t=4,s=4x32", "overlapped:t=2,s=8x32", "streaming:t=4,s=9x32", "streaming:t=4,s=64x64"),
-    "fdtd2d": ("none", "overlapped:t=2,s=8x32", "streaming:t=3,s=9x32"),
-    "laplacian3d": ("none", "hybrid:t=4,s=2x8x16", "wavefront-diamond:t=4,s=4x8x64,team=1", "streaming:t=2,s=8x5x16"),
+    "jacobi1d": ("none", "hexagonal:t=4,s=8", "skewed:t=4,s=8,sub=4", "streaming:t=3,s=16"),
+    "j2d9pt": ("none", "hybrid:t=4,s=8x32", "diamond:t=4,s=16x32", "streaming:t=3,s=9x32"),
+    "wave2d": ("none", "hybrid:t=4,s=4x32", "streaming:t=4,s=9x32", "streaming:t=4,s=64x64"),
+    "fdtd2d": ("none", "streaming:t=3,s=9x32"),
+    "laplacian3d": ("none", "hybrid:t=4,s=2x8x16", "streaming:t=2,s=8x5x16"),
 }
 RUNS = [(boundary, steps) for boundary in ("fixed", "constant:0") for steps in (9, 1)]
 CASES = [(name, tiling) for name, tilings in TILINGS.items() for tiling in tilings]

@@ -14,15 +14,11 @@ from tilewright.schedules.tiling import parse
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning"),
 ]
 
 TILINGS = (
     "hybrid:t=4,s=5x8x64",
     "diamond:t=2,s=16x8x64",
-    "wavefront-diamond:t=2,s=7x16x64,team=1",
-    "overlapped:t=2,s=9x8x64",
 )
 BOUNDARIES = ("fixed", "nearest", ("mirror", "reflect", "nearest"), ("constant:0.5", "constant:0.25", "fixed"))
 SHAPES = ((19, 17, 37), (9, 22, 70), (24, 9, 133), (10, 11, 150))

@@ -35,7 +35,7 @@ TILINGS = {
     "wave2d": ("none", "hybrid:t=4,s=4x160", "hybrid:t=6,s=8x48,neighbours=loads"),
     "fdtd2d": ("none", "hybrid:t=4,s=8x160"),
     "box2d4r": ("hybrid:t=2,s=8x160", "hybrid:t=2,s=8x64,sums=loop"),
-    "laplacian3d": ("none", "hybrid:t=4,s=2x8x80", "wavefront-diamond:t=4,s=4x8x64,team=1"),
+    "laplacian3d": ("none", "hybrid:t=4,s=2x8x80"),
     "decay": ("hybrid:t=4,s=4x160", "hybrid:t=4,s=4x48"),
 }
 CASES = [(name, tiling) for name, tilings in TILINGS.items() for tiling in tilings]

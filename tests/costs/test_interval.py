@@ -11,7 +11,7 @@ from tilewright.costs.interval import SHARE, interval, ranges, unmeasured
 from tilewright.report import energy as energy_report
 
 
-@pytest.mark.parametrize("family", ["none", "streaming", "hybrid", "diamond", "overlapped", "skewed"])
+@pytest.mark.parametrize("family", ["none", "streaming", "hybrid", "diamond", "skewed"])
 @pytest.mark.parametrize("cpu", [True, False])
 def test_an_interval_scales_with_the_time(family, cpu):
     one, ten = (interval(family, seconds, cpu=cpu) for seconds in (1.0, 10.0))

@@ -1,4 +1,4 @@
-"""The time models of skewed, diamond and overlapped tiles against the exact counts, and term by term."""
+"""The time models of skewed and diamond tiles against the exact counts, and term by term."""
 
 import dataclasses
 from dataclasses import replace
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from tests.oracles.counting import exact_counts
 
-from tilewright.base.deprecations import DEPRECATIONS
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies, strategy_work
 from tilewright.costs import time as model
@@ -48,10 +47,6 @@ def breakdown(name, shape, steps, tiling, machine=GTX980):
         ("box1d2r", (7_777,), 100, "diamond:t=8,s=40"),
         ("box2d1r", (700, 900), 100, "diamond:t=8,s=8x64"),
         ("box3d1r", (60, 70, 90), 20, "diamond:t=4,s=8x8x32"),
-        ("jacobi1d", (100_000,), 1000, "overlapped:t=16,s=1000"),
-        ("box2d1r", (700, 900), 100, "overlapped:t=4,s=100x90"),
-        ("box2d2r", (700, 900), 100, "overlapped:t=4,s=100x90"),
-        ("box3d1r", (60, 70, 90), 20, "overlapped:t=2,s=20x35x30"),
     ],
 )
 def test_the_models_count_what_the_tilings_count(name, shape, steps, tiling):
@@ -95,17 +90,6 @@ def test_sub_tiles_cost_vectors_that_are_not_full():
     cut, _ = breakdown("jacobi1d", (100_000,), 1000, "skewed:t=16,s=128,sub=32,k=1")
     assert cut.compute_seconds[0] == pytest.approx(4 * whole.compute_seconds[0])
     assert cut.input_words[0] == whole.input_words[0]
-
-
-def test_overlapped_tiles_pay_for_what_they_compute_again():
-    short, _ = breakdown("box2d1r", (4000, 4000), 64, "overlapped:t=1,s=32x32")
-    tall, _ = breakdown("box2d1r", (4000, 4000), 64, "overlapped:t=8,s=32x32")
-    assert tall.updates[0] / short.updates[0] == pytest.approx(
-        sum((32 + 2 * left) ** 2 for left in range(8)) / (8 * 32**2)
-    )
-    assert tall.wavefronts[0] * 8 == short.wavefronts[0]
-    assert tall.dram_bytes[0] < short.dram_bytes[0]
-    assert tall.joules[0] > 0
 
 
 @pytest.mark.parametrize("machine", [GTX980, H200, HOST], ids=["gtx980", "h200", "host"])
@@ -206,7 +190,6 @@ def test_turns_of_a_few_cores():
         ("skewed:t=16,s=4096x5000", False),  # whole rows follow each other
         ("skewed:t=16,s=4096x128", True),
         ("diamond:t=16,s=2048x128", True),
-        ("overlapped:t=16,s=4096x128", False),  # a thread's own memory
     ],
 )
 def test_cut_rows_beyond_the_cache_wait_for_their_first_cells(tiling, waits):
@@ -246,7 +229,6 @@ def test_bands_that_follow_closely_find_their_data_in_the_outer_cache():
     [
         ("j1d3pt", (2**24,), "skewed:t=16,s=4096"),
         ("j1d3pt", (2**24,), "diamond:t=16,s=4096"),
-        ("j1d3pt", (2**24,), "overlapped:t=16,s=4096"),
         ("j2d5pt", (4096, 4096), "skewed:t=16,s=16x5000"),
         ("wave2d", (4096, 4096), "skewed:t=16,s=16x5000"),
     ],
@@ -263,7 +245,7 @@ def test_a_grid_beyond_every_cache_is_read_and_written_at_least_once(name, shape
 
 
 def test_a_run_pays_for_copies_and_for_doubt():
-    from tilewright.costs.run import copy_seconds, resumed_seconds, run_seconds
+    from tilewright.costs.run import copy_seconds, run_seconds
 
     problem = make_problem(program("wave2d"), (4096, 4096), 8)
     guessed = make_setting(problem, HOST)
@@ -277,8 +259,6 @@ def test_a_run_pays_for_copies_and_for_doubt():
     setting = make_setting(problem, known)
     # Two versions in and one out, each read, fetched and written, at the bandwidth of all cores.
     assert copy_seconds(setting) == pytest.approx(3 * 3 * 4 * 4096**2 / known.dram_bandwidth.value)
-    # Of 64 rows both versions, read and written.
-    assert resumed_seconds(setting, 64) == pytest.approx(4 * 64 * 4 * 4096 / known.dram_bandwidth.value)
     assert run_seconds("streaming", 1.0, setting) == 1.0
     assert run_seconds("hybrid", 1.0, setting) == 1.0 + copy_seconds(setting)
     assert run_seconds("skewed", 1.0, setting) == margin + copy_seconds(setting)
@@ -289,13 +269,9 @@ def test_a_run_pays_for_copies_and_for_doubt():
 @pytest.mark.parametrize(
     ("tiling", "around"),
     [
-        ("wavefront-diamond:t=8,s=2x64x1024,team=1", 4.0),  # eight planes around two
-        ("wavefront-diamond:t=8,s=8x64x1024,team=1", 1.0),
-        ("wavefront-diamond:t=8,s=8x64x64,team=1", 1.125),  # and eight cells around 64
         ("diamond:t=8,s=64x16x1024", 0.5),
         ("diamond:t=8,s=64x512x1024", 0.0),
         ("skewed:t=8,s=16x32x1024", 0.75),
-        ("overlapped:t=4,s=64x64x512", 0.0),  # has computed them itself
     ],
 )
 def test_cells_around_a_block_are_read_at_every_step(tiling, around, monkeypatch):
@@ -311,8 +287,8 @@ def test_cells_around_a_block_are_read_at_every_step(tiling, around, monkeypatch
 @pytest.mark.parametrize(("cells", "pieces"), [(512, 1.5), (544, 1.0), (128, 4.5)])
 def test_cuts_that_move_through_lines_cut_those_as_long_as_a_tile(cells, pieces):
     setting = make_setting(make_problem(program("star3d4r"), (512,) * 3, 64), HOST)
-    sizes = model.sizes_of(parse(f"wavefront-diamond:t=8,s=8x64x{cells},team=1"), setting)
-    assert strategy_work.work_of("wavefront-diamond", sizes, setting).pieces[0] == pieces
+    sizes = model.sizes_of(parse(f"diamond:t=8,s=64x8x{cells}"), setting)
+    assert strategy_work.work_of("diamond", sizes, setting).pieces[0] == pieces
 
 
 @pytest.mark.parametrize(("dtype", "gpu"), [("float32", True), ("float64", True), ("complex64", False)])
@@ -324,14 +300,3 @@ def test_element_types_without_code_for_gpus_are_for_cpus(dtype, gpu):
         return
     with pytest.raises(UsageError, match=r"GPU backends compute in float32, .* got complex64"):
         make_setting(problem, H200)
-
-
-@pytest.mark.parametrize("machine", ["h200", "k20c", "gtx980"])
-@pytest.mark.parametrize("sizes", ["t=2,s=4x4x32", "t=8,s=16x32x256,team=2"])
-def test_a_family_of_cpus_has_no_price_on_a_gpu(machine, sizes):
-    problem = make_problem(program("heat3d"), (64, 64, 64), 16, "float32", "fixed")
-    tiling = catalogue.complete(problem, parse(f"wavefront-diamond:{sizes}"))
-    with pytest.raises(UsageError, match="code of the family wavefront-diamond for CPUs alone, got a GPU") as error:
-        model.predict(problem, tiling, load(machine))
-    assert error.value.hint == "take one of skewed, diamond"
-    assert not any(name in error.value.hint for name in DEPRECATIONS)

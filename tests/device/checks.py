@@ -17,14 +17,13 @@ from tilewright.runtime.devices.arrays import DeviceArray
 SHAPES = {1: (1000,), 2: (70, 90), 3: (24, 26, 40)}
 STEPS = 9
 TILES = {
-    "j1d3pt": ("none", "hexagonal:t=4,s=32", "skewed:t=2,s=24,sub=12", "diamond:t=2,s=12", "overlapped:t=3,s=40"),
+    "j1d3pt": ("none", "hexagonal:t=4,s=32", "skewed:t=2,s=24,sub=12", "diamond:t=2,s=12"),
     "j2d5pt": (
         "none", "hybrid:t=4,s=3x32", "streaming:t=3,s=24x20", "skewed:t=2,s=10x64,sub=5x32", "diamond:t=2,s=6x32",
-        "overlapped:t=3,s=8x32",
     ),
     "j3d7pt": (
         "none", "hybrid:t=2,s=3x4x32", "streaming:t=2,s=12x10x36", "skewed:t=2,s=6x6x64,sub=3x3x32",
-        "diamond:t=2,s=6x4x32", "overlapped:t=2,s=4x6x32",
+        "diamond:t=2,s=6x4x32",
     ),
 }  # fmt: skip
 """Per program one tiling of every family that has kernels."""
@@ -142,7 +141,7 @@ def contexts_are_left_as_found(number=0):
 
 def repeated_launches_agree():
     """Runs so long that their launches repeat: what starts them at once computes the same."""
-    for tiling in ("none", "streaming:t=3,s=24x20", "overlapped:t=3,s=8x32", "hybrid:t=4,s=3x32"):
+    for tiling in ("none", "streaming:t=3,s=24x20", "hybrid:t=4,s=3x32"):
         agrees("j2d5pt", tiling=tiling, shape=(20, 40), steps=101)
     agrees("wave2d", tiling="streaming:t=6,s=24x20", shape=(20, 40), steps=75)
     agrees("j2d5pt", boundary="wrap", tiling="none", shape=(20, 40), steps=101)

@@ -25,7 +25,6 @@ def test_programs(name):
     checks.agrees(name)
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
 @pytest.mark.parametrize(
     ("name", "tiling"), [("j1d3pt", checks.TILES["j1d3pt"][1]), *(("j2d5pt", tile) for tile in checks.TILES["j2d5pt"])]
 )
@@ -57,7 +56,6 @@ def test_contexts_are_left_as_found():
     checks.contexts_are_left_as_found(1)
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
 def test_repeated_launches(driver):
     checks.repeated_launches_agree()
     assert [name for name, _ in driver.calls].count("cuGraphLaunch") > 12

@@ -52,7 +52,6 @@ def delayed(u):
         ("heat2d", "nearest", 5, "streaming:t=2,s=64x64"),
         (delayed, "nearest", 5, "diamond:t=2,s=64x64"),
         ("heat2d", "wrap", 8, "hybrid:t=4,s=8x64"),
-        ("fdtd2d", "fixed", 6, "overlapped:t=2,s=16x64"),
     ],
 )
 def test_what_a_session_takes_is_what_it_is_counted_with(name, boundary, steps, tiling):

@@ -24,7 +24,6 @@ from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
-from tilewright.schedules.families.wavefront_diamond import NAME as STREAMED
 from tilewright.schedules.parts import BEGIN, END
 from tilewright.schedules.tiling import parse
 from tilewright.schedules.tree.affine import Whole
@@ -32,21 +31,17 @@ from tilewright.schedules.tree.nodes import Let
 from tilewright.schedules.tree.order import order
 from tilewright.verbs import memo
 
-pytestmark = [
-    pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses"),
-    pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning"),
-]
+pytestmark = pytest.mark.skipif(not runtime.available(), reason="the system takes memory for whole ranges of addresses")
 NEAREST = Boundary(kind="nearest")
 
 
 def tiling_of(problem, chance):
     """Draw small tiles that a sweep takes."""
-    family = chance.choice(("hybrid", STREAMED) if len(problem.shape) == 3 else ("hybrid", "hybrid", "diamond"))
+    family = chance.choice(("hybrid", "hybrid", "diamond"))
     time, rest = chance.choice((2, 4, 6)), [chance.randint(1, 9) for _ in problem.shape[1:]]
     for size in itertools.count(chance.randint(1, 3)):
         first = size if family == "hybrid" else 2 * size
-        space = (rest[0], first, rest[1]) if family == STREAMED else (first, *rest)
-        tiling = parse(f"{family}:t={time},s={'x'.join(map(str, space))}")
+        tiling = parse(f"{family}:t={time},s={'x'.join(map(str, (first, *rest)))}")
         if catalogue.sweep(problem, catalogue.complete(problem, tiling)) is not None:
             return tiling
     raise AssertionError
@@ -226,26 +221,6 @@ def test_no_slab_is_compiled_where_a_sweep_is_expected_to_be_faster():
         out_of_core.choose(problem, 38 * 2**20, memo.host(), computer, sweep=False)
 
 
-def test_tiles_that_go_on_from_part_to_part_take_as_many_parts_at_a_time_as_pay():
-    """Of what is under way caches lose less where turns are longer; prisms have nothing under way between turns."""
-    problem = make_problem(program("wave3d"), (1400, 256, 256), 64, "float32", "fixed")
-    machine, planned = memo.host(), {}
-    fast = {
-        name: replace(getattr(machine, name), value=1e12, low=None, high=None)
-        for name in ("disk_read_bandwidth", "disk_write_bandwidth")
-    }
-    machine = replace(machine, **fast)
-    for tiling, memory in itertools.product(("wavefront-diamond:t=16,s=2x32x300", "hybrid:t=8,s=2x8x128"), (27, 29)):
-        computer = Computer(target=read_target("c", 2), threads=2, tiling=tiling, strict=False, scalars={})
-        swept = sweeps.plan(problem, 2**memory, machine, computer, 64)
-        cut = catalogue.sweep(problem, swept.tiling)
-        assert sweeps.taken(problem, cut, swept.parts) <= 2**memory
-        planned[swept.tiling.family, memory] = swept.parts * cut.tiles, swept.passes.compute_seconds
-    assert planned["hybrid", 27] == planned["hybrid", 29]
-    assert planned["hybrid", 27][0] == 2
-    assert planned[STREAMED, 27][1] > planned[STREAMED, 29][1]
-
-
 def test_a_sweep_that_was_stopped_goes_on_from_its_last_pass(tmp_path, monkeypatch):
     problem = make_problem(program("wave3d"), (60, 9, 12), 10, "float32", "reflect")
     values = [np.random.default_rng(age).random(problem.shape, np.float32) for age in range(2)]
@@ -313,14 +288,14 @@ def test_so_many_tilings_that_fit_are_compared_and_no_more(monkeypatch, most):
         for name in ("disk_read_bandwidth", "disk_write_bandwidth")
     }
     computer = Computer(target=read_target("c", 1), threads=1, tiling=None, strict=False, scalars={})
-    compared, turns = [], sweeps._turns
+    compared, taken, memory = [], sweeps.taken, 2**24
 
     def counted(*arguments):
-        found = list(turns(*arguments))
-        compared.append(bool(found))
-        return iter(found)
+        found = taken(*arguments)
+        compared.append(found <= memory)
+        return found
 
     monkeypatch.setattr(sweeps, "_MOST_FITTING", most)
-    monkeypatch.setattr(sweeps, "_turns", counted)
-    assert sweeps.plan(problem, 2**24, replace(memo.host(), **slow), computer, 16) is not None
+    monkeypatch.setattr(sweeps, "taken", counted)
+    assert sweeps.plan(problem, memory, replace(memo.host(), **slow), computer, 16) is not None
     assert sum(compared) == most

@@ -46,7 +46,7 @@ NAMES = (
     f"{MARK}*",
     f"/{MARK}",
 )
-TILINGS = ("none", "hybrid:t=4,s=8x8", "streaming:t=2,s=16x64", "skewed:t=4,s=8x8", "overlapped:t=2,s=8x8")
+TILINGS = ("none", "hybrid:t=4,s=8x8", "streaming:t=2,s=16x64", "skewed:t=4,s=8x8")
 
 
 def seen_by_a_compiler(text):

@@ -49,7 +49,6 @@ CASES = (
         lambda: _helpers("int8", ["maximum", "adds", "subs", "any_gt"]),
     ),
     _whole("bytes_int8.c", "bytes as entries of a table", lambda: _helpers("int8", ["translate"], vector=False)),
-    _whole("teams.c", "threads that meet", lambda: _helpers("index", ["meet"], vector=False)),
     _whole(
         "lifted_rows.c",
         "rows of streaming tiles: lifted, prefetched, stored past the caches",

@@ -64,8 +64,6 @@ TILINGS = {
     "streaming": {1: "t=3,s=32;t=5,s=512", 2: "t=3,s=8x16;t=2,s=16x256", 3: "t=2,s=5x6x16;t=3,s=16x16x64"},
     "skewed": {1: "t=4,s=32;t=3,s=17", 2: "t=4,s=8x16;t=3,s=5x9", 3: "t=3,s=4x4x16;t=2,s=3x5x8"},
     "diamond": {1: "t=4,s=32;t=2,s=20", 2: "t=4,s=16x16;t=2,s=12x9", 3: "t=4,s=16x4x16;t=2,s=8x3x8"},
-    "overlapped": {1: "t=3,s=32;t=2,s=17", 2: "t=3,s=8x16;t=2,s=5x9", 3: "t=2,s=4x4x16;t=3,s=5x3x8"},
-    "wavefront-diamond": {3: "t=4,s=4x16x16;t=2,s=3x8x8"},
 }
 WHOLE = tuple(each for each in DTYPES if "int" in each)
 COMPLEX = tuple(each for each in DTYPES if "complex" in each)
@@ -163,15 +161,12 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"program": "sweep", "boundary": _but("boundary", "fixed", "constant", "per step")}, "must be fixed or constant"),
     ({"program": _with_rank(2, 3, 4), "family": "hexagonal"}, "tiles cut"),
     ({"program": _with_rank(1, 4), "family": "hybrid"}, "tiles cut"),
-    ({"program": _with_rank(1, 2, 4), "family": "wavefront-diamond"}, "tiles cut"),
     ({"program": "four", "family": _but("family", "none", "auto")}, "tiles cut"),
     (
         {"target": "opencl", "dtype": tuple(each for each in DTYPES if each not in ON_DEVICES)},
         "GPU backends compute in",
     ),
-    ({"target": "opencl", "family": "wavefront-diamond"}, "GPU backends have no kernels for"),
     ({"target": "opencl", "program": "four"}, "GPU backends compute in 1 to 3 dimensions"),
-    ({"target": "opencl", "family": "overlapped", "program": ("wave", "third", "pair")}, "no older one"),
     ({"target": "opencl", "engine": LARGE, "points": _but("points", "none")}, "need backend='c' or 'numpy'"),
     ({"engine": "disk", "dtype": "bfloat16"}, "holds no numbers"),
     ({"result": "series", "dtype": "bfloat16"}, "holds bfloat16, which .* cannot"),

@@ -2,7 +2,7 @@
 
 A chunk holds programs of every front end (built, traced from a function, read from loops in C or from an annotation,
 image pipelines, annotated loop nests with random transforms; recurrences have a law of their own) and of every
-generator: hexagonal, hybrid and untiled ones, streaming, skewed, diamond and overlapped tiles. Every fourth chunk is
+generator: hexagonal, hybrid and untiled ones, streaming, skewed and diamond tiles. Every fourth chunk is
 compiled as users compile, the others without optimisation, which is seven times quicker.
 
 ``TILEWRIGHT_LAWS_CHUNKS=3:7`` runs some of the chunks; a failure prints the seed and the case. With

@@ -247,7 +247,7 @@ def test_sources_and_receivers_agree_with_the_reference(family: str, seed: int) 
     assert moved >= LEAST_MOVED
 
 
-@pytest.mark.parametrize(("family", "dtype"), covering(["none", "streaming", "overlapped"], NARROW))
+@pytest.mark.parametrize(("family", "dtype"), covering(["none", "streaming"], NARROW))
 def test_points_of_fields_of_16_bits_agree_with_the_reference(family: str, dtype: str) -> None:
     pytest.importorskip("ml_dtypes")
     drawn = [case for case in drawn_cases(family, seeds()[0], 4 * CASES) if case.problem.dtype.startswith("float")]
@@ -256,10 +256,9 @@ def test_points_of_fields_of_16_bits_agree_with_the_reference(family: str, dtype
     assert moved >= LEAST_MOVED
 
 
-@pytest.mark.parametrize("family", ["streaming", "overlapped"])
-def test_tables_of_a_few_steps_at_a_time_are_the_same(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_a_few_steps_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MOST_BYTES", 1)
-    wrong, _ = run_all(drawn_cases(family, seeds()[0], CASES))
+    wrong, _ = run_all(drawn_cases("streaming", seeds()[0], CASES))
     assert not wrong, "\n".join(wrong.values())
 
 

@@ -111,8 +111,6 @@ def test_sources_and_receivers_in_four_dimensions(boundary: str) -> None:
     np.testing.assert_array_equal(traces["u"], recorded["u"])
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {none.NAME}))
 def test_tiles_in_time_are_refused(family: str) -> None:
     with pytest.raises(UsageError, match=r"'spread'.*4"):

@@ -48,7 +48,7 @@ from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
-from tilewright.costs.strategies import ON_GPUS
+from tilewright.costs import strategies
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.nest import Num
@@ -61,7 +61,6 @@ from tilewright.programs.tables.catalogue import names, recurrence_named
 from tilewright.runtime.calibration.tiles import calibration_tiling
 from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.unrolling import GroupBlock, TableShape
-from tilewright.schedules.families import wavefront_diamond
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import plan_rows, ring_bytes
 from tilewright.schedules.streaming import block as stream_block
@@ -158,7 +157,7 @@ def of_cases(cases, *dialects: str) -> Digests:
 
 
 def of_strategies(count: int, *dialects: str) -> Digests:
-    for family in ON_GPUS:
+    for family in strategies.FAMILIES:
         cases = drawn(lambda seed, index, f=family: strategy_case(f, seed, index), count, family)
         yield from of_cases(cases, *dialects)
 
@@ -228,7 +227,7 @@ def orders() -> Digests:
     for t, s in ((3, 4), (5, 2)):
         tiling = catalogue.complete(table, Tiling(family="orthogonal", time=t, space=(s,)))
         yield str(tiling), digest(*catalogue.scan(table, tiling))
-    for family in (*ON_GPUS, "hexagonal", "hybrid", "streaming"):
+    for family in (*strategies.FAMILIES, "hexagonal", "hybrid", "streaming"):
         for name, shape in (("j1d3pt", (61,)), ("star2d2r", (19, 26)), ("fdtd2d", (14, 23)), ("wave3d", (6, 9, 12))):
             problem = make_problem(programs.program(name), shape, 7)
 
@@ -350,17 +349,14 @@ KINDS: dict[str, Callable[[], Digests]] = {
     "programs": lambda: catalogued(host, "none", "hexagonal", "hybrid", "streaming"),
     "programs, strict": lambda: catalogued(host, "none", "streaming", strict=True),
     "programs, wrap": lambda: catalogued(host, "none", boundaries=("wrap",)),
-    "programs, strategies": lambda: catalogued(host, "diamond", "skewed", "overlapped"),
+    "programs, strategies": lambda: catalogued(host, "diamond", "skewed"),
     "programs, CUDA": lambda: catalogued(device, "none", "hexagonal", "hybrid", "streaming", dialect="cuda"),
     "programs, CUDA, wrap": lambda: catalogued(device, "none", boundaries=("wrap",), dialect="cuda", periodic=True),
-    "programs, OpenCL": lambda: catalogued(device, "diamond", "skewed", "overlapped", dialect="opencl"),
-    "programs, counts": lambda: catalogued(
-        counted, "none", "hexagonal", "hybrid", "streaming", "diamond", "skewed", "overlapped"
-    ),
+    "programs, OpenCL": lambda: catalogued(device, "diamond", "skewed", dialect="opencl"),
+    "programs, counts": lambda: catalogued(counted, "none", "hexagonal", "hybrid", "streaming", "diamond", "skewed"),
     "random hexagons": lambda: of_cases(drawn(make_case, 120)),
     "random streams": lambda: of_cases(drawn(streaming_case, 80)),
     "random strategies": lambda: of_strategies(25),
-    "random wavefront diamonds": lambda: of_cases(drawn(lambda s, i: strategy_case(wavefront_diamond.NAME, s, i), 25)),
     "random hexagons, GPU": lambda: of_cases(drawn(make_case, 60), *DIALECTS),
     "random strategies, GPU": lambda: of_strategies(15, "cuda"),
     "random streams, GPU": lambda: of_cases(drawn(block_case, 40), *DIALECTS),

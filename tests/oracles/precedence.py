@@ -2,7 +2,7 @@
 
 A dependence is broken if the tree has two computations, of which one must come first, in an order that does not say
 so: the first one in a later iteration of a loop or a later child of a sequence, or the two in different tiles of one
-wavefront, or in parts of a tile that threads share. For every such place in the tree one asks whether numbers of all
+wavefront. For every such place in the tree one asks whether numbers of all
 loops around the two exist (:mod:`tests.oracles.search`) for which both run, at logical times as far apart
 as the dependence says, with a cell of the one where the other looks. If not, the order keeps the dependence, whatever
 the number of tiles: what takes long is a tile with many different rows, not a large grid.

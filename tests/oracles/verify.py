@@ -23,7 +23,6 @@ from tilewright.codegen.ir.nodes import (
     Call,
     Comment,
     ConstArray,
-    Counters,
     Declare,
     Directive,
     Expr,
@@ -36,7 +35,6 @@ from tilewright.codegen.ir.nodes import (
     Let,
     Literal,
     Load,
-    Meet,
     Mutable,
     Op,
     Parallel,
@@ -73,7 +71,7 @@ from tilewright.programs.loops.math import MATH_FUNCTIONS
 
 _SHARES = {"", "static", "dynamic"}
 _KINDS = {False: {"entry", "inline", "local", "apart"}, True: {"kernel", "inline", "local"}}
-_CPU_NODES = (Lanes, Shift, ConstArray, Parallel, Counters, Meet)
+_CPU_NODES = (Lanes, Shift, ConstArray, Parallel)
 _CPU_OPERATORS = {
     *(Operator.COMPLEX, Operator.REAL, Operator.IMAG, Operator.MODULUS, Operator.CONJ, Operator.TIMES_I),
     *(Operator.SPLAT, Operator.KEEP, Operator.HOLD, Operator.FRESH, Operator.WRITABLE),
@@ -150,7 +148,7 @@ def said(node: Stmt | None) -> str:
     match node:
         case None:
             return "the result"
-        case Let() | Mutable() | Assign() | Array() | ConstArray() | Counters() | For() | Declare():
+        case Let() | Mutable() | Assign() | Array() | ConstArray() | For() | Declare():
             return f"{type(node).__name__} {node.var.name}"
         case Call() | Intrinsic():
             return f"{type(node).__name__} {node.name}"
@@ -301,21 +299,6 @@ class _Checker:
     def barrier(self, node: Barrier, _scope: set[str], _depth: int) -> None:
         if not self.gpu and (not self.parallel or node.memory):
             raise self.fail("the threads of a region meet inside it, whatever they wrote")
-
-    def counters(self, node: Counters, scope: set[str], _depth: int) -> None:
-        if node.var.type != Pointer(INDEX):
-            raise self.fail(f"counters are named by a pointer to an index, not by a {node.var.type}")
-        if self.parallel:
-            raise self.fail("threads of a region share no counters that it makes itself")
-        self.expect(node.count, INDEX, "is a number of threads")
-        self.bind(node.var, scope)
-
-    def meet(self, node: Meet, _scope: set[str], _depth: int) -> None:
-        if not self.parallel:
-            raise self.fail("threads meet outside a parallel region")
-        self.expect(node.counters, Pointer(INDEX), "counts how often threads meet")
-        for each in (node.first, node.count, node.own):
-            self.expect(each, INDEX, "says which threads meet")
 
     def declare(self, node: Declare, scope: set[str], _depth: int) -> None:
         kind: Type = node.var.type
@@ -498,8 +481,6 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     If: _Checker.branch,
     Scope: _Checker.scope,
     Parallel: _Checker.region,
-    Counters: _Checker.counters,
-    Meet: _Checker.meet,
     Barrier: _Checker.barrier,
     Declare: _Checker.declare,
     Update: _Checker.update,

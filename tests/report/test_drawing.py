@@ -84,13 +84,6 @@ def _text(problem, tiling, path, monkeypatch):
     return draw_tiling(problem, parse(tiling), path / "tiles.svg").read_text()
 
 
-def test_overlaps_are_hatched_and_called_so(tmp_path, monkeypatch):
-    text = _text(_problem("jacobi1d"), "overlapped:t=4,s=12", tmp_path, monkeypatch)
-    assert "computed by two tiles" in text
-    assert "t=4" in re.findall(r">([^<>]*)</text>", text)
-    assert "computed by two" not in _text(_problem("jacobi1d"), "diamond:t=4,s=4", tmp_path, monkeypatch)
-
-
 def test_an_axis_that_nothing_cuts_has_a_line_in_place_of_a_panel(tmp_path, monkeypatch):
     whole = _text(_problem("j2d5pt"), "diamond:t=4,s=4x400", tmp_path, monkeypatch)
     assert "axis 1 lies whole in every tile" in whole

@@ -29,8 +29,8 @@ PROCESSORS = {
     "sve512": (["-march=armv8.2-a+sve", "-O3"], "max,sve512=on"),
 }
 TILINGS = {
-    1: ("none", "hexagonal", "streaming", "overlapped"),
-    2: ("none", "hybrid", "streaming", "diamond", "skewed", "overlapped"),
+    1: ("none", "hexagonal", "streaming"),
+    2: ("none", "hybrid", "streaming", "diamond", "skewed"),
     3: ("none", "hybrid", "streaming", "diamond", "skewed"),
 }
 SHAPES = {1: (611,), 2: (67, 93), 3: (14, 19, 37)}

@@ -108,11 +108,6 @@ class Guarded(memory.Workspace):
 @pytest.mark.parametrize(
     ("name", "shape", "tiling"),
     [
-        ("jacobi2d", (70, 200), "overlapped:t=4,s=16x48"),
-        ("wave2d", (70, 200), "overlapped:t=5,s=16x48"),
-        ("fdtd2d", (70, 200), "overlapped:t=3,s=16x48"),
-        ("j3d7pt", (30, 33, 90), "overlapped:t=3,s=8x9x32"),
-        ("star1d4r", (3000,), "overlapped:t=4,s=500"),
         ("wave2d", (70, 700), "streaming:t=5,s=70x256"),
         ("j3d7pt", (30, 33, 90), "streaming:t=3,s=30x9x90"),
         ("gradient2d", (70, 200), "hybrid:t=4,s=8x48"),

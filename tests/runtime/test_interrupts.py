@@ -23,11 +23,9 @@ TILINGS = {
     "hybrid": ("jacobi2d", (60, 70), {"tiling": "hybrid:t=2,s=4x16"}),
     "diamond": ("jacobi2d", (60, 70), {"tiling": "diamond:t=4,s=8x8"}),
     "skewed": ("jacobi2d", (60, 70), {"tiling": "skewed:t=2,s=8x8"}),
-    "overlapped": ("jacobi2d", (60, 70), {"tiling": "overlapped:t=2,s=16x16"}),
     "streaming": ("jacobi2d", (60, 70), {"tiling": "streaming:t=4,s=20x64"}),
     "copied": ("jacobi2d", (60, 70), {"tiling": "streaming:t=4,s=20x64", "every": 1000}),
     "two fields": ("fdtd2d", (60, 70), {"tiling": "none"}),
-    "teams": ("laplacian3d", (20, 30, 40), {"tiling": "wavefront-diamond:t=4,s=2x8x64,team=2"}),
     "batch": ("jacobi2d", (40, 12, 16), {"axes": (1, 2)}),
 }
 INTERRUPTED = """
@@ -83,8 +81,6 @@ def asked(answers):
             variable.value = value
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("case", TILINGS)
 def test_a_kernel_ends_at_once_when_nobody_wants_its_results(case, threads):

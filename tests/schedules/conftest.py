@@ -60,21 +60,18 @@ def make_random(seed, rank, shapes=((3, 40), (3, 16), (3, 10)), kinds=BOUNDED):
 
 
 class Order:
-    """When every cell of every logical step is computed: wavefront, tile, turn, part, place; how often."""
+    """When every cell of every logical step is computed: wavefront, tile, place; how often."""
 
     def __init__(self, problem, tiling, pieces=None):
         self.problem = problem
         self.stages = problem.program.stages
         shape = (problem.steps * len(self.stages), *problem.shape)
-        self.wavefront, self.tile, self.turn, self.part, self.place, self.times = (
-            np.zeros(shape, dtype=int) for _ in range(6)
-        )
+        self.wavefront, self.tile, self.place, self.times = (np.zeros(shape, dtype=int) for _ in range(4))
         self.monotone = True
         last = -1
         for place, piece in enumerate(pieces or catalogue.scan(problem, tiling)):
             at = (piece.time, *(slice(*span) for span in piece.box))
             self.wavefront[at], self.tile[at], self.place[at] = piece.wavefront, piece.tile, place
-            self.turn[at], self.part[at] = piece.turn, piece.part
             self.times[at] += 1
             self.monotone &= piece.wavefront >= last
             last = piece.wavefront
@@ -137,9 +134,7 @@ class Order:
         places = self.place[first], self.place[second]
         same = (waves[0] == waves[1]) & (self.tile[first] == self.tile[second])
         sequence = places[0] <= places[1] if in_place else places[0] < places[1]
-        turns = self.turn[first], self.turn[second]
-        alone = (turns[0] == turns[1]) & (self.part[first] == self.part[second]) & sequence
-        return bool(((waves[0] < waves[1]) | (same & ((turns[0] < turns[1]) | alone))).all())
+        return bool(((waves[0] < waves[1]) | (same & sequence)).all())
 
 
 @pytest.fixture

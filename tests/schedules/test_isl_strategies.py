@@ -1,12 +1,13 @@
-"""Skewed, diamond and overlapped schedules as integer sets: cover, legality and counts over the unbounded plane."""
+"""Skewed and diamond schedules and ghost zones as integer sets: cover, legality, counts over the unbounded plane."""
 
 import pytest
 from tests.oracles.counting import exact_counts
 
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.schedules import prism
-from tilewright.schedules.families import diamond, overlapped, skewed
+from tilewright.schedules.families import diamond, skewed
 from tilewright.schedules.geometry import Diamond
+from tilewright.schedules.streaming.levels import of_problem
 from tilewright.schedules.tiling import Tiling
 
 from .test_isl import (
@@ -132,7 +133,7 @@ def test_ghost_zones_are_the_hulls_of_what_is_needed(offsets, sizes, height):
     """Back from the own cells of the last step, read by read: the boxes that a tile computes are no larger."""
     rank = len(sizes)
     problem = _problem(offsets, height, rank)
-    shape = overlapped.geometry(problem, Tiling(family="overlapped", time=height, space=sizes))
+    pipeline = of_problem(problem)
     names = ("x", "y", "z")[:rank]
     box = " and ".join(f"0 <= {n} < {size}" for n, size in zip(names, sizes, strict=True))
     needed = isl.Set(f"{{ [{_space(rank)}] : t = {height} and {box} }}")
@@ -140,7 +141,8 @@ def test_ghost_zones_are_the_hulls_of_what_is_needed(offsets, sizes, height):
     for left in range(1, height + 1):
         needed = needed.apply(_reads(offsets, rank))
         places = needed.project_out(isl.dim_type.set, 0, 1)
-        computed = shape.grown(own, left, 0)
+        sides = zip(own, pipeline.below[-rank:], pipeline.above[-rank:], strict=True)
+        computed = [(a - below.at(left, 0), b + above.at(left, 0)) for (a, b), below, above in sides]
         for axis, (low, high) in enumerate(computed):
             reach = slopes(problem)[axis]
             assert places.dim_min_val(axis).to_python() >= low

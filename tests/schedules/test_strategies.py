@@ -1,10 +1,8 @@
-"""Skewed, diamond, overlapped and wavefront-diamond tiles: legality read by read, cover and counts, by brute force."""
+"""Skewed and diamond tiles: legality read by read, cover and counts, by brute force."""
 
-import itertools
 import math
 import random
 
-import numpy as np
 import pytest
 from tests.oracles.counting import exact_counts
 from tests.sampling import some
@@ -13,13 +11,12 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.programs.stencil.reference import map_index
 from tilewright.schedules import catalogue
-from tilewright.schedules.families import diamond, overlapped, wavefront_diamond
+from tilewright.schedules.families import diamond
 from tilewright.schedules.geometry import Diamond, Skew
 from tilewright.schedules.legality import Legal, Violation
 from tilewright.schedules.tiling import Tiling, parse
-from tilewright.schedules.tree.affine import least, most
+from tilewright.schedules.tree.affine import least
 
 from .counting.test_counts import _cells, _read_outside, _reads_stay_inside, _subtiles, _values
 
@@ -27,11 +24,6 @@ from .counting.test_counts import _cells, _read_outside, _reads_stay_inside, _su
 def tiling_of(problem, family, seed):
     """A random legal tiling."""
     rng, rank = random.Random(f"{family}/{seed}"), problem.program.rank  # noqa: S311
-    if family == "wavefront-diamond":
-        time = rng.choice((2, 4, 6))
-        pitch = wavefront_diamond.least_pitch(problem, time) + rng.choice((0, 0, 2, 4))
-        space = (rng.randint(1, 6), pitch, rng.randint(1, 6))
-        return Tiling(family=family, time=time, space=space, team=rng.choice((None, 2, 3)))
     if family == "diamond":
         time = rng.choice((2, 4, 6))
         least = diamond.least_pitch(problem, time)
@@ -47,7 +39,6 @@ def tiling_of(problem, family, seed):
     ("family", "rank", "seeds"),
     [
         *((family, *many) for family in ("skewed", "diamond") for many in ((1, 120), (2, 70), (3, 25))),
-        ("wavefront-diamond", 3, 25),
     ],
 )
 @pytest.mark.parametrize("part", some([6, 1], 1))
@@ -157,7 +148,7 @@ def test_the_thesis_words_of_jacobi_1d(size, height):
 
 def test_counts_of_huge_problems_do_not_walk():
     problem = make_problem(program("j2d5pt"), (2**22, 2**22), 2**31 - 1)
-    for text in ("skewed:t=4,s=4096x1048576,sub=64x1048576", "diamond:t=4,s=8x1048576", "overlapped:t=4,s=512x4096"):
+    for text in ("skewed:t=4,s=4096x1048576,sub=64x1048576", "diamond:t=4,s=8x1048576"):
         counts = exact_counts(problem, parse(text))
         assert counts.total_points == 2**44 * (2**31 - 1)
 
@@ -172,12 +163,12 @@ def test_a_diamond_is_a_hexagon_of_one_cell():
 def test_the_catalogue_is_tiled_or_says_why_not(oracle, name):
     built_in = program(name)
     problem = make_problem(built_in, {1: (60,), 2: (17, 19), 3: (9, 8, 7)}[built_in.rank], 5)
-    for family in ("skewed", "diamond", "overlapped"):
+    for family in ("skewed", "diamond"):
         tiling = tiling_of(problem, family, 3)
         verdict = catalogue.check(problem, tiling)
         if isinstance(verdict, Violation):
             assert name == "smith_waterman"
-        elif built_in.loads <= 30 and family != "overlapped":
+        elif built_in.loads <= 30:
             assert oracle(problem, tiling) is None
 
 
@@ -188,7 +179,7 @@ def test_illegal_and_impossible():
     assert "their first size is 6, and below 8 dependences lead beyond the neighbouring tile" in str(verdict)
     assert verdict.hint == "make the first tile size at least 8"
     wrap = make_problem(program("j2d5pt"), (30, 30), 3, boundary="wrap")
-    for family in ("skewed", "diamond", "overlapped"):
+    for family in ("skewed", "diamond"):
         assert isinstance(catalogue.check(wrap, parse(family)), Violation)
         assert isinstance(catalogue.check(star, parse(family)), Legal)
         complete = catalogue.complete(star, parse(family))
@@ -205,11 +196,6 @@ def test_illegal_and_impossible():
         ("diamond:t=3,s=8x8", "even number from 2 to 4096, got t=3"),
         ("diamond:t=4,s=9x8", "an even number, got s=9"),
         ("diamond:t=4,s=8x8,sub=2x2", "no sub-tiles"),
-        ("overlapped:t=4,s=8", "has 2 sizes, got s=8"),
-        ("overlapped:t=4,s=8x8,sub=2x2", "has no sub-tiles"),
-        ("overlapped:t=2000,s=8x8", "at most 1024 steps"),
-        ("overlapped:t=2,s=8x8,threads=4", "threads are given per axis"),
-        ("overlapped:t=2,s=8x8,team=2", "threads share no tile of the family overlapped"),
     ],
 )
 def test_what_does_not_apply_is_refused(text, message):
@@ -257,97 +243,6 @@ def test_a_fault_in_the_diamond_is_found(monkeypatch, oracle, method, wrong):
     else:
         monkeypatch.setattr(Diamond, method, wrong)
     assert oracle(problem, tiling) is not None
-
-
-class Walk:
-    """Runs an overlapped tiling on sets of cells: per tile, which values it has; notes a read of one that it lacks."""
-
-    def __init__(self, problem, tiling):
-        self.problem, self.program = problem, problem.program
-        self.stages = self.program.stages
-        shape = overlapped.geometry(problem, catalogue.complete(problem, tiling))
-        starts = [shape.bands.start(band) for band in range(shape.bands.count + 1)] if problem.steps else []
-        cuts = [
-            [(low, min(low + size, cells)) for low in range(0, cells, size)]
-            for cells, size in zip(problem.shape, shape.space, strict=True)
-        ]
-        own = dict(enumerate(itertools.product(*cuts)))
-        self.complaint, self.computed, self.seen, self.full = None, 0, [], 0
-        groups = itertools.groupby(catalogue.scan(problem, tiling), key=lambda piece: (piece.wavefront, piece.tile))
-        for (wavefront, tile), pieces in groups:
-            values = np.zeros((problem.steps * len(self.stages), *problem.shape), dtype=bool)
-            values[: starts[wavefront] * len(self.stages)] = True
-            for piece in pieces:
-                self.run(piece, values)
-            self.seen.append((wavefront, tile))
-            last = starts[wavefront + 1] * len(self.stages)
-            cells = tuple(slice(*span) for span in own[tile])
-            if not values[(slice(last - len(self.stages), last), *cells)].all():
-                self.complaint = f"tile {tile} of band {wavefront} does not finish its own cells"
-
-    def run(self, piece, values):
-        box = tuple(slice(*span) for span in piece.box)
-        step, stage = divmod(piece.time, len(self.stages))
-        for number in self.stages[stage]:
-            for read in self.program.statements[number].reads:
-                if read.field in self.program.updated:
-                    self.check(piece, (step, number), read, values)
-        values[(piece.time, *box)] = True
-        self.computed += math.prod(high - low for low, high in piece.box)
-
-    def check(self, piece, place, read, values):
-        writer = next(i for i, s in enumerate(self.program.statements) if s.field == read.field)
-        made = place[0] + read.level - 1
-        if made < 0:
-            return
-        time = made * len(self.stages) + next(n for n, stage in enumerate(self.stages) if writer in stage)
-        axes, sides = [], self.problem.sides(read.field)
-        limits = self.problem.update_box(self.program.statements[place[1]])
-        for axis, (span, bounds) in enumerate(zip(piece.box, limits, strict=True)):
-            cells = np.arange(max(span[0], bounds[0]), min(span[1], bounds[1])) + read.offset[axis]
-            inside = np.ones(len(cells), dtype=bool)
-            for side, outside in zip(sides[axis], (cells < 0, cells >= self.problem.shape[axis]), strict=True):
-                if side.kind == "constant":
-                    inside &= ~outside
-                else:
-                    cells = np.where(outside, map_index(cells, self.problem.shape[axis], side.kind), cells)
-            axes.append(cells[inside])
-        if all(map(len, axes)) and not values[time][np.ix_(*axes)].all():
-            self.complaint = f"{piece} reads {read}, which its tile has not computed"
-
-
-@pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("rank", [1, 2, 3])
-def test_overlapped_tiles_compute_what_they_read(random_case, rank, seed):
-    problem, _ = random_case(seed, rank, shapes=((3, 40), (3, 16), (3, 9)))
-    tiling = tiling_of(problem, "overlapped", seed)
-    walk, counts = Walk(problem, tiling), exact_counts(problem, tiling)
-    assert walk.complaint is None
-    assert counts.computed == walk.computed
-    assert counts.tiles == len(walk.seen)
-    assert counts.wavefronts == len({wavefront for wavefront, _ in walk.seen})
-    assert counts.redundancy == pytest.approx(walk.computed / counts.total_points - 1 if problem.steps else 0.0)
-
-
-def test_a_ghost_zone_one_short_is_found(monkeypatch):
-    problem = make_problem(program("j2d5pt"), (20, 20), 6)
-    assert Walk(problem, parse("overlapped:t=3,s=7x5")).complaint is None
-    original = overlapped.Ghosts.grown
-    monkeypatch.setattr(
-        overlapped.Ghosts, "grown", lambda self, box, left, stage: original(self, box, most(0, left - 1), stage)
-    )
-    assert "has not computed" in Walk(problem, parse("overlapped:t=3,s=7x5")).complaint
-
-
-def test_an_overlapped_tile_far_from_every_edge():
-    problem = make_problem(program("star2d2r"), (400, 600), 6)
-    counts = exact_counts(problem, parse("overlapped:t=3,s=40x60"))
-    assert counts.points == sum((40 + 4 * left) * (60 + 4 * left) for left in range(3))
-    assert counts.live_in == (40 + 12) * (60 + 12)
-    assert counts.live_out == 40 * 60
-    assert counts.footprint == 2 * (40 + 12) * (60 + 12)
-    assert counts.full == 2 * 8 * 8
-    assert 0 < counts.redundancy < counts.points / (3 * 40 * 60) - 1
 
 
 @pytest.mark.parametrize("text", ["skewed:t=3,s=9x8", "skewed:t=2,s=8x16,sub=4x8"])

@@ -56,12 +56,9 @@ def test_it_is_in_the_table_and_in_json():
     assert str(tw.predict("heat2d", shape=(2**21,) * 2, steps=4, machine="h200")).endswith("it cannot hold them")
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family wavefront-diamond goes:DeprecationWarning")
 def test_a_streaming_tile_that_spills_is_refused_as_one_that_spills():
     given = {"shape": (4096, 4096), "steps": 64, "machine": "h200"}
     with pytest.raises(UsageError, match="needs more registers than h200 gives it, so that values spill"):
         tw.predict("j2d5pt", **given, tiling="streaming:t=20,s=512x500,threads=1x64")
-    with pytest.raises(UsageError, match="there is code of the family wavefront-diamond for CPUs alone, got a GPU"):
-        tw.predict("heat3d", shape=(64,) * 3, steps=8, machine="h200", tiling="wavefront-diamond:t=4,s=4x8x64")
     with pytest.raises(UsageError, match="a block of h200 has at most 1024 threads"):
         tw.predict("heat2d", **given, tiling="hybrid:t=4,s=8x2048,threads=1x2048")

@@ -12,8 +12,6 @@ from tilewright.cli.app import app
 from tilewright.costs.arrays import TileSizes
 from tilewright.tuning.supertune import feasible_sets, union
 
-pytestmark = pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
-
 CASE = {"shape": (1024, 1024), "steps": 64, "machine": "k20c"}
 
 
@@ -46,9 +44,9 @@ def test_the_union_has_every_size_once():
 @pytest.mark.parametrize("metric", ["time", "traffic", "energy", "power", "edp", "ed2p"])
 def test_the_winner_is_the_least_over_strategies_and_sets(metric):
     found = tw.supertune("heat2d", metric=metric, **CASE)
-    families = {"none", "hybrid", "skewed", "diamond", "overlapped", "streaming"}
+    families = {"none", "hybrid", "skewed", "diamond", "streaming"}
     assert {entry.tiling.family for entry in found.entries} == families
-    # Models of skewed, diamond and overlapped tiles know no thread blocks: they stand behind.
+    # Models of skewed and diamond tiles know no thread blocks: they stand behind.
     ranked, rest = found.entries[:3], found.entries[3:]
     assert {entry.tiling.family for entry in ranked} == {"none", "hybrid", "streaming"}
     for part in (ranked, rest):

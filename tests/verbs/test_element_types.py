@@ -19,7 +19,6 @@ from tilewright.runtime.warn import forget_warnings
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 U = np.random.default_rng(0).random((12, 14))
@@ -57,7 +56,7 @@ NARROW = ("int8", "uint8", "int16", "uint16", "uint32")
 
 @pytest.mark.parametrize(
     ("dtype", "tiling"),
-    covering(NARROW, ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed", "overlapped"], times=2),
+    covering(NARROW, ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed"], times=2),
 )
 def test_whole_numbers_wrap_around_as_in_numpy(dtype, tiling):
     limits = np.iinfo(dtype)
@@ -332,7 +331,7 @@ def test_gpus_refuse_what_they_have_no_kernels_for(dtype):
         tw.predict(WRAPPING, shape=(64, 64), steps=4, machine="h200", dtype=dtype)
 
 
-TILINGS = ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed", "overlapped"]
+TILINGS = ["none", "streaming", "hybrid:t=2,s=4x16", "diamond", "skewed"]
 BOUNDARIES = ["fixed", "wrap", "constant:0.5", "nearest", "reflect", "mirror"]
 
 

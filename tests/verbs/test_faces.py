@@ -11,13 +11,12 @@ from tilewright.schedules.catalogue import FAMILIES
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 DRAW = np.random.default_rng(5)
 U = DRAW.random((40, 50))
 ALONG = {0: DRAW.random((1, 50)), 1: DRAW.random((40, 1))}
-TILINGS = ["none", "streaming", "hybrid:t=4,s=4x16", "diamond", "skewed", "overlapped"]
+TILINGS = ["none", "streaming", "hybrid:t=4,s=4x16", "diamond", "skewed"]
 
 
 def plane(u, a):

@@ -8,7 +8,6 @@ import tilewright as tw
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 STEPS = 7
@@ -37,13 +36,11 @@ def cube(u, a):
 CASES = [
     (line, (200,), "none"),
     (line, (200,), "hexagonal:t=4,s=32"),
-    (line, (200,), "overlapped:t=4,s=64"),
     (line, (200,), "streaming:t=3,s=128"),
     (plane, (37, 45), "none"),
     (plane, (37, 45), "hybrid:t=4,s=8x32"),
     (plane, (37, 45), "skewed:t=4,s=8x32"),
     (plane, (37, 45), "diamond:t=4,s=8x32"),
-    (plane, (37, 45), "overlapped:t=4,s=16x32"),
     (plane, (37, 45), "streaming:t=3,s=16x32"),
     (plane, (37, 45), "streaming:t=3,s=37x64"),
     (cube, (13, 14, 35), "none"),
@@ -265,7 +262,6 @@ def oclgrind() -> str:
 
 ON_GPUS = [
     (line, (90,), "hexagonal:t=4,s=16"),
-    (line, (90,), "overlapped:t=4,s=16"),
     (plane, (13, 29), "none"),
     (plane, (13, 29), "hybrid:t=4,s=4x8"),
     (plane, (13, 29), "diamond:t=4,s=8x8"),

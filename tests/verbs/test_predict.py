@@ -157,7 +157,6 @@ def test_a_traced_stencil_on_todays_machine():
     [("jacobi1d", (10**6,)), ("j2d5pt", (4096, 4096)), ("fdtd2d", (1000, 1000)), ("heat3d", (128, 128, 128))],
 )
 @pytest.mark.parametrize("machine", [HOST, "gtx980", "h200"])
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
 def test_the_models_choice_is_legal_and_no_worse_than_none(name, shape, machine):
     problem = make_problem(program(name), shape, 100)
     chosen = choose_tiling(problem, machine)

@@ -33,16 +33,6 @@ def _table(*rows: Deprecation) -> dict[str, Deprecation]:
 
 DEPRECATIONS = _table(
     Deprecation(
-        "overlapped",
-        "the tiling family overlapped goes",
-        "leave the tiling out, or write hexagonal, hybrid or streaming",
-    ),
-    Deprecation(
-        "wavefront-diamond",
-        "the tiling family wavefront-diamond goes, and with it the key team",
-        "leave the tiling out, or write hybrid or streaming",
-    ),
-    Deprecation(
         "threads=",
         "the option threads of tw.select (--thread-shapes) goes",
         "leave it out: a GPU's thread blocks are chosen with the tiles",
@@ -50,6 +40,16 @@ DEPRECATIONS = _table(
 )
 """What goes, by what is written today: it works, and warns."""
 GONE = _table(
+    Deprecation(
+        "overlapped",
+        "the tiling family overlapped was removed",
+        "leave the tiling out, or write hexagonal, hybrid or streaming",
+    ),
+    Deprecation(
+        "wavefront-diamond",
+        "the tiling family wavefront-diamond, and with it the key team, was removed",
+        "leave the tiling out, or write hybrid or streaming",
+    ),
     Deprecation(
         "variant=param",
         "tile sizes as run-time parameters, variant=param, were removed",

@@ -72,7 +72,6 @@ def tilings(
     Example: tilewright tilings hybrid --plot hybrid.svg
     """
     from tilewright.verbs import explain
-    from tilewright.verbs.asked import asked_tiling
 
     if name is None and plot is not None:
         raise typer.BadParameter("--plot needs the name of a tiling, such as: tilewright tilings hybrid --plot h.svg")
@@ -85,7 +84,6 @@ def tilings(
             as_json,
         )
         return
-    asked_tiling(name)
     shown = explain.family(name, program)
     if plot is not None:
         explain.draw(shown, plot)

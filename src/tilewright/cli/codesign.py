@@ -91,7 +91,7 @@ def codesign(
     scope: Annotated[str, typer.Option("--scope", help="Who shares the bandwidth: device or per_sm.")] = "device",
     strategies: Annotated[
         str,
-        typer.Option("--strategies", help="tiled, none, skewed, diamond, overlapped, several by commas, or best: all."),
+        typer.Option("--strategies", help="tiled, none, skewed, diamond, several by commas, or best: all."),
     ] = "tiled",
     blocks: Annotated[int, typer.Option("--blocks", help="A tile uses at most M_SM over this.", min=1)] = 2,
     registers: Annotated[

@@ -9,7 +9,7 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.codegen import ir, points
 from tilewright.codegen.batches import batch_function, batch_name
 from tilewright.codegen.boxes.statements import STEP, box_functions, cells_function
-from tilewright.codegen.lower import cpu, private
+from tilewright.codegen.lower import cpu
 from tilewright.codegen.passes.flush_subnormals import flush_subnormals
 from tilewright.codegen.print import c
 from tilewright.codegen.sites import PLACES, Site, cell_function, constants, inner_sites
@@ -103,8 +103,7 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
     about = (points.sources, points.receivers, points.faces, problem.varying, problem.regions)
     key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    own = None if streams(tiling) else cpu.private_memory(_tree(problem, tiling))
-    packed = bool(storage.subdomains) and not streams(tiling) and own is None
+    packed = bool(storage.subdomains) and not streams(tiling)
     site = Site(
         problem=problem,
         prefix=f"tw_{name}_{key[:12]}",
@@ -116,8 +115,6 @@ def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: 
     kept, scratch = site.versions, 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
-    elif own is not None:
-        kept, scratch = private.copies(problem), private.memory(problem, own).size * problem.itemsize
     layout = StencilLayout(
         dtype=problem.dtype,
         copies=kept,
@@ -139,7 +136,6 @@ def _functions(site: Site, schedule: CpuSchedule) -> tuple[ir.Function, ...]:
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
     recurrent = bool(program.analysis.sweep)
-    own = cpu.private_memory(_tree(site.problem, tiling)) is not None
     inner = inner_sites(site)
     sites = [site] if recurrent else [site, *(each for _, each in (inner if site.packed else inner[:1]))]
     helpers = [cell_function(each, field) for each in sites for field in program.fields]
@@ -147,9 +143,9 @@ def _functions(site: Site, schedule: CpuSchedule) -> tuple[ir.Function, ...]:
     for number in range(len(program.statements)):
         statements.append(cells_function(site, number))
         if not recurrent:
-            statements += box_functions(site, number, own=own)
+            statements += box_functions(site, number)
         elif points.touches(site.problem, program.statements[number].field):
-            statements.append(points.points_function(site, program.statements[number].field, STEP, own=False))
+            statements.append(points.points_function(site, program.statements[number].field, STEP))
     parts = catalogue.sweep(site.problem, tiling) if schedule.swept else None
     called = (
         cpu.entry_function(site, _tree(site.problem, tiling), entry)

@@ -7,8 +7,6 @@ grid is one row, pieces of :data:`PIECE` cells take the place of rows.
     points[2 i]         table i: the first cell of each row, and the end
     points[2 i + 1]     table i: the place of each cell along its row
     constant[… + i]     table i: numbers of each cell, step by step, which sources add, or into which receivers write
-
-Every cell that a tile computes, its neighbours' included, is added to; only its own are recorded.
 """
 
 from collections.abc import Sequence
@@ -83,7 +81,7 @@ def each_cell(site: Site, span: Pair, target: tuple[ir.Expr, ir.Expr], numbers: 
     return ir.For(var=_K, low=FIRST, high=LAST, body=body)
 
 
-def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Function:
+def points_function(site: Site, field: str, step: ir.Var) -> ir.Function:
     """A function ``points(…, t, low0, high0, …)`` for a box whose new values are computed."""
     given = [(ir.Var(f"low{axis}"), ir.Var(f"high{axis}")) for axis in range(site.rank)]
     body: list[ir.Stmt] = [*unpack(site), ir.Let(ir.Var("target", ir.pointer(site.dtype)), site.slot(field, 1, step))]
@@ -92,10 +90,8 @@ def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Fu
         lets, numbers = open_table(site, table, step)
         inner: list[ir.Stmt] = [*lets]
         for axis, (low, high) in enumerate(given):
-            # where tiles compute cells of others, only those are recorded that the sizes end with
-            least, end = (ir.Int(0), extent(axis)) if not (own and records) else own_cells(site, axis)
             a, b = ir.Var(f"a{axis}"), ir.Var(f"b{axis}")
-            inner += [ir.Let(a, ir.largest(low, least)), ir.Let(b, ir.smallest(high, end))]
+            inner += [ir.Let(a, ir.largest(low, ir.Int(0))), ir.Let(b, ir.smallest(high, extent(axis)))]
             box.append((a, b))
         some: ir.Expr = ir.lt(*box[0])
         for pair in box[1:]:
@@ -103,25 +99,9 @@ def points_function(site: Site, field: str, step: ir.Var, *, own: bool) -> ir.Fu
         inner.append(ir.If(some, _in_box(site, box, numbers, records=records)))
         body.append(ir.Scope(tuple(inner)))
     if field in dict(site.problem.points.faces):
-        cells: list[Pair] = [*given]
-        if own:
-            ends = [own_cells(site, axis) for axis in range(site.rank)]
-            pairs = zip(given, ends, strict=True)
-            cells = [(ir.largest(low, end[0]), ir.smallest(high, end[1])) for (low, high), end in pairs]
-        body.append(sum_box(site, field, cells))
+        body.append(sum_box(site, field, given))
     params = (*site.params, step, *(var for pair in given for var in pair))
     return ir.Function(name=function_name(site, field), params=params, body=tuple(body), kind="apart")
-
-
-def own_place(site: Site) -> int:
-    """Index in a tile's sizes at which the bounds of its own cells start."""
-    return 2 + 2 * site.rank
-
-
-def own_cells(site: Site, axis: int) -> Pair:
-    """Bounds of a tile's own cells, where it computes others, too."""
-    low, high = (ir.Load(site.params[1], ir.Int(own_place(site) + 2 * axis + side), ir.INDEX) for side in (0, 1))
-    return low, high
 
 
 def _in_box(site: Site, box: Sequence[Pair], numbers: ir.Var, *, records: bool) -> tuple[ir.Stmt, ...]:

@@ -21,7 +21,6 @@ class TileSizes:
     sub: tuple[Ints, ...] = ()  # sizes of sub-tiles per axis, each of shape (n,); empty where tiles are not cut further
     # threads of a GPU's block per axis, each of shape (n,); empty where they are left open
     threads: tuple[Ints, ...] = ()
-    team: Ints | None = None  # threads of a CPU that share a tile, of shape (n,); None where each has tiles of its own
 
     @property
     def inner(self) -> Ints:
@@ -39,20 +38,17 @@ class TileSizes:
             k=self.k[index],
             sub=tuple(size[index] for size in self.sub),
             threads=tuple(count[index] for count in self.threads),
-            team=None if self.team is None else self.team[index],
         )
 
     @staticmethod
     def join(parts: "Sequence[TileSizes]") -> "TileSizes":
         """Return the sizes of several parts, one after the other; at least one part, all with the same fields."""
-        teams = [part.team for part in parts if part.team is not None]
         return TileSizes(
             time=np.concatenate([part.time for part in parts]),
             space=tuple(np.concatenate(axis) for axis in zip(*(part.space for part in parts), strict=True)),
             k=np.concatenate([part.k for part in parts]),
             sub=tuple(np.concatenate(axis) for axis in zip(*(part.sub for part in parts), strict=True)),
             threads=tuple(np.concatenate(axis) for axis in zip(*(part.threads for part in parts), strict=True)),
-            team=np.concatenate(teams) if teams else None,
         )
 
 

@@ -48,8 +48,6 @@ _CPU = {
     "streaming": (0.90, 1.33),
     "hybrid": (0.80, 1.11),
     "diamond": (0.77, 1.35),
-    "wavefront-diamond": (0.92, 1.55),
-    "overlapped": (0.92, 1.72),
     "skewed": (0.89, 2.08),
 }
 _THREADS = (0.88, 1.59)

@@ -40,10 +40,3 @@ def copy_seconds(setting: Setting) -> float:
     """Seconds of copying all fields in and the results out, by all cores: each value is read, fetched and written."""
     values = setting.levels + setting.constants + setting.fields
     return 3.0 * values * setting.cells * setting.itemsize * grid_seconds(setting) / setting.sm_count
-
-
-def resumed_seconds(setting: Setting, rows: int) -> float:
-    """Seconds in which a sweep gets from memory what its tiles had under way, and caches lost, by all cores."""
-    # Rows of all turns together; every level is read, and written again.
-    values = (2 * setting.levels + setting.constants) * setting.cells / setting.shape[0]
-    return rows * values * setting.itemsize * grid_seconds(setting) / setting.sm_count

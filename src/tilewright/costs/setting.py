@@ -41,7 +41,6 @@ class Setting:
     # the right on the others
     slopes: tuple[int, ...]
     sides: tuple[tuple[int, int], ...]  # per axis, the dependences' reach to the left and to the right per logical step
-    ghosts: tuple[int, ...]  # per axis, cells by which a ghost zone grows per time step, both sides together
     stages: int  # logical steps per time step
     copies: int  # values kept per cell, over all fields and time levels
     levels: int  # updated values that the next step reads per cell: one per updated field and time level
@@ -143,7 +142,6 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *
     width = int(machine.vector_width.value)
     reach = slopes(problem)
     word = WORD / machine.dram_bandwidth.value
-    zone, rank = of_problem(problem), program.rank
     parts = storage.subdomains
     some = regions.parts(problem, parts) if cpu else (regions.Part(share=1.0, program=program),)
     rows, across = (regions.parts(problem, parts, across=each) if cpu else some for each in (False, True))
@@ -162,7 +160,6 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
         sides=tuple((slope.left, slope.right) for slope in reach),
-        ghosts=tuple(a.period + b.period for a, b in zip(zone.below[-rank:], zone.above[-rank:], strict=True)),
         stages=len(analysis.stages),
         copies=count.copies,
         levels=count.levels,

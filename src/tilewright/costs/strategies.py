@@ -1,15 +1,14 @@
-"""The time models of skewed, diamond and overlapped tiles: N_w, w, m_i, m_o, M_tile, T_tile and T_alg of each.
+"""The time models of skewed and diamond tiles: N_w, w, m_i, m_o, M_tile, T_tile and T_alg of each.
 
 The structure is that of the corrected time model (:mod:`tilewright.costs.hexagonal.exact`): a tile transfers its words,
 computes row by row, k tiles share an SM, and wavefronts follow each other; what a family brings is
-:class:`tilewright.costs.strategy_work.StrategyWork`, or nothing: then it is made of exact counts. On a CPU the
-quantities are those of :mod:`tilewright.costs.cpu.hexagonal`. None of this is printed.
+:class:`tilewright.costs.strategy_work.StrategyWork`. On a CPU the quantities are those of
+:mod:`tilewright.costs.cpu.hexagonal`. None of this is printed.
 """
 
 import numpy as np
 
 from tilewright.base.constants import WORD
-from tilewright.base.deprecations import DEPRECATIONS
 from tilewright.base.errors import UsageError
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes
@@ -27,19 +26,13 @@ from tilewright.costs.hexagonal import exact
 from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import StrategyWork, work_of
-from tilewright.schedules.catalogue import names, traits
+from tilewright.schedules.catalogue import traits
 
-COUNTED = tuple(name for name in names() if traits(name).candidates)
-"""Families of CPUs that are known by their counts."""
-ON_GPUS = ("skewed", "diamond", "overlapped")
-FAMILIES = (*ON_GPUS, *COUNTED)
+FAMILIES = ("skewed", "diamond")
 
 
 def evaluate(family: str, sizes: TileSizes, setting: Setting) -> Breakdown:
     """Evaluate the time model of one of :data:`FAMILIES`; of diamonds the first size is the pitch."""
-    if family in COUNTED and not setting.cpu:
-        staying = ", ".join(each for each in ON_GPUS if each not in DEPRECATIONS)
-        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {staying}")
     work = work_of(family, sizes, setting)
     return _on_cpu(work, sizes, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 
@@ -71,18 +64,14 @@ def _on_cpu(work: StrategyWork, sizes: TileSizes, setting: Setting) -> Breakdown
 
     Where tiles leave L2, every part of a line that starts anew waits for its first lines: until then nothing is fetched
     ahead. What another band wrote comes from L3 if little enough was touched in between; the first band's data do not.
-
-    Threads that share a tile have a part of its cells each, in the caches of their cores, and wait for each other at
-    every row.
     """
-    team = np.ones_like(work.wavefronts) if sizes.team is None else np.minimum(sizes.team, setting.sm_count)
     footprint = np.minimum(work.shared_values * setting.itemsize, 2.0**62)
-    bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64) // team
+    bounded = np.minimum(footprint, 1.0 * setting.copies * setting.cells * setting.itemsize).astype(np.int64)
     blocks = work.tiles * work.count
     iteration = vector_seconds(bounded, read_again(sizes, setting), setting)
     beside = again_seconds(sizes, setting) + beside_seconds(work.around, bounded, setting)
     iteration = iteration + beside / setting.stages
-    cells = 1.0 * setting.cells * setting.steps * setting.stages * work.redundancy
+    cells = 1.0 * setting.cells * setting.steps * setting.stages
     extent = setting.shape[-1]
     line = (extent / setting.vector_width + 0.5 * work.pieces) * iteration
     missed = missed_inside(bounded, setting)
@@ -98,8 +87,7 @@ def _on_cpu(work: StrategyWork, sizes: TileSizes, setting: Setting) -> Breakdown
     near = (1.0 - missed_by_bands(work.between * setting.itemsize, setting)) * (1.0 - 1.0 / bands)
     byte_seconds = grid_seconds(setting) + near * np.minimum(0.0, setting.outer_byte_seconds - grid_seconds(setting))
     tile_compute, tile_move = compute / work.tiles, moved * byte_seconds / work.tiles
-    meetings = np.where(team > 1, work.count * work.steps_in_sequence * setting.launch_seconds, 0.0)
-    together = (tile_compute + tile_move) / team + meetings
+    together = tile_compute + tile_move
     sync = work.wavefronts * setting.launch_seconds
     compulsory = np.full(moved.shape, 2.0 * data_bytes(setting))
     ones = np.ones_like(work.wavefronts)
@@ -113,7 +101,7 @@ def _on_cpu(work: StrategyWork, sizes: TileSizes, setting: Setting) -> Breakdown
             together,
             moved * (1.0 - near) + spilled if off_chip(setting) else compulsory,
             sync,
-            sync + together * shared_rounds(work, np.maximum(1, setting.sm_count // team)),
+            sync + together * shared_rounds(work, setting.sm_count),
         ),
     )
 
@@ -140,11 +128,6 @@ def _breakdown(
     )
 
 
-def updates(family: str, sizes: TileSizes, setting: Setting) -> Floats:
-    """Return the cell updates of all tiles, those that are computed more than once included; shape (n,)."""
-    return 1.0 * setting.cells * setting.steps * work_of(family, sizes, setting).redundancy
-
-
 def shared_bytes(family: str, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what a block keeps on chip, in bytes; shape (n,)."""
     return work_of(family, sizes, setting).shared_values * setting.itemsize
@@ -164,8 +147,8 @@ def rounds(work: StrategyWork, together: Ints) -> Floats:
     return np.asarray((work.wavefronts - ramps) * full + ramps * np.maximum(rising, np.minimum(1.0, full)))
 
 
-def shared_rounds(work: StrategyWork, cores: Ints | int) -> Floats:
-    """Turns of a few cores, or teams of them, over all wavefronts; their number is one, or of shape (n,).
+def shared_rounds(work: StrategyWork, cores: int) -> Floats:
+    """Turns of a few cores over all wavefronts.
 
     As :func:`rounds`, but a width that is an average stands for whole numbers around it, which take
     ``w / cores + (cores - 1) / (2 cores)`` turns on average; and tiles that the start and the end of a run cut off

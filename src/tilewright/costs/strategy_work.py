@@ -1,28 +1,17 @@
-"""What skewed, diamond and overlapped tiles are: wavefronts, blocks, points, words in and out, what stays on chip.
-
-Other families are known by their exact counts (:func:`counted`).
+"""What skewed and diamond tiles are: wavefronts, blocks, points, words in and out, what stays on chip.
 
 Time skewing fills and drains a pipeline: its wavefronts grow to their full width and shrink again, which costs rounds
 with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_io = 2 (t_S + 2 t_T), up to one row.
 """
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
-from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules import catalogue
-from tilewright.schedules.tiling import Tiling
-
-if TYPE_CHECKING:
-    from tilewright.schedules.counting.block import BlockCounts
-    from tilewright.schedules.counting.spans import Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +29,6 @@ class StrategyWork:
     input_values: Floats  # values that a block reads, m_i
     output_values: Floats  # values that it writes, m_o
     shared_values: Floats  # values that it keeps on chip, M_tile
-    redundancy: Floats  # cells computed over cells needed
     pieces: Floats  # parts into which a line of the innermost axis is cut, on average
     breaks: Floats  # parts of a line whose cells do not follow in memory on what the tile touched before, on average
     between: Floats  # values of the grid that other tiles touch before the next band reads what a tile wrote
@@ -51,7 +39,7 @@ class StrategyWork:
 
 def work_of(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Return what the tiles of a family are."""
-    return _WORK[family](sizes, setting) if family in _WORK else counted(family, sizes, setting)
+    return _WORK[family](sizes, setting)
 
 
 def _product(columns: list[Floats]) -> Floats:
@@ -101,7 +89,6 @@ def skewed(sizes: TileSizes, setting: Setting) -> StrategyWork:
         input_values=read,
         output_values=setting.levels * (volume + (rows - 1) * (volume - kept)),
         shared_values=setting.copies * _product(hull),
-        redundancy=np.ones(rows.shape),
         pieces=pieces,
         breaks=_breaks(sizes, pieces),
         between=setting.copies * lag * np.minimum(volume * tiles / np.maximum(fronts - ramp, 1), 1.0 * setting.cells),
@@ -170,7 +157,6 @@ def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
         input_values=read * inner,
         output_values=setting.levels * (pitch + reach * (rows - 2)) * inner,
         shared_values=setting.copies * _product([1.0 * shadow, *(1.0 * size for size in outer)]),
-        redundancy=np.ones(rows.shape),
         pieces=pieces,
         breaks=_breaks(sizes, pieces) if lines else np.zeros(rows.shape),
         between=np.full(rows.shape, np.inf),
@@ -179,111 +165,7 @@ def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
     )
 
 
-def overlapped(sizes: TileSizes, setting: Setting) -> StrategyWork:
-    """Ghost zones: one wavefront per band, tiles that compute again what they need of their neighbours.
-
-    With l steps left a tile computes its sizes and l times the reach on both sides; where one tile covers an axis
-    nothing is computed twice.
-    """
-    counts = [ceil_div(extent + 0 * size, size) for size, extent in zip(sizes.space, setting.shape, strict=True)]
-    bands = np.maximum(ceil_div(setting.steps + 0 * sizes.time, sizes.time), 1)
-    levels = ceil_div(setting.steps + 0 * bands, bands)
-    side, grown = [], []
-    for size, extent, number, growth in zip(sizes.space, setting.shape, counts, setting.ghosts, strict=True):
-        side.append(np.where(setting.cpu, extent / number, 1.0 * size))
-        grown.append(np.where(number > 1, 1.0 * growth, 0.0 if setting.cpu else 1.0 * growth))
-    own = _product(side)
-    points = setting.stages * _series(side, grown, levels)
-    lines = setting.stages * _series(side[:-1], grown[:-1], levels)
-    loaded = _product([size + growth * levels for size, growth in zip(side, grown, strict=True)])
-    width = _product([1.0 * number for number in counts])
-    redundancy = points / np.maximum(own * levels * setting.stages, 1.0)
-    return StrategyWork(
-        wavefronts=bands,
-        width=width,
-        ramp=np.zeros_like(bands),
-        tiles=width * bands,
-        count=np.ones_like(bands),
-        rows=levels * setting.stages,
-        points=points,
-        vectors=points / setting.vector_width + 0.5 * levels * setting.stages,
-        input_values=(setting.levels + setting.constants) * loaded,
-        output_values=setting.levels * own,
-        shared_values=setting.copies * loaded,
-        redundancy=redundancy,
-        pieces=np.maximum(lines * setting.shape[-1] / np.maximum(points, 1.0), 1.0),
-        breaks=np.zeros(bands.shape),  # a thread's own memory is contiguous
-        between=np.full(bands.shape, np.inf),
-        around=np.zeros(bands.shape),
-        steps_in_sequence=levels * setting.stages,
-    )
-
-
-def counted(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
-    """Tiles of any family on a CPU, by its schedule tree: one after the other, not by arrays.
-
-    A block is what the tree says of one that nothing cuts; tiles are counted by the bounds of the tree's loops, since
-    counting those with any cell takes fifty times as long. No row is longer than what the grid has of it.
-    """
-    rows, last = sizes.time * setting.stages, sizes.space[-1]
-    longest = np.minimum(last, setting.shape[-1] + setting.sides[-1][1] * rows)
-    columns = (sizes.time, *sizes.space[:-1], longest)
-    rows_of = zip(*(column.tolist() for column in columns), strict=True)
-    every = [_work(setting.problem, Tiling(family=family, time=time, space=tuple(space))) for time, *space in rows_of]
-
-    def column(part: int, name: str) -> Floats:
-        return np.array([getattr(each[part], name) for each in every], dtype=np.float64)
-
-    points = column(0, "points")
-    fronts = np.maximum(column(1, "wavefronts").astype(np.int64), 1)
-    tiles = np.maximum(column(1, "tiles"), 1.0)
-    pieces = _moving_pieces(sizes, setting)
-    return StrategyWork(
-        wavefronts=fronts,
-        width=tiles / fronts,
-        ramp=np.zeros_like(rows),
-        tiles=tiles,
-        count=np.maximum(column(1, "subtiles"), 1.0).astype(np.int64),
-        rows=rows,
-        points=points,
-        vectors=points / setting.vector_width,
-        input_values=column(0, "live_in"),
-        output_values=column(0, "live_out"),
-        shared_values=column(0, "footprint"),
-        redundancy=np.ones(rows.shape),
-        pieces=pieces,
-        breaks=_breaks(sizes, pieces),
-        between=np.full(rows.shape, np.inf),
-        around=traffic.around(sizes, setting, [0, *range(2, len(sizes.space))]),
-        steps_in_sequence=rows,
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def _work(problem: Problem, tiling: Tiling) -> "tuple[BlockCounts, Spans]":
-    """A tiling's block and spans; they are asked for again where energy is counted, and for every size of a team."""
-    from tilewright.schedules.counting.block import block_of
-    from tilewright.schedules.counting.spans import spans_of
-
-    tree = catalogue.tree(problem, tiling)
-    return block_of(problem, tree), spans_of(problem, tree)
-
-
-def _series(side: list[Floats], grown: list[Floats], levels: Ints) -> Floats:
-    """Sum over l below ``levels`` of the product of ``side + l * grown``, for up to three axes."""
-    parts: list[Floats] = [np.ones(levels.shape)]
-    for size, growth in zip(side, grown, strict=True):
-        longer: list[Floats] = [*(size * part for part in parts), np.zeros(levels.shape)]
-        for power, part in enumerate(parts):
-            longer[power + 1] = longer[power + 1] + growth * part
-        parts = longer
-    last = levels - 1.0
-    sums = [1.0 * levels, levels * last / 2, levels * last * (2 * levels - 1) / 6, (levels * last / 2) ** 2]
-    return np.asarray(sum(part * each for part, each in zip(parts, sums, strict=False)))
-
-
 _WORK: dict[str, Callable[[TileSizes, Setting], StrategyWork]] = {
     "skewed": skewed,
     "diamond": diamond,
-    "overlapped": overlapped,
 }

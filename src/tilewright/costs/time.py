@@ -256,7 +256,7 @@ def _of_blocks(result: Breakdown, sizes: TileSizes, setting: Setting) -> Breakdo
 
 
 def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
-    """Add the energy: updates of the exact problem, of the tiles where they overlap, of all whole tiles as printed."""
+    """Add the energy: updates of the exact problem, of tiles where they overlap, of all whole tiles as printed."""
     rule = setting.energy
     if rule is None:
         return result
@@ -264,9 +264,7 @@ def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Sett
     updates = np.full(moved.shape, rule.updates)
     if traits(family).hexagons and model == "published" and len(setting.shape) == 2:
         moved, updates = published_energy.printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
-    elif family in strategies.FAMILIES:
-        updates = strategies.updates(family, sizes, setting)
-    elif traits(family).streams or (not traits(family).untiled and model == "published"):
+    elif traits(family).streams or (traits(family).hexagons and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
     joules = rule.joules(result.seconds, moved, updates, result.shared_words)
@@ -300,7 +298,6 @@ def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
         k=np.array([tiling.k or 0], dtype=np.int64),
         sub=tuple(np.array([size], dtype=np.int64) for size in tiling.sub),
         threads=tuple(np.array([count], dtype=np.int64) for count in tiling.threads),
-        team=None if tiling.team is None else np.array([tiling.team], dtype=np.int64),
     )
 
 

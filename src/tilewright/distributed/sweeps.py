@@ -18,7 +18,7 @@ import numpy as np
 from tilewright import driver
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.arrays import Floats, TileSizes
-from tilewright.costs.run import copy_seconds, resumed_seconds, run_seconds
+from tilewright.costs.run import copy_seconds, run_seconds
 from tilewright.costs.transfers.disk import Passes, Streamed, candidates, sweep
 from tilewright.distributed import disk
 from tilewright.distributed.compute import Computer
@@ -35,7 +35,7 @@ from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.parts import Parts
 from tilewright.schedules.schedule import CpuSchedule
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
 from tilewright.workloads.stencil import on_machine
@@ -83,7 +83,7 @@ def applies(problem: Problem, computer: Computer) -> bool:
 
 def _families(problem: Problem, computer: Computer) -> tuple[str, ...]:
     """Families that may sweep over a problem."""
-    asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
+    asked = as_tiling(computer.tiling)
     named = space.families(problem, cpu=True) if asked is None else (asked.family,)
     return tuple(each for each in named if catalogue.traits(each).sweep is not None)
 
@@ -119,13 +119,13 @@ def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, st
             cut = catalogue.sweep(part, tiling)
             if cut is None:
                 continue
-            found = list(_turns(part, cut, memory, computer.threads))
-            fitting += bool(found)
-            for parts in found:
-                turns, rows = ceil_div(cut.count, parts), _rows(part, cut, parts)
-                passes = expected(seconds + choices.resumed(turns * cut.resumed), rows=rows, turns=turns)
-                if best is None or passes.seconds < best.passes.seconds:
-                    best = Swept(passes=passes, tiling=tiling, parts=parts)
+            parts = computer.threads
+            if taken(part, cut, parts) > memory:
+                continue
+            fitting += 1
+            passes = expected(seconds, rows=_rows(part, cut, parts), turns=ceil_div(cut.count, parts))
+            if best is None or passes.seconds < best.passes.seconds:
+                best = Swept(passes=passes, tiling=tiling, parts=parts)
     return best
 
 
@@ -136,7 +136,7 @@ class _Choices:
         self._problem = problem
         workload = on_machine(problem, machine)
         self._setting = workload.setting
-        asked = parse(computer.tiling) if isinstance(computer.tiling, str) else computer.tiling
+        asked = as_tiling(computer.tiling)
         if asked is not None:
             tiling, costs = workload.costs(catalogue.complete(problem, asked))
             self._every = iter([(float(costs.seconds), tiling)])
@@ -165,24 +165,10 @@ class _Choices:
         for seconds, tiling in itertools.islice(itertools.chain(self._known, self._further()), _MOST_TRIED):
             yield seconds * steps / self._problem.steps + copied, tiling
 
-    def resumed(self, rows: int) -> float:
-        """Return the seconds of getting so many rows again that tiles have under way between turns."""
-        return resumed_seconds(self._setting, rows)
-
     def _further(self) -> Iterator[tuple[float, Tiling]]:
         for each in self._every:
             self._known.append(each)
             yield each
-
-
-def _turns(problem: Problem, cut: Parts, memory: int, threads: int) -> Iterator[int]:
-    """Yield how many parts may be computed at a time: more are worth a look where tiles go on from part to part."""
-    parts = ceil_div(threads, cut.tiles)
-    while taken(problem, cut, parts) <= memory:
-        yield parts
-        if not cut.resumed or parts >= cut.count:
-            return
-        parts = max(parts + 1, parts * 9 // 8)
 
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:

@@ -366,7 +366,7 @@ class Machine:
         kinds=_CPU,
     )
     strategy_margin: Quantity = parameter(
-        "model-uncertainty margin of skewed, diamond and overlapped tiles: what they must win by",
+        "model-uncertainty margin of skewed and diamond tiles: what they must win by",
         estimate=(1.1, 1.25, 1.5),
         note="the standard deviation of log prediction over measurement in sweeps on a Zen 4; of others 0.1 to 0.2",
         kinds=_CPU,

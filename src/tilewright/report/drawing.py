@@ -30,8 +30,6 @@ _FORMATS = (".png", ".svg", ".pdf")
 _UNTILED_CELLS = 24
 _UNTILED_STEPS = 8
 _SHOWN_HEIGHTS = 2.5
-_SHOWN_BANDS = 2
-"""Bands are made equally long: a part of one would make all of them lower than ``t``."""
 _SHOWN_TILES = 3
 _GRID_CELLS = 80
 _PANEL_INCHES = 4.4
@@ -148,8 +146,7 @@ def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
         for number, (length, size) in enumerate(zip(wanted, tiling.space, strict=True))
     ]
     shape = tuple(min(extent, length) for extent, length in zip(problem.shape, wanted, strict=True))
-    heights = _SHOWN_BANDS if catalogue.traits(tiling.family).ghosts else _SHOWN_HEIGHTS
-    return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(heights * tiling.time)))
+    return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, math.ceil(_SHOWN_HEIGHTS * tiling.time)))
 
 
 def _largest_tile(pieces: list[Piece]) -> tuple[int, int]:
@@ -173,30 +170,15 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key 
     if len({tile for _, tile in tiles}) == 1:
         labels = {key: (text, _COLOURS[0][number[key[0]] % 2]) for key, (text, _) in labels.items()}
         title = "one sweep over the grid per statement and step, numbered in their order"
-    elif _overlapping(tiles):
-        labels = {key: (str(number[key[0]]), _COLOURS[number[key[0]] % 2][1]) for key in tiles}
-        title = "tiles, numbered by wavefront (a band of steps); hatched: computed by two tiles"
     _draw(panel, tiles, labels)
-    _hatch(panel, tiles)
+    for rows in tiles.values():  # once more, above all fills
+        panel.add_patch(
+            _matplotlib("matplotlib.patches").Polygon(_outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
+        )
     if chosen in tiles:
         corners = _outline(tiles[chosen])
         panel.plot(*zip(*corners, corners[0], strict=True), color="#10161d", linewidth=2.4, solid_joinstyle="miter")
     panel.set_title("\n".join([title, *notes]), fontsize=10)
-
-
-def _hatch(panel: "Axes", tiles: Mapping[Key, Rows]) -> None:
-    """Hatch the cells that more than one tile computes."""
-    patches = _matplotlib("matplotlib.patches")
-    ends: dict[int, int] = {}
-    for time, low, high in sorted((time, *span) for rows in tiles.values() for time, span in rows.items()):
-        twice = min(high, ends.get(time, low)) - low
-        if twice > 0:
-            panel.add_patch(
-                patches.Rectangle((low, time), twice, 1, facecolor="none", hatch="/////", edgecolor=_EDGE, linewidth=0)
-            )
-        ends[time] = max(high, ends.get(time, high))
-    for rows in tiles.values():
-        panel.add_patch(patches.Polygon(_outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9))
 
 
 def _mark_height(panel: "Axes", pieces: list[Piece], tiling: Tiling) -> None:
@@ -208,17 +190,6 @@ def _mark_height(panel: "Axes", pieces: list[Piece], tiling: Tiling) -> None:
         arrowprops={"arrowstyle": "<->", "color": _EDGE, "shrinkA": 0, "shrinkB": 0},
     )  # fmt: skip
     panel.text(1.03, (low + high) / 2, f"t={tiling.time}", transform=transform, fontsize=9, va="center")
-
-
-def _overlapping(tiles: Mapping[Key, Rows]) -> bool:
-    """Whether two tiles have a cell in common."""
-    ends: dict[int, int] = {}
-    spans = sorted((time, *span) for rows in tiles.values() for time, span in rows.items())
-    for time, low, high in spans:
-        if low < ends.get(time, low):
-            return True
-        ends[time] = high
-    return False
 
 
 def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int, number: int) -> None:

@@ -6,7 +6,7 @@ import threading
 import warnings
 from pathlib import Path
 
-from tilewright.base.deprecations import DEPRECATIONS, TilewrightDeprecationWarning
+from tilewright.base.deprecations import DEPRECATIONS, GOES_IN, TilewrightDeprecationWarning
 from tilewright.base.errors import TilewrightWarning
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
@@ -34,6 +34,13 @@ def warn_once(message: str, category: type[TilewrightWarning] = TilewrightWarnin
 def warn_of(name: str) -> None:
     """Warn, once per process, that something goes: a name of :data:`tilewright.base.deprecations.DEPRECATIONS`."""
     warn_once(str(DEPRECATIONS[name]), TilewrightDeprecationWarning)
+
+
+def warn_skipped(count: int, where: str) -> None:
+    """Warn of entries of a file that name tiling families which are gone, if there are any."""
+    if count:
+        entries = "1 entry" if count == 1 else f"{count} entries"
+        warn_once(f"{where}: skipped {entries} of tiling families that were removed in version {GOES_IN}")
 
 
 def forget_warnings() -> None:

@@ -3,20 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
 from tilewright.base.names import meant
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.families import (
-    diamond,
-    hexagonal,
-    hybrid,
-    none,
-    orthogonal,
-    overlapped,
-    skewed,
-    streaming,
-    wavefront_diamond,
-)
+from tilewright.schedules.families import diamond, hexagonal, hybrid, none, orthogonal, skewed, streaming
 from tilewright.schedules.legality import Verdict, require
 from tilewright.schedules.parts import Parts
 from tilewright.schedules.pieces import Piece
@@ -48,18 +39,7 @@ class Family(Protocol):
 
 
 FAMILIES: dict[str, Family] = {
-    module.NAME: module
-    for module in (
-        none,
-        hexagonal,
-        hybrid,
-        streaming,
-        skewed,
-        diamond,
-        overlapped,
-        orthogonal,
-        wavefront_diamond,
-    )
+    module.NAME: module for module in (none, hexagonal, hybrid, streaming, skewed, diamond, orthogonal)
 }
 """Every family by name."""
 
@@ -68,7 +48,7 @@ def names() -> tuple[str, ...]:
     """Names of the families.
 
     >>> names()
-    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'overlapped', 'orthogonal', 'wavefront-diamond')
+    ('none', 'hexagonal', 'hybrid', 'streaming', 'skewed', 'diamond', 'orthogonal')
     """
     return tuple(FAMILIES)
 
@@ -81,6 +61,8 @@ def family(name: str) -> Family:
     """
     if name in FAMILIES:
         return FAMILIES[name]
+    if name in GONE:
+        raise GONE[name].error()
     hint = meant(name, names(), f"the families are {', '.join(names())}")
     raise UsageError(f"there is no tiling family {name!r}", hint)
 
@@ -96,11 +78,9 @@ def traits(name: str) -> Traits:
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:
     """Fill in what a tiling leaves out."""
-    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll, tiling.team)
+    one = (tiling.time, tiling.k, tiling.rows, tiling.unroll)
     if any(size is not None and size < 1 for size in (*one, *tiling.space, *tiling.sub, *tiling.threads)):
         raise UsageError(f"every size and number of a tiling is at least 1, got {tiling}")
-    if tiling.team is not None and not traits(tiling.family).teams:
-        raise UsageError(f"threads share no tile of the family {tiling.family}, got {str(tiling)!r}", "leave team out")
     return family(tiling.family).complete(problem, tiling)
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.tiling import Tiling
 
 
@@ -60,24 +59,13 @@ def untileable(problem: Problem) -> Violation | None:
     return None
 
 
-def without_own_memory(problem: Problem, storage: Storage = PLAIN) -> Violation | None:
-    """Say why no tile can compute in memory of its own: all versions of a step belong into the grid's."""
-    if not problem.regions and not storage.states:
-        return None
-    return Violation(
-        reason=f"every state of {problem.program.name!r} is kept or read here, or some cells alone are updated, which "
-        "tiles with memory of their own cannot do",
-        hint="use the tiling hybrid or none",
-    )
-
-
-def wide_enough(problem: Problem, tiling: Tiling, *, axis: int, least: int) -> Verdict:
-    """Say whether tiles are as wide along an axis as the reach asks for; narrower ones are refused."""
-    size, which = tiling.space[axis], ("first", "second", "third")[axis]
+def wide_enough(problem: Problem, tiling: Tiling, least: int) -> Verdict:
+    """Say whether tiles are as wide along axis 0 as the reach asks for; narrower ones are refused."""
+    size = tiling.space[0]
     if size >= least:
         return Legal()
     return Violation(
-        reason=f"the tiles of {tiling} are narrower than what {problem.program.name!r} reaches: their {which} size is "
+        reason=f"the tiles of {tiling} are narrower than what {problem.program.name!r} reaches: their first size is "
         f"{size}, and below {least} dependences lead beyond the neighbouring tile",
-        hint=f"make the {which} tile size at least {least}",
+        hint=f"make the first tile size at least {least}",
     )

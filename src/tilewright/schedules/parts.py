@@ -23,10 +23,6 @@ class Parts:
     pitch: int  # cells along axis 0 by which a part goes beyond the one before
     behind: int  # cells below its number times the pitch that a part touches at most, reads included
     ahead: int  # the cell, from its number times the pitch, from which on the parts before one touch nothing
-    tiles: int  # tiles of a part that threads share
-    # rows under way at the end of a part, in all wavefronts together, with which the next one goes on: caches have lost
-    # them by then, unless both run in one call
-    resumed: int
 
     def ends(self, part: int) -> int:
         """Return the cell below which a part and later ones touch nothing."""

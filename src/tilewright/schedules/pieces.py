@@ -11,9 +11,8 @@ Box = tuple[tuple[int, int], ...]
 class Piece:
     """The cells of one tile at one logical time.
 
-    Pieces of one tile run in the order in which they are yielded, but for parts: pieces of different parts in the same
-    turn run in any order, at the same time or not. So do tiles of one wavefront; a wavefront, and a turn, starts when
-    the one before it is done.
+    Pieces of one tile run in the order in which they are yielded. Tiles of one wavefront run in any order, at the same
+    time or not; a wavefront starts when the one before it is done.
     """
 
     wavefront: int  # number of the wavefront, from 0; numbers of wavefronts without any cell are left out
@@ -22,8 +21,6 @@ class Piece:
     sub: tuple[int, ...] = ()
     time: int  # logical time
     box: Box  # not empty
-    turn: int = 0  # number of the turn inside its tile: how often the threads that share the tile have met before
-    part: int = 0  # number of the part inside its turn, any integer; a part is one thread's
 
 
 def clip(ranges: Box, shape: tuple[int, ...]) -> Box | None:

@@ -89,7 +89,7 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper.
     """
     least = _least(problem, geometry(problem, tiling))
-    return untileable(problem) or wide_enough(problem, tiling, axis=0, least=least)
+    return untileable(problem) or wide_enough(problem, tiling, least)
 
 
 def _least(problem: Problem, cut: Prism[int]) -> int:
@@ -126,8 +126,6 @@ def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
         pitch=face.pitch,
         behind=(waves - 1) * face.pitch // 2 + margin,
         ahead=face.base - face.pitch + margin,
-        tiles=1,
-        resumed=0,
     )
 
 

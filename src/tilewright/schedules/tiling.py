@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import InitVar, dataclass, fields
+from typing import overload
 
+from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_shape, parse_shape
 from tilewright.schedules.bodies.body import FORMS, NEIGHBOURS
@@ -35,7 +37,6 @@ class Tiling:
         sums: On a CPU, how weighted sums are written, one of :data:`tilewright.schedules.bodies.body.FORMS`; None for
             the default.
         piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
-        team: On a CPU, threads that share a tile; None for the family's default.
 
     Examples:
         >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
@@ -55,7 +56,6 @@ class Tiling:
     neighbours: str | None = None
     sums: str | None = None
     piece: int | None = None
-    team: int | None = None
 
     def __str__(self) -> str:
         parts = []
@@ -76,7 +76,7 @@ class Tiling:
         """
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
-        code = {name: plain.pop(name) for name in ("neighbours", "sums", "piece", "team")}
+        code = {name: plain.pop(name) for name in ("neighbours", "sums", "piece")}
         return {**plain, **_UNUSED, **{name: value for name, value in code.items() if value is not None}}
 
 
@@ -87,6 +87,8 @@ NONE = Tiling(family="none")
 def parse(text: str) -> Tiling:
     """Parse a tiling; whatever ``str(tiling)`` writes is accepted."""
     family, _, rest = text.strip().partition(":")
+    if family in GONE:
+        raise GONE[family].error()
     values: dict[str, int | str | tuple[int, ...]] = {}
     for part in rest.split(",") if rest else []:
         short, _, value = part.strip().partition("=")
@@ -97,10 +99,25 @@ def parse(text: str) -> Tiling:
     return Tiling(family=family, **values)  # type: ignore[arg-type]
 
 
+def is_gone(tiling: object) -> bool:
+    """Whether a tiling in a file, as text or as plain data, is of a family that is gone."""
+    family = tiling.get("family") if isinstance(tiling, dict) else tiling
+    return isinstance(family, str) and family.strip().partition(":")[0] in GONE
+
+
+@overload
+def as_tiling(tiling: Tiling | str) -> Tiling: ...
+@overload
+def as_tiling(tiling: Tiling | str | None) -> Tiling | None: ...
+def as_tiling(tiling: Tiling | str | None) -> Tiling | None:
+    """Read a tiling that is given as a value, as text, or not at all."""
+    return parse(tiling) if isinstance(tiling, str) else tiling
+
+
 def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
     if name in {"space", "sub", "threads"}:
         return parse_shape(value)
-    if name in {"time", "k", "rows", "unroll", "piece", "team"}:
+    if name in {"time", "k", "rows", "unroll", "piece"}:
         if not _WHOLE.fullmatch(value) or int(value) < 1:
             raise UsageError(f"{name} of a tiling is a whole number of at least 1, got {value!r} in {text!r}")
         return int(value)
@@ -110,6 +127,5 @@ def _value(name: str, value: str, text: str) -> int | str | tuple[int, ...]:
         return value
     raise UsageError(
         f"a tiling has no key {name!r}, in {text!r}",
-        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, neighbours, sums, piece "
-        "and team",
+        "write it like hybrid:t=16,s=32x512; other keys are sub, threads, k, rows, unroll, neighbours, sums and piece",
     )

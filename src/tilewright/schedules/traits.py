@@ -1,6 +1,6 @@
 """What others may ask about a tiling family; a family answers with one value, ``TRAITS``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.programs.stencil.problem import Problem
@@ -16,14 +16,10 @@ class Traits:
     hexagons: bool = False  # tiles are hexagons on (time, axis 0), so that heights are even and bases hold the reach
     # tiles are diamonds on (time, axis 0), so that heights and pitches are even and pitches grow with heights
     diamonds: bool = False
-    ghosts: bool = False  # a tile computes cells of its neighbours again, in a band of steps no longer than the run
-    # levels follow each other along axis 0 inside a tile, which has code and models of its own for that
+    # a tile computes cells of its neighbours again, in a band of steps no longer than the run, whose levels follow each
+    # other along axis 0 inside it; it has code and models of its own for that
     streams: bool = False
-    teams: bool = False  # several threads of a CPU may share a tile
     tables: bool = False  # tiles cut a table that a recurrence fills
-    # yields the tilings of a problem worth a look on a CPU with so many threads; such a family runs on CPUs alone and
-    # needs no grid of sizes elsewhere, and no time model but that of its counts
-    candidates: Callable[[Problem, int], Iterable[Tiling]] | None = None
     # returns how a completed tiling sweeps over a grid, on a CPU; None if it cannot
     sweep: Callable[[Problem, Tiling], Parts | None] | None = None
 

@@ -12,10 +12,9 @@ from tilewright.machines.networks import network as network_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.warn import warn_of
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
-from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.prediction import Prediction
 from tilewright.workload import Request, Workload
@@ -120,7 +119,7 @@ def predict(
         return predict_cluster(work.problem, work.machine, network_of(network, work.machine), ranks, topology)
     if network is not None or topology is not None:
         raise UsageError("network and topology are of a prediction of many ranks", "say how many: ranks=1024")
-    return predicted(work, asked_tiling(tiling))
+    return predicted(work, as_tiling(tiling))
 
 
 def predicted(work: Workload, tiling: Tiling | None = None) -> Prediction:

@@ -14,8 +14,9 @@ from tilewright.programs.stencil.program import Program
 from tilewright.report import page
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.runtime.formats.logs import read_text
+from tilewright.runtime.warn import warn_skipped
 from tilewright.schedules.catalogue import family
-from tilewright.schedules.tiling import parse
+from tilewright.schedules.tiling import is_gone, parse
 from tilewright.verbs import provenance
 from tilewright.verbs.predict import MachineLike, as_machine, select
 from tilewright.verbs.prediction import Prediction
@@ -111,7 +112,11 @@ def of_file(path: Path, known: FileDefaults) -> Study:
     rows = document.get("candidates") or [document.get("winner") or document]
     if not isinstance(rows, list) or not 0 < len(rows) <= _MOST:
         raise UsageError(f"the candidates in {where} are a list of 1 to {_MOST}")
-    candidates = [_candidate(row, where) for row in rows]
+    kept = [row for row in rows if not isinstance(row, dict) or not is_gone(_tiling(row))]
+    warn_skipped(len(rows) - len(kept), path.name)
+    if not kept:
+        raise UsageError(f"{where} has no tiling of a family that is still there", "tune or predict again")
+    candidates = [_candidate(row, where) for row in kept]
     case, lines = _case(document, known, where), _lines(document, candidates)
     return study.of_case(case, candidates, lines, provenance.read(document))
 
@@ -195,9 +200,13 @@ def _candidate(row: object, where: str) -> StudiedTiling:
     )
 
 
+def _tiling(row: Mapping[str, Any]) -> object:
+    return row.get("tile", row.get("tiling"))
+
+
 def _tile(row: Mapping[str, Any], where: str) -> str:
     """Return the tiling of a candidate as text; anything printed by tilewright parses."""
-    tiling = row.get("tile", row.get("tiling"))
+    tiling = _tiling(row)
     if isinstance(tiling, dict):
         values = [("t", tiling.get("time")), ("s", tiling.get("space")), ("sub", tiling.get("sub"))]
         values += [("threads", tiling.get("threads")), ("k", tiling.get("k")), ("rows", tiling.get("rows"))]

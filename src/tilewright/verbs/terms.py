@@ -5,8 +5,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.time import models_threads, predict, sizes_of, thread_terms
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.asked import asked_tiling
+from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program
 
@@ -27,7 +26,7 @@ def explain(
     ...         tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]
     'latency'
     """
-    chosen = asked_tiling(tiling)
+    chosen = as_tiling(tiling)
     problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
     setting = make_setting(problem, where)
     if not models_threads(chosen.family, setting):

@@ -18,7 +18,6 @@ from tilewright.verbs.running import run as running
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the source of"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 OCLGRIND = "opencl:oclgrind"
@@ -28,7 +27,6 @@ TILINGS = {
     "rows": ("none", "hybrid:t=4,s=4x16,threads=1x16,rows=2", "none"),
     "skewed": ("skewed:t=2,s=24,threads=8", "skewed:t=2,s=8x24,threads=2x8", "skewed:t=2,s=4x6x16,threads=1x2x8"),
     "diamond": ("diamond:t=4,s=16,threads=16", "diamond:t=4,s=12x16,threads=1x16", "none"),
-    "overlapped": ("overlapped:t=3,s=32,threads=16", "overlapped:t=3,s=8x16,threads=1x16", "none"),
     "streaming": ("none", "streaming:t=2,s=16x16", "none"),
 }
 SHAPES = {1: (90,), 2: (24, 30), 3: (10, 11, 18)}
@@ -110,10 +108,9 @@ def test_every_family_and_boundary_adds_and_records(capfd, family, boundary):
         u, m = generator.normal(size=SHAPES[rank]), generator.uniform(0.02, 0.05, SHAPES[rank])
         dtype = "float32" if len(family + boundary) % 2 else "float64"
         arrays = [u.astype(dtype), m.astype(dtype)]
-        two = family != "overlapped"
         source, receiver = points(rank, every=rank, scale="m" if rank == 2 else None)
         judged(
-            capfd, waved(rank) if two else diffused(rank), [(arrays[0], arrays[0]) if two else arrays[0], arrays[1]],
+            capfd, waved(rank), [(arrays[0], arrays[0]), arrays[1]],
             tiling, steps=STEPS, boundary=kind, sources={"u": source}, receivers={"u": receiver},
         )  # fmt: skip
 
@@ -222,7 +219,7 @@ def test_a_run_may_be_looked_at_and_ended():
     assert np.allclose(cut["u"], whole["u"][:9], rtol=1e-12)
 
 
-@pytest.mark.parametrize("tiling", ["none", "hybrid:t=8,s=8x64", "streaming:t=4,s=64x128", "overlapped:t=4,s=32x64"])
+@pytest.mark.parametrize("tiling", ["none", "hybrid:t=8,s=8x64", "streaming:t=4,s=64x128"])
 def test_texts_compile(tiling):
     problem = replace(
         make_problem(running.as_program(diffused(2)), (256, 256), 20, "float32"),

@@ -51,11 +51,9 @@ GOOD_CPU = (
         ir.Assign(
             ir.Var("last", F32), ir.add(value(N), ir.Load(ir.Var("table", ir.const_pointer(F32)), ir.Int(1), F32))
         ),
-        ir.Counters(COME, N),
         ir.Parallel(
             N,
             (
-                ir.Meet(COME, ir.Int(0), ir.THREADS, ir.THREAD),
                 ir.Barrier(),
                 loop(
                     ir.Let(ir.Var("v", V32), ir.Load(U, I, V32)),
@@ -143,16 +141,6 @@ CPU_FAULTS = {
     "a team in a team": (ir.Parallel(N, (ir.Parallel(N, ()),)), "a parallel region stands in another"),
     "a comment that ends early": (ir.Comment("a */ b"), "at Comment: the text ends its own comment"),
     "a barrier of one thread": (ir.Barrier(), "at Barrier: the threads of a region meet inside it"),
-    "a meeting of one thread": (
-        (ir.Counters(COME, N), ir.Meet(COME, ir.Int(0), N, N)),
-        "at Meet: threads meet outside a parallel region",
-    ),
-    "counters of a thread": (ir.Parallel(N, (ir.Counters(COME, N),)), "a region share no counters"),
-    "counters of numbers": (ir.Counters(U, N), "counters are named by a pointer to an index, not by a pointer to"),
-    "no counters": (
-        ir.Parallel(N, (ir.Meet(U, ir.Int(0), N, ir.THREAD),)),
-        "to float32 counts how often",
-    ),
     "a barrier that not every thread of a team reaches": (
         ir.Parallel(N, (ir.If(ir.eq(ir.THREAD, 0), (ir.Barrier(),)),)),
         "in f, at Barrier: not every thread comes to the barrier",

@@ -296,8 +296,6 @@ class Counter:
                 return self.rows(node.child, names) if self._inside(node, names) else _NOTHING
             case Loop():
                 return self._rows_of(node, names)
-            case Parallel(ranges, child):
-                return self._parts(ranges, child, names)
             case Compute():
                 return self._row(node, names)
             case _:
@@ -310,13 +308,6 @@ class Counter:
         count = -(-self.scope.constant(high.plus(low, -1)) // loop.step)
         total = _Cells(some=False, full=not (early or late))
         return self._joined((low, count, loop.step), lambda at: self.rows(loop.child, {**names, loop.name: at}), total)
-
-    def _parts(self, ranges: tuple[Range, ...], child: Node, names: Names) -> _Cells:
-        """The parts of a row that threads share."""
-        if not ranges:
-            return self.rows(child, names)
-        name, low, count = self._range(ranges[0], names)
-        return self._joined((low, count, 1), lambda at: self._parts(ranges[1:], child, {**names, name: at}), _NOTHING)
 
     def _joined(self, numbers: tuple[Form, int, int], visit: Callable[[Form], _Cells], total: _Cells) -> _Cells:
         """What is known of several rows together; only what the others leave open cuts their class."""

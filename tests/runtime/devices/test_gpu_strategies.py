@@ -1,13 +1,11 @@
-"""GPU kernels of skewed, diamond and overlapped tiles under Oclgrind: results, races, accesses out of bounds."""
+"""GPU kernels of skewed and diamond tiles under Oclgrind: results, races, accesses out of bounds."""
 
 import dataclasses
-import itertools
 
 import pytest
 from tests.oracles.counting import exact_counts
 from tests.runtime.interpreted import source_of, verify
 
-from tilewright.base.errors import IllegalTilingError
 from tilewright.codegen.gpu.emit import launches
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.dependences import slopes
@@ -15,7 +13,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.devices import nvrtc
 from tilewright.schedules.families import diamond
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 pytest.importorskip("pyopencl")
@@ -35,17 +33,16 @@ def small(family, name, dtype="float32", boundary="fixed"):
         space = (diamond.least_pitch(probe, 2), *space[1:])
     elif family == "skewed":
         space, sub = tuple(2 * size for size in space), space
-    time = 3 if family == "overlapped" else 2
-    tiling = Tiling(family=family, time=time, space=space, sub=sub, threads=THREADS[rank])
+    tiling = Tiling(family=family, time=2, space=space, sub=sub, threads=THREADS[rank])
     stages = len(known.stages)
     shape = tuple(
-        min(2 * size + slope.widest * time * stages + 3, {1: 60, 2: 34, 3: 18}[rank])
+        min(2 * size + slope.widest * 2 * stages + 3, {1: 60, 2: 34, 3: 18}[rank])
         for size, slope in zip(space, slopes(probe), strict=True)
     )
     return dataclasses.replace(probe, shape=shape), tiling
 
 
-@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
 @pytest.mark.parametrize("name", ["jacobi1d", "star1d2r", "j2d5pt", "gradient2d", "heat2d_var", "j3d7pt"])
 def test_programs_run_without_races_and_inside_their_arrays(device, capfd, family, name):
     verify(device, capfd, *small(family, name))
@@ -69,14 +66,14 @@ def test_several_stages_of_fields_that_have_two_versions(device, capfd, family):
     verify(device, capfd, problem, tiling, strict=True)
 
 
-@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_boundaries_bit_for_bit(device, capfd, family, boundary):
     verify(device, capfd, *small(family, "box2d1r", "float64", boundary), strict=True)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 7])
-@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
 def test_any_number_of_steps(device, capfd, family, steps):
     problem, tiling = small(family, "jacobi1d")
     verify(device, capfd, dataclasses.replace(problem, steps=steps), tiling, strict=True)
@@ -89,30 +86,10 @@ def test_a_launch_per_wavefront():
     assert sum(launch.groups for launch in found) >= exact_counts(problem, tiling).tiles
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 6])
-@pytest.mark.parametrize("steps", range(14))
-def test_overlapped_bands_are_odd_so_that_none_writes_what_it_reads(most, steps):
-    problem, tiling = make_problem(program("jacobi1d"), (64,), steps), parse(f"overlapped:t={most},s=16,threads=8")
-    found = list(launches(problem, gpu_schedule(problem, tiling), steps))
-    begins = [launch.numbers[0] for launch in found]
-    lengths = [launch.numbers[1] for launch in found]
-    assert begins == list(itertools.accumulate(lengths, initial=0))[:-1]
-    assert sum(lengths) == steps
-    assert all(length % 2 and length <= most for length in lengths)
-    assert lengths == sorted(lengths, reverse=True)
-    assert len(found) == exact_counts(problem, tiling).wavefronts
-
-
-@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
 @pytest.mark.parametrize("name", ["jacobi1d", "heat2d", "j3d7pt"])
 def test_the_cuda_text_compiles(family, name):
     pytest.importorskip("nvidia.cuda_nvrtc")
     problem, tiling = small(family, name)
     text = source_of(problem, tiling, "cuda").text
     assert nvrtc.compile_cuda(text, "sm_90")
-
-
-def test_what_has_no_kernel_is_one_sentence():
-    problem, tiling = small("overlapped", "wave2d")
-    with pytest.raises(IllegalTilingError, match="two versions of every updated field and no older one"):
-        source_of(problem, tiling, "opencl")

@@ -6,13 +6,10 @@ import pytest
 from tests.oracles.counting import exact_counts
 from tests.sampling import some
 
-from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.counting.spans import spans_of
 from tilewright.schedules.tiling import NONE, Tiling, parse
-from tilewright.schedules.tree.nodes import Sequence
 
 
 def _subtiles(problem, tiling):
@@ -179,11 +176,3 @@ def test_counts_do_not_grow_with_the_problem():
     counts = exact_counts(problem, parse("hybrid:t=4,s=3x1000000"))
     assert counts.total_points == 2**44 * (2**31 - 1)
     assert counts.points == 4 * (3 + 1 + 3 + 1) // 2 * 10**6
-
-
-def test_a_sequence_above_the_tiles_is_refused_in_a_sentence():
-    problem = make_problem(program("heat2d"), (40, 50), 6, "float32", "fixed")
-    tree = catalogue.family("skewed").tree(problem, catalogue.complete(problem, parse("skewed:t=4,s=8x16")))
-    assert spans_of(problem, tree).tiles > 0
-    with pytest.raises(UsageError, match="lie in loops alone, got a Sequence above them"):
-        spans_of(problem, Sequence((tree, tree)))

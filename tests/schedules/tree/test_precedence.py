@@ -32,10 +32,8 @@ def _case(seed, family, rank):
     program_ = make_program(rng, rank, {1: 3, 2: 2, 3: 1}[rank])
     boundary = {name: tuple((Boundary(kind="fixed"),) * 2 for _ in range(rank)) for name in program_.fields}
     problem = make_problem(program_, _SHAPES[rank], 9, boundary=boundary)
-    size = 2 * rng.randint(1, 8) if "diamond" in family else rng.randint(1, 4)
+    size = 2 * rng.randint(1, 8) if family == "diamond" else rng.randint(1, 4)
     sizes = [size, *(rng.randint(1, 4) for _ in range(rank - 1))]
-    if family == "wavefront-diamond":
-        sizes[:2] = sizes[1], size
     return problem, Tiling(family=family, time=rng.choice((2, 4)), space=tuple(sizes))
 
 
@@ -48,7 +46,6 @@ def _case(seed, family, rank):
         ("diamond", 2, 40, 8),
         ("skewed", 1, 40, 0),
         ("skewed", 2, 30, 0),
-        ("wavefront-diamond", 3, 8, 1),
     ],
 )
 @pytest.mark.parametrize("part", some([2, 1], 1))
@@ -125,14 +122,6 @@ def test_bands_of_skewed_tiles_wait_long_enough(monkeypatch, lag):
     assert broken(problem, catalogue.tree(problem, tiling)) is None
     monkeypatch.setattr(Skew, "delay", lambda self, height, tiles: tiles * 0 + lag)
     assert (broken(problem, catalogue.tree(problem, tiling)) is None) == (lag == 3)
-
-
-def test_teams_meet_after_every_step(oracle):
-    problem = make_problem(program("j3d7pt"), (6, 20, 6), 4)
-    tree = catalogue.tree(problem, parse("wavefront-diamond:t=2,s=2x4x6,team=2"))
-    near = Distance(time=1, offsets=((0, 0), (1, 1), (0, 0)))
-    assert not breaks(tree, near, TreeSizes(shape=problem.shape, steps=4, stages=1))
-    assert oracle(problem, parse("wavefront-diamond:t=2,s=2x4x6,team=2")) is None
 
 
 def test_children_of_a_sequence_follow_each_other():

@@ -245,7 +245,7 @@ def test_designs_say_what_their_area_goes_to(explored):
         (lambda: DesignOptions(strategies=()), "codesign needs a tiling strategy"),
         (
             lambda: DesignOptions(strategies=("diamond?",)),
-            "the tiling strategy is one of tiled, none, skewed, diamond, overlapped, best, got 'diamond\\?'",
+            "the tiling strategy is one of tiled, none, skewed, diamond, best, got 'diamond\\?'",
         ),
         (lambda: DesignOptions(blocks_per_sm=0), "blocks_per_sm is a whole number of at least 1, got 0"),
         (lambda: make_cases(program("heat2d"), weight=-1), "a weight of 'heat2d' is a number of at least 0, got -1"),

@@ -1,4 +1,4 @@
-"""Codesign over skewed, diamond and overlapped tiles, against their time models evaluated one by one."""
+"""Codesign over skewed and diamond tiles, against their time models evaluated one by one."""
 
 import dataclasses
 
@@ -36,7 +36,7 @@ def _setting(problem, sms, width, shared_kb):
 @pytest.mark.parametrize("metric", ["time", "energy", "edp"])
 def test_the_best_tile_of_every_family_is_found_on_every_design(name, metric):
     known = program(name)
-    for family in strategies.ON_GPUS:
+    for family in strategies.FAMILIES:
         options = DesignOptions(grid="coarse", strategies=(family,), metric=metric)
         cases = make_cases(known, sizes=SIZES[known.rank], strategies=(family,))
         energy = None if metric == "time" else energy_of(K20C, np.full(AXES.shape, 300.0), 400.0)
@@ -49,8 +49,7 @@ def test_the_best_tile_of_every_family_is_found_on_every_design(name, metric):
             watts = 0.0 if energy is None else energy.watts_per_mm2 * 300.0
             dynamic = np.zeros(len(sizes.k))
             if energy is not None:
-                updates = strategies.updates(family, sizes, setting)
-                dynamic = energy.dynamic(cases[0], result.dram_bytes / 4, updates)
+                dynamic = energy.dynamic(cases[0], result.dram_bytes / 4)
             costs = value(metric, result.seconds, dynamic, watts)
             best = int(np.argmin(costs))
             if not np.isfinite(costs[best]):  # nothing fits 12 kB
@@ -88,14 +87,14 @@ def test_all_strategies_are_the_least_of_each():
 
 
 def test_a_stencil_may_name_its_own_strategies():
-    cases = make_cases(program("heat2d"), sizes=SIZES[2], own=("overlapped",))
+    cases = make_cases(program("heat2d"), sizes=SIZES[2], own=("diamond",))
     (solution,) = solve(cases, AXES, GTX980, DesignOptions(grid="coarse"))
-    assert {tiling_of(solution, index).family for index in range(AXES.size)} == {"overlapped"}
+    assert {tiling_of(solution, index).family for index in range(AXES.size)} == {"diamond"}
 
 
 def test_what_cannot_be_asked_for_is_one_sentence():
     assert expand(("none", "tiled")) == ("tiled", "none")
-    with pytest.raises(UsageError, match="tiled, none, skewed, diamond, overlapped, best, got 'hexagons'"):
+    with pytest.raises(UsageError, match="tiled, none, skewed, diamond, best, got 'hexagons'"):
         DesignOptions(strategies=("hexagons",))
     options = DesignOptions(strategies=("skewed",), form=SeparableForm(model="published"))
     with pytest.raises(UsageError, match="no equations are printed for skewed tiles"):

@@ -52,7 +52,7 @@ def test_streaming_tiles_of_one_dimension_have_no_schedule():
 def test_a_schedule_knows_its_threads_and_no_shape(name):
     problem = problem_of(name)
     small = dataclasses.replace(problem, shape=(64,) * problem.program.rank, steps=2)
-    families = ["none", "hexagonal" if problem.program.rank == 1 else "hybrid", "skewed", "overlapped", "diamond"]
+    families = ["none", "hexagonal" if problem.program.rank == 1 else "hybrid", "skewed", "diamond"]
     for family in [*families, *(["streaming"] if problem.program.rank > 1 else [])]:
         schedule = gpu_schedule(problem, parse(family))
         assert len(schedule.threads) == problem.program.rank

@@ -12,10 +12,8 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.legality import Legal
-from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.traits import Traits
 from tilewright.tuning.select import best, rank, select
-from tilewright.tuning.spaces import space, strategies
+from tilewright.tuning.spaces import space
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=49152, l2_bytes=2**21, l3_bytes=2**25, clock_hz=2.6e9)
@@ -95,36 +93,6 @@ def test_a_machine_too_small_for_any_tile_has_an_empty_space():
     assert len(select(np.zeros(0), sizes)) == 0
 
 
-@pytest.mark.parametrize(
-    ("sizes", "team", "times"),
-    [([], None, []), ([(16, 64), (8, 64)], None, [4, 4]), ([(16, 64)], 2, [4])],
-)
-def test_a_family_that_names_its_tiles_may_have_no_teams_and_none_at_all(monkeypatch, sizes, team, times):
-    problem = make_problem(program("heat2d"), (512, 512), 32, "float32", "fixed")
-    setting = make_setting(problem, load("h200"))
-    named = [tilings_of_one("wavefront-diamond", each, team) for each in sizes]
-    monkeypatch.setattr(strategies, "traits", lambda _: Traits(candidates=lambda *_: named))
-    found = strategies.points("wavefront-diamond", setting)
-    assert found.time.tolist() == times
-    assert len(found.space) == 2
-    assert sorted(zip(*(each.tolist() for each in found.space), strict=True)) == sorted(sizes)
-    assert (found.team is None) == (team is None)
-
-
-def tilings_of_one(name, sizes, team):
-    return Tiling(family=name, time=4, space=sizes, team=team)
-
-
-def test_named_tiles_of_different_numbers_of_sizes_are_refused_in_a_sentence(monkeypatch):
-    setting = make_setting(make_problem(program("heat2d"), (512, 512), 32, "float32", "fixed"), load("h200"))
-    named = [tilings_of_one("wavefront-diamond", each, None) for each in ((16,), (16, 64))]
-    monkeypatch.setattr(strategies, "traits", lambda _: Traits(candidates=lambda *_: named))
-    with pytest.raises(
-        UsageError, match="of the family wavefront-diamond have as many sizes each, got some of 1 and 2"
-    ):
-        strategies.points("wavefront-diamond", setting)
-
-
 def test_families():
     def of(name, shape, steps=10, boundary="fixed"):
         return space.families(make_problem(program(name), shape, steps, boundary=boundary), every=False)
@@ -136,11 +104,11 @@ def test_families():
     assert of("heat2d", (50, 50), steps=1) == ("none",)
     assert of("smith_waterman", (50, 50)) == ("none",)
     every = space.families(make_problem(program("heat2d"), (50, 50), 10), cpu=True)
-    assert every == ("none", "hybrid", "streaming", "skewed", "diamond", "overlapped")
+    assert every == ("none", "hybrid", "streaming", "skewed", "diamond")
     assert space.families(make_problem(program("heat2d"), (50, 50), 10, boundary="wrap")) == ("none",)
 
 
-@pytest.mark.parametrize("family", ["skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("family", ["skewed", "diamond"])
 @pytest.mark.parametrize(
     ("name", "shape", "machine"),
     [
@@ -163,7 +131,7 @@ def test_points_of_the_other_strategies_fit_and_are_legal(family, name, shape, m
         assert isinstance(tilings.check(problem, space.tiling_at(family, sizes, index)), Legal)
 
 
-@pytest.mark.parametrize("family", ["hybrid", "skewed", "diamond", "overlapped"])
+@pytest.mark.parametrize("family", ["hybrid", "skewed", "diamond"])
 def test_possible_sizes_are_those_that_the_tilings_accept(family):
     problem, place = make_problem(program("j2d9pt"), (200, 200), 9), setting("j2d9pt", (200, 200), 9)
     grids = np.meshgrid(np.arange(1, 9), np.arange(1, 40, 3), np.array([32, 64]), indexing="ij")

@@ -24,7 +24,6 @@ from tilewright.verbs.stencil import as_program
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 SHAPES = {1: (23,), 2: (12, 17), 3: (8, 9, 10)}
@@ -127,9 +126,9 @@ def test_linear_programs_are_transposed_to_rounding(private_folders):
 
 
 FAMILIES = {
-    "jacobi1d": ("hexagonal:t=4,s=8", "overlapped:t=3,s=10", "skewed:t=4,s=8,sub=4", "streaming:t=3,s=16"),
-    "j2d5pt": ("hybrid:t=4,s=4x32", "diamond:t=4,s=8x32", "overlapped:t=3,s=8x32", "streaming:t=3,s=16x32"),
-    "wave2d": ("hybrid:t=4,s=4x32", "overlapped:t=2,s=8x32"),
+    "jacobi1d": ("hexagonal:t=4,s=8", "skewed:t=4,s=8,sub=4", "streaming:t=3,s=16"),
+    "j2d5pt": ("hybrid:t=4,s=4x32", "diamond:t=4,s=8x32", "streaming:t=3,s=16x32"),
+    "wave2d": ("hybrid:t=4,s=4x32"),
     "laplacian3d": ("hybrid:t=4,s=2x8x16", "streaming:t=2,s=8x8x16"),
 }
 

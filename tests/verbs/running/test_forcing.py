@@ -10,7 +10,6 @@ from tilewright.runtime import point_sums
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the source of"),
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 TILINGS = {
@@ -18,7 +17,6 @@ TILINGS = {
     "prism": ("hexagonal:t=4,s=5", "hybrid:t=4,s=4x24", "hybrid:t=4,s=3x5x24"),
     "skewed": ("skewed:t=4,s=40", "skewed:t=4,s=12x24", "skewed:t=4,s=7x8x24"),
     "diamond": ("diamond:t=4,s=16", "diamond:t=4,s=12x24", "diamond:t=4,s=12x6x24"),
-    "overlapped": ("overlapped:t=3,s=40", "overlapped:t=3,s=16x24", "overlapped:t=3,s=8x8x24"),
     "streaming": ("streaming:t=4,s=48", "streaming:t=4,s=24x32", "streaming:t=3,s=12x12x32"),
     "wide": ("streaming:t=4,s=4096", "streaming:t=4,s=4096x4096", "streaming:t=3,s=64x64x64"),
 }
@@ -47,7 +45,7 @@ def drawn(rank, seed=0, count=12, steps=STEPS, interpolation="linear"):
 
 
 @pytest.mark.parametrize("boundary", ["fixed", "constant:2-1j", "wrap"])
-@pytest.mark.parametrize("family", ["none", "overlapped", "streaming"])
+@pytest.mark.parametrize("family", ["none", "streaming"])
 def test_complex_fields_add_and_record_complex_numbers(family, boundary):
     generator = np.random.default_rng(7)
     u = (generator.normal(size=SHAPES[2]) + 1j * generator.normal(size=SHAPES[2])).astype(np.complex64)

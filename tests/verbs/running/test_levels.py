@@ -17,7 +17,6 @@ from tilewright.runtime.warn import forget_warnings
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),
-    pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning"),
 ]
 
 OCLGRIND = "opencl:oclgrind"
@@ -46,15 +45,13 @@ SHAPES = {1: (300,), 2: (40, 70), 3: (14, 15, 40)}
 TILINGS = {
     1: (
         "none", "hexagonal:t=4,s=20", "streaming:t=5,s=128", "skewed:t=4,s=32", "diamond:t=4,s=32",
-        "overlapped:t=3,s=50",
     ),
     2: (
         "none", "hybrid:t=4,s=5x37", "streaming:t=3,s=20x32", "streaming:t=3,s=20x70", "skewed:t=4,s=16x32",
-        "diamond:t=4,s=16x32", "overlapped:t=3,s=16x32",
+        "diamond:t=4,s=16x32",
     ),
     3: (
         "none", "hybrid:t=4,s=4x5x20", "streaming:t=2,s=7x8x40", "skewed:t=3,s=8x8x16", "diamond:t=4,s=8x8x16",
-        "overlapped:t=2,s=6x7x20",
     ),
 }  # fmt: skip
 SIDES = {
@@ -114,7 +111,7 @@ def test_a_wave_goes_on_bit_by_bit(rank, tiling, boundary):
 
 @pytest.mark.parametrize(
     ("tiling", "backend"),
-    covering(["streaming:t=4,s=20x32", None, "none", "overlapped:t=4,s=16x32", "hybrid:t=6,s=5x37"], ["c", "numpy"]),
+    covering(["streaming:t=4,s=20x32", None, "none", "hybrid:t=6,s=5x37"], ["c", "numpy"]),
 )
 def test_fields_of_two_and_three_levels(tiling, backend):
     u, v, (k,) = arrays((40, 70), 3), arrays((40, 70), 2, 1), arrays((40, 70), 1, 2)

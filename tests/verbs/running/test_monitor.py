@@ -208,10 +208,9 @@ def test_a_source_on_a_cell_that_is_held_is_warned_of(backend):
         tw.run("heat2d", u, steps=3, sources={"u": [((0, 0), 1.0)]}, boundary=mixed, backend=backend)
 
 
-@pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:the source of 'u' at the cell")
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("tiling", ["none", "hybrid:t=4,s=4x16", "skewed:t=4,s=8x16", "overlapped:t=3,s=8x16"])
+@pytest.mark.parametrize("tiling", ["none", "hybrid:t=4,s=4x16", "skewed:t=4,s=8x16"])
 @pytest.mark.parametrize("boundary", ["fixed", "wrap"])
 def test_nothing_is_added_to_cells_that_a_mask_keeps(backend, tiling, boundary):
     """A cell of the wall, points beside it, and points by sinc weights whose cells lie on both sides of it."""

@@ -7,10 +7,8 @@ import pytest
 
 import tilewright as tw
 
-pytestmark = pytest.mark.filterwarnings("ignore:the tiling family overlapped goes:DeprecationWarning")
-
 GRIDS = np.random.default_rng(6).random((8, 70, 90), dtype=np.float32)
-TILINGS = ("none", "streaming:t=4,s=16x32", "hybrid:t=4,s=4x16", "overlapped:t=4,s=24x24", "skewed:t=4,s=16x16")
+TILINGS = ("none", "streaming:t=4,s=16x32", "hybrid:t=4,s=4x16", "skewed:t=4,s=16x16")
 
 
 @pytest.mark.parametrize("tiling", TILINGS)

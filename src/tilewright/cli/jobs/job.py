@@ -23,7 +23,6 @@ from tilewright.runtime.session import point_tables
 from tilewright.runtime.simulation import Calculation
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import data
-from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.load import load_program
 from tilewright.verbs.running.levels import warn_if_at_rest
 from tilewright.verbs.running.monitor import Monitor, make_monitor
@@ -152,7 +151,6 @@ def perform(job: Job, note: Note) -> Report:
         for arrays in planes
     ]  # fmt: skip
     problem = cases[0].problem
-    asked_tiling(job.tile)
     warn_if_at_rest(cases[0].given, files=True)
     looks.constant = {
         field: [np.asarray(level, problem.dtype) for level in cases[0].given.versions[field]]

@@ -65,13 +65,9 @@ def box_name(site: Site, number: int) -> str:
     return f"{site.prefix}_box_{number}"
 
 
-def box_call(
-    site: Site, number: int, step: ir.Expr, ranges: Sequence[tuple[ir.Expr, ir.Expr]], params: tuple[ir.Expr, ...] = ()
-) -> ir.Call:
-    """Compute a statement over a box at a time step; with other parameters than the kernel's own where given."""
-    return ir.Call(
-        box_name(site, number), (*(params or site.params), step, *(bound for pair in ranges for bound in pair))
-    )
+def box_call(site: Site, number: int, step: ir.Expr, ranges: Sequence[tuple[ir.Expr, ir.Expr]]) -> ir.Call:
+    """Compute a statement over a box at a time step."""
+    return ir.Call(box_name(site, number), (*site.params, step, *(bound for pair in ranges for bound in pair)))
 
 
 def _start(site: Site, statement: Statement, low: ir.Expr) -> tuple[ir.Stmt, ...]:
@@ -159,12 +155,12 @@ def _target_let(site: Site, field: str, var: ir.Var, places: tuple[ir.Expr, ...]
     return ir.Let(var, result)
 
 
-def box_functions(site: Site, number: int, *, own: bool = False) -> tuple[ir.Function, ...]:
+def box_functions(site: Site, number: int) -> tuple[ir.Function, ...]:
     """A function ``box(…, t, low0, high0, …)`` for the cells of a box that the statement updates, after its callees."""
     field, name = site.problem.program.statements[number].field, box_name(site, number)
     after: list[ir.Function] = []
     if points.touches(site.problem, field):
-        after.append(points.points_function(site, field, STEP, own=own))
+        after.append(points.points_function(site, field, STEP))
     if site.streams_states:
         after.append(state_function(site, number, STEP))
     if not after:

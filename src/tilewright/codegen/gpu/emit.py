@@ -29,7 +29,6 @@ SCHEDULES: dict[str, tuple[Make, Start]] = {
     "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
     "skewed": (trees.tile_functions, trees.tile_launches),
-    "overlapped": (trees.tile_functions, trees.tile_launches),
     "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
 }
 """Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""

@@ -16,8 +16,6 @@ Grammar (types: :mod:`tilewright.codegen.ir.types`; ``name`` is an identifier of
          | If(expr condition, stmt* then, stmt* otherwise)
          | Scope(stmt* body)                                         names that nothing outside sees
          | Parallel(expr threads, stmt* body, flush)                 every thread of a region runs it      (CPU)
-         | Counters(var, expr count)                                 how often each thread has met others  (CPU)
-         | Meet(var counters, expr first, expr count, expr own)      some threads of a region meet         (CPU)
          | Barrier(memory)                                           threads of a group, or a region, meet
          | Declare(var, expr* extents, expr* values)                 a variable or an array of a user's    (C)
          | Update(expr place, operator, expr value)                  place += value                        (C)
@@ -306,24 +304,6 @@ class Parallel:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
-    """A number per thread of the regions that follow, each 0: how often the thread has met others."""
-
-    var: Var  # of the type of a pointer to an index
-    count: Expr  # number of threads
-
-
-@dataclass(frozen=True, slots=True)
-class Meet:
-    """Some threads of a region wait for each other and then see what the others wrote."""
-
-    counters: Var  # the :class:`Counters` of the region
-    first: Expr  # the first of the threads, which have consecutive numbers and always meet each other
-    count: Expr  # how many they are
-    own: Expr  # the number of the thread itself
-
-
-@dataclass(frozen=True, slots=True)
 class Barrier:
     """The threads of a group, or of a region on a CPU, wait for each other and then see what the others wrote."""
 
@@ -381,8 +361,6 @@ Stmt = (
     | If
     | Scope
     | Parallel
-    | Counters
-    | Meet
     | Barrier
     | Declare
     | Update

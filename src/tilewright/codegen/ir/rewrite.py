@@ -13,7 +13,6 @@ from tilewright.codegen.ir.nodes import (
     Assign,
     Call,
     ConstArray,
-    Counters,
     Declare,
     Expr,
     For,
@@ -22,7 +21,6 @@ from tilewright.codegen.ir.nodes import (
     Intrinsic,
     Let,
     Load,
-    Meet,
     Mutable,
     Op,
     Parallel,
@@ -58,8 +56,6 @@ _OPERANDS: dict[type, tuple[str, ...]] = {
     While: ("condition",),
     If: ("condition",),
     Parallel: ("threads",),
-    Counters: ("count",),
-    Meet: ("counters", "first", "count", "own"),
     Declare: ("extents", "values"),
     Update: ("place", "value"),
 }
@@ -93,7 +89,7 @@ def bodies(node: Stmt) -> tuple[Body, ...]:
 
 def bound(node: Stmt) -> Var | None:
     """Return the name that a statement gives to what follows it; a loop's is known inside it only."""
-    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Counters | Declare) else None
+    return node.var if isinstance(node, Let | Mutable | Array | ConstArray | Declare) else None
 
 
 def walk(root: Expr | Stmt | Function | Iterable[Stmt]) -> Iterator[Expr | Stmt]:

@@ -5,10 +5,7 @@
     Loop                    for (…)                        without a loop where it has a single iteration
     Wavefronts              the loop over the sums         :func:`tilewright.schedules.tree.nodes.unfolded`
     Parallel                #pragma omp for, dynamic       over all tiles of the wavefront, counted off in one number
-    Parallel, a team        every so many-th tile          where threads share a tile: teams have consecutive numbers
-    Parallel in a tile      every so many-th part          of the team's threads, who meet afterwards
     Guard                   if (…)
-    Private, CopyIn/-Out    memory of the thread's own     :mod:`tilewright.codegen.lower.private`
     Compute in a tile       calls of the statements' kernels, which cut the box to the grid
     Compute in no tile      a sweep that threads share     :mod:`tilewright.codegen.lower.sweeps`
 
@@ -16,25 +13,22 @@ One team of threads runs everything from the first node on that is not a name or
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.boxes.statements import box_call
-from tilewright.codegen.lower import private, sweeps
+from tilewright.codegen.lower import sweeps
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, unpack
 from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import (
     Compute,
-    CopyIn,
-    CopyOut,
     Guard,
     Let,
     Loop,
     Mark,
     Node,
     Parallel,
-    Private,
     Sequence,
     Wavefronts,
     nodes,
@@ -42,8 +36,6 @@ from tilewright.schedules.tree.nodes import (
 )
 
 Names = Mapping[str, ir.Expr]
-_COME = ir.Var("come", ir.pointer(ir.INDEX))
-_FIRST, _TEAM, _TEAMS, _MEMBER, _MEMBERS = (ir.Var(name) for name in ("first", "team", "teams", "member", "members"))
 
 
 def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...] = ()) -> ir.Function:
@@ -59,12 +51,7 @@ def _loops(site: Site, tree: Node) -> tuple[ir.Stmt, ...]:
     if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in nodes(tree)):
         recurrent = site.problem.program.analysis.sweep
         return sweeps.cell_by_cell(site, tree) if recurrent else sweeps.sweeps(site, tree)
-    return _Lowering(site=site, own=private_memory(tree)).team(tree, {})
-
-
-def private_memory(tree: Node) -> Private | None:
-    """Return the memory that every tile of a tree has of its own, if any."""
-    return next((node for node in nodes(tree) if isinstance(node, Private)), None)
+    return _Lowering(site=site).team(tree, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +59,6 @@ class _Lowering:
     """What nodes need to know of their surroundings besides the names."""
 
     site: Site
-    own: Private | None  # the memory that every tile has of its own, if any
-    shared: bool = False  # whether this is inside a tile that several threads share
-
-    @property
-    def memory(self) -> private.PrivateLayout:
-        """How a thread's memory is laid out."""
-        if self.own is None:
-            raise ValueError("a tile copies to memory of its own and has none")
-        return private.memory(self.site.problem, self.own)
 
     def team(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:
         """Open a region of threads below names and comments."""
@@ -91,14 +69,7 @@ class _Lowering:
             return (*lets, *self.team(node.child, names))
         if isinstance(node, Wavefronts):
             return self.team(unfolded(node), names)
-        body = self.node(node, names)
-        if self.own is not None:
-            last = private.last_versions(self.site, index(self.own.bands, names))
-            body = (*private.rooms(self.site, self.memory), *body, *last)
-        most = max((each.team for each in nodes(node) if isinstance(each, Parallel)), default=1)
-        if most == 1:
-            return (ir.Parallel(ir.Var("threads"), body),)
-        return (ir.Counters(_COME, ir.Var("threads")), ir.Parallel(ir.Var("threads"), (*_members(most), *body)))
+        return (ir.Parallel(ir.Var("threads"), self.node(node, names)),)
 
     def node(self, node: Node, names: Names) -> tuple[ir.Stmt, ...]:  # noqa: PLR0911
         """Return the statements of a node."""
@@ -113,7 +84,7 @@ class _Lowering:
             case Loop():
                 return self._loop(node, names)
             case Parallel():
-                return self._tiles(node, names)
+                return (self._tiles(node, names),)
             case Wavefronts():
                 return self.node(unfolded(node), names)
             case Guard():
@@ -122,22 +93,13 @@ class _Lowering:
                 return (ir.If(holds, self.node(node.child, names)),)
             case Compute():
                 return self._cells(node, names)
-            case Private():
-                return (*private.places(self.site, self.memory, node, names), *self.node(node.child, names))
-            case CopyIn():
-                return (private.load(self.site, self.memory, node, self._side(names), names),)
-            case CopyOut():
-                return (private.store(self.site, self.memory, node, self._side(names), names),)
             case _:
                 raise ValueError(f"no loops are made of a {type(node).__name__}")
-
-    def _side(self, names: Names) -> ir.Expr:
-        return ir.Int(0) if self.own is None else index(self.own.side, names)
 
     def _apart(self, child: Node, names: Names) -> tuple[ir.Stmt, ...]:
         """A child among others: its names are its own."""
         body = self.node(child, names)
-        return (ir.Scope(body),) if isinstance(child, Mark | Let | Private) else body
+        return (ir.Scope(body),) if isinstance(child, Mark | Let) else body
 
     def _loop(self, loop: Loop, names: Names) -> tuple[ir.Stmt, ...]:
         if loop.high == loop.low + 1:
@@ -147,18 +109,8 @@ class _Lowering:
         body = self.node(loop.child, inner)
         return (ir.For(var=ir.Var(loop.name), low=low, high=high, step=ir.Int(loop.step), body=body),)
 
-    def _tiles(self, tiles: Parallel, names: Names) -> tuple[ir.Stmt, ...]:
-        """The tiles of a wavefront, which threads or their teams take one by one; or the parts of a tile."""
-        if self.shared:
-            part = _dealt(self.counted(tiles, names), _MEMBER, _MEMBERS)
-            return (part, ir.Meet(_COME, _FIRST, _MEMBERS, ir.THREAD))
-        if tiles.team == 1:
-            return (replace(self.counted(tiles, names), share="dynamic"),)
-        loop = replace(self, shared=True).counted(tiles, names)
-        return (_dealt(loop, _TEAM, _TEAMS), ir.Barrier())
-
-    def counted(self, tiles: Parallel, names: Names) -> ir.For:
-        """Count all off in one number, whose last digit is the last range's."""
+    def _tiles(self, tiles: Parallel, names: Names) -> ir.For:
+        """The tiles of a wavefront, which threads take one by one, by a number whose last digit is the last range's."""
         ranges, child = tiles.ranges, tiles.child
         counts = [index(each.count, names) for each in ranges]
         lows = [index(each.low, names) for each in ranges]
@@ -166,7 +118,7 @@ class _Lowering:
         body = self.node(child, inner)
         if len(ranges) == 1:
             high = ir.add(lows[0], counts[0])
-            return ir.For(var=ir.Var(ranges[0].name), low=lows[0], high=high, body=body)
+            return ir.For(var=ir.Var(ranges[0].name), low=lows[0], high=high, body=body, share="dynamic")
         rest: ir.Expr = ir.Var("place")
         every, digits = counts[0], []
         for count in counts[1:]:
@@ -175,34 +127,17 @@ class _Lowering:
             digit = ir.mod(rest, counts[number]) if number else rest
             digits.append(ir.Let(ir.Var(ranges[number].name), ir.add(lows[number], digit)))
             rest = ir.div(rest, counts[number]) if number else rest
-        return ir.For(var=ir.Var("place"), low=ir.Int(0), high=every, body=(*digits, *body))
+        return ir.For(var=ir.Var("place"), low=ir.Int(0), high=every, body=(*digits, *body), share="dynamic")
 
     def _cells(self, cells: Compute, names: Names) -> tuple[ir.Stmt, ...]:
         step = index(cells.step, names)
         box = [(index(low, names), index(high, names)) for low, high in cells.box]
-        params = () if self.own is None else private.parameters(self.site)
         stages = self.site.problem.program.stages
         if isinstance(cells.stage, Whole):
-            return tuple(box_call(self.site, number, step, box, params) for number in stages[cells.stage.value])
+            return tuple(box_call(self.site, number, step, box) for number in stages[cells.stage.value])
         chosen = index(cells.stage, names)
-        every = (tuple(box_call(self.site, number, step, box, params) for number in stage) for stage in stages)
+        every = (tuple(box_call(self.site, number, step, box) for number in stage) for stage in stages)
         return tuple(ir.If(ir.eq(chosen, place), calls) for place, calls in enumerate(every))
-
-
-def _members(most: int) -> tuple[ir.Stmt, ...]:
-    """Which team a thread belongs to, and its number there; the last team may have fewer threads than the others."""
-    return (
-        ir.Let(_TEAM, ir.div(ir.THREAD, most)),
-        ir.Let(_TEAMS, ir.ceildiv(ir.THREADS, most)),
-        ir.Let(_FIRST, ir.mul(_TEAM, most)),
-        ir.Let(_MEMBER, ir.sub(ir.THREAD, _FIRST)),
-        ir.Let(_MEMBERS, ir.smallest(ir.sub(ir.THREADS, _FIRST), most)),
-    )
-
-
-def _dealt(loop: ir.For, own: ir.Expr, every: ir.Expr) -> ir.For:
-    """Deal the iterations of a loop out to so many, one after the other."""
-    return replace(loop, low=ir.add(loop.low, own), step=every)
 
 
 def bound(let: Let, names: Names) -> tuple[tuple[ir.Stmt, ...], Names]:

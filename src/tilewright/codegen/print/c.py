@@ -156,8 +156,6 @@ class _Printer(Printer):
         self._statements |= {
             ir.ConstArray: self._table,
             ir.Parallel: self._parallel,
-            ir.Counters: self._counters,
-            ir.Meet: self._meet,
         }
         self._expressions |= {ir.Lanes: self._lanes, ir.Shift: self._shift}
         self._operators |= {Operator.OPAQUE: self._opaque, Operator.LANE: self._lane}
@@ -238,17 +236,6 @@ class _Printer(Printer):
             self.helpers[("flush", "index", False)] = None
             self.lines.insert(start + 1, f"{pad}  const uint64_t mode = tw_flush();")
             self.lines.insert(-1, f"{pad}  tw_restore(mode);")
-
-    def _counters(self, node: ir.Counters, pad: str) -> None:
-        """Counters in cache lines of their own, each 0."""
-        self.helpers[("meet", "index", False)] = None
-        name, count = node.var.name, self.expr(node.count)
-        self.lines.append(f"{pad}int64_t {name}[TW_APART * {count}];")
-        self.lines.append(f"{pad}for (int64_t i = 0; i < TW_APART * {count}; ++i) {name}[i] = 0;")
-
-    def _meet(self, node: ir.Meet, pad: str) -> None:
-        who = ", ".join(map(self.bare, (node.counters, node.first, node.count, node.own)))
-        self.lines.append(f"{pad}tw_meet({who});")
 
     def bare(self, node: ir.Expr) -> str:
         if type(node) is Op:

@@ -21,8 +21,9 @@ from tilewright.programs.stencil.problem import DTYPES, Problem
 from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.cpu import toolchain
+from tilewright.runtime.warn import warn_skipped
 from tilewright.schedules import catalogue
-from tilewright.schedules.tiling import parse
+from tilewright.schedules.tiling import is_gone, parse
 
 FORMAT = "tilewright-wisdom"
 FORMAT_VERSION = 1
@@ -195,9 +196,13 @@ def load() -> tuple[Wisdom, ...]:
 @functools.lru_cache(maxsize=4)
 def _read(path: Path, *_stamp: int) -> tuple[Wisdom, ...]:
     known: dict[str, Wisdom] = {}
+    skipped = 0
     for record in store.read(path):
         if "forget" in record:
             known.pop(str(record["forget"]), None)
+            continue
+        if is_gone(record.get("tiling")):
+            skipped += 1
             continue
         try:
             entry = from_dict(record)
@@ -205,6 +210,7 @@ def _read(path: Path, *_stamp: int) -> tuple[Wisdom, ...]:
             continue
         known.pop(entry.id, None)
         known[entry.id] = entry
+    warn_skipped(skipped, path.name)
     return tuple(known.values())
 
 
@@ -247,7 +253,9 @@ def parse_document(data: bytes, name: str) -> tuple[Wisdom, ...]:
         raise UsageError(f"{name!r} is no wisdom file", hint)
     if document.get("version") != FORMAT_VERSION or not isinstance(document.get("entries"), list):
         raise UsageError(f"{name!r} is wisdom of another version, expected {FORMAT_VERSION}", hint)
-    return tuple(from_dict(entry) for entry in document["entries"])
+    kept = [each for each in document["entries"] if not isinstance(each, dict) or not is_gone(each.get("tiling"))]
+    warn_skipped(len(document["entries"]) - len(kept), name)
+    return tuple(map(from_dict, kept))
 
 
 def from_dict(record: object) -> Wisdom:

@@ -1,6 +1,5 @@
 """What one block of a schedule tree computes, reads and hands on, far from every edge of the grid."""
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -174,7 +173,7 @@ class _Walk:
         self._inside(tile, names, found)
         return found
 
-    def _inside(self, node: Node, names: Mapping[str, int], work: _Work) -> None:  # noqa: C901, PLR0912  (kinds of nodes)
+    def _inside(self, node: Node, names: Mapping[str, int], work: _Work) -> None:
         match node:
             case Mark(_, child) | Pipeline(child=child) | Unit(cells=child):
                 self._inside(child, names, work)
@@ -186,11 +185,6 @@ class _Walk:
             case Loop():
                 for number in self._numbers(node, names):
                     self._inside(node.child, {**names, node.name: number}, work)
-            case Parallel(ranges, child):
-                parts = ((each.name, value(each.low, names), value(each.count, names)) for each in ranges)
-                spans = [[(name, low + number) for number in range(count)] for name, low, count in parts]
-                for numbers in itertools.product(*spans):
-                    self._inside(child, {**names, **dict(numbers)}, work)
             case Guard():
                 if value(node.low, names) <= value(node.value, names) < value(node.high, names):
                     self._inside(node.child, names, work)

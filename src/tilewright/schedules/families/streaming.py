@@ -17,8 +17,9 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.stencil.weights import shares_products
-from tilewright.schedules.legality import Legal, Verdict, Violation, untileable, without_own_memory
+from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelPipeline as Levels
 from tilewright.schedules.streaming.levels import line_cells, of_problem
@@ -46,7 +47,7 @@ from tilewright.schedules.tree.nodes import (
 NAME = "streaming"
 RANKS: tuple[int, ...] = (1, 2, 3)
 SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
-TRAITS = Traits(ghosts=True, streams=True)
+TRAITS = Traits(streams=True)
 MAX_LEVELS = 1024
 MAX_ROWS = 16
 _DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
@@ -197,6 +198,17 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
                 hint="use the tiling none for small grids",
             )
     return Legal()
+
+
+def without_own_memory(problem: Problem, storage: Storage = PLAIN) -> Violation | None:
+    """Say why no tile can compute in memory of its own: all versions of a step belong into the grid's."""
+    if not problem.regions and not storage.states:
+        return None
+    return Violation(
+        reason=f"every state of {problem.program.name!r} is kept or read here, or some cells alone are updated, which "
+        "tiles with memory of their own cannot do",
+        hint="use the tiling hybrid or none",
+    )
 
 
 def _outside(problem: Problem) -> list[list[tuple[int, int]]]:

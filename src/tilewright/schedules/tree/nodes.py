@@ -4,7 +4,7 @@
               | Let(name, expression, node)             a name for a number
               | Sequence(node, …)                       one after the other
               | Loop(name, low, high, step, node)       one iteration after the other
-              | Parallel((Range(name, low, count), …), node, team)   the tiles of one wavefront, at once or in any order
+              | Parallel((Range(name, low, count), …), node)   the tiles of one wavefront, at once or in any order
               | Wavefronts((Range(name, 0, count), …), node, bands)   tiles in wavefronts of equal sums
               | Guard(low, expression, high, node)      only where low <= expression < high
               | Pipeline(name, low, high, step, node)   units below advance together along axis 0
@@ -21,9 +21,6 @@ Expressions are those of :mod:`tilewright.schedules.tree.affine`, over the probl
 A *wavefront* is one execution of a ``Parallel``, or of a ``Compute`` that no ``Parallel`` encloses: the cells of that
 one are independent of each other, unless the program has a recurrence, and whoever runs it shares them out as it likes.
 A wavefront starts when the one before it is done.
-
-A ``Parallel`` inside a tile cuts the tile into *parts* for the threads of the team that shares it. They run at once or
-in any order; all of them are done before the tile goes on. Every ``Compute`` of a tile that has parts is in a part.
 
 In terms of isl's schedule trees and of PPCG: ``Loop`` and ``Parallel`` are members of bands, a ``Parallel`` is a band
 whose members are coincident, ``Sequence`` is a sequence of filters, ``Guard`` a filter, ``Mark`` a mark, ``Private``
@@ -89,11 +86,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Tiles of a wavefront, or parts of a tile: one per combination of the ranges' numbers, the last fastest."""
+    """Tiles of a wavefront: one per combination of the ranges' numbers, the last fastest."""
 
     ranges: tuple[Range, ...]  # what they are counted by
     child: "Node"  # what one of them does
-    team: int = 1  # threads that share a tile; 1 unless tiles have parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,17 +28,12 @@ from tilewright.schedules.tree.nodes import (
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through a tree: the sizes of the problem, the wavefronts that are done, the sub-tiles that it is in.
-
-    Inside a tile that threads share also the turns that are done and the part that it is in.
-    """
+    """A walk through a tree: the sizes of the problem, the wavefronts that are done, the sub-tiles that it is in."""
 
     shape: tuple[int, ...]
     stages: int
     wavefronts: int = 0
     subs: list[int] = field(default_factory=list)
-    turns: int = 0
-    part: int = 0
     cut: bool = True
 
     def pieces(self, node: Node, names: dict[str, int], tile: int | None = None) -> Iterator[Piece]:
@@ -53,7 +48,7 @@ class _Walk:
             case Loop():
                 yield from self._loop(node, names, tile)
             case Parallel():
-                yield from self._parallel(node, names, tile)
+                yield from self._wavefront(node, names)
             case Wavefronts() | Pipeline():
                 yield from self.pieces(unfolded(node), names, tile)
             case Guard():
@@ -74,37 +69,21 @@ class _Walk:
             if loop.subtile:
                 self.subs.pop()
 
-    def _parallel(self, many: Parallel, names: dict[str, int], tile: int | None) -> Iterator[Piece]:
-        """The tiles of a wavefront, or the parts of a tile."""
-        for place, own in _numbered(many, names):
-            if tile is None:
-                self.turns = 0
-            else:
-                self.part = place
-            yield from self.pieces(many.child, own, place if tile is None else tile)
-        if tile is None:
-            self.wavefronts += 1
-        else:
-            self.turns, self.part = self.turns + 1, 0
+    def _wavefront(self, tiles: Parallel, names: dict[str, int]) -> Iterator[Piece]:
+        for place, own in _numbered(tiles, names):
+            yield from self.pieces(tiles.child, own, place)
+        self.wavefronts += 1
 
     def _cells(self, cells: Compute, names: dict[str, int], tile: int) -> Iterator[Piece]:
         whole = tuple((value(low, names), value(high, names)) for low, high in cells.box)
         box = clip(whole, self.shape) if self.cut else whole
         if box is not None:
             time = value(cells.step, names) * self.stages + value(cells.stage, names)
-            yield Piece(
-                wavefront=self.wavefronts,
-                tile=tile,
-                sub=tuple(self.subs),
-                time=time,
-                box=box,
-                turn=self.turns,
-                part=self.part,
-            )
+            yield Piece(wavefront=self.wavefronts, tile=tile, sub=tuple(self.subs), time=time, box=box)
 
 
 def _numbered(many: Parallel, names: dict[str, int]) -> Iterator[tuple[int, dict[str, int]]]:
-    """The tiles of a wavefront, or the parts of a tile: their place, and the names inside them."""
+    """The tiles of a wavefront: their place, and the names inside them."""
     spans = []
     for each in many.ranges:
         low = value(each.low, names)

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
 from tilewright.costs import strategies
 from tilewright.costs.pipelines.separable import SeparableForm
@@ -17,7 +18,7 @@ from tilewright.programs.stencil.program import Program
 from tilewright.tuning.spaces.space import families
 
 METRICS = ("time", "energy", "edp", "per_area")
-STRATEGIES = ("tiled", "none", *strategies.ON_GPUS)
+STRATEGIES = ("tiled", "none", *strategies.FAMILIES)
 BEST = "best"
 """In place of strategies: all of them."""
 GRIDS = ("fine", "coarse")
@@ -79,8 +80,8 @@ class DesignOptions:
     # constant of (C.10): a tile uses at most M_SM over this; 2 as on the GTX 980 (48 kB of 96 kB) and in the thesis,
     # section 8.1.3
     blocks_per_sm: int = 2
-    # ``tiled`` for hybrid (1D: hexagonal) tiles, ``none`` for sweeps without time tiling, ``skewed``, ``diamond`` and
-    # ``overlapped``, or ``best`` for all of them; the least cost of them counts (thesis, 2.3.3, the "super" forms)
+    # ``tiled`` for hybrid (1D: hexagonal) tiles, ``none`` for sweeps without time tiling, ``skewed`` and ``diamond``,
+    # or ``best`` for all of them; the least cost of them counts (thesis, 2.3.3, the "super" forms)
     strategies: tuple[str, ...] = ("tiled",)
     grid: str = "fine"  # the grid of tile sizes, ``fine`` or ``coarse``; see :mod:`tilewright.tuning.codesign.tiles`
     most_tiles: int | None = None  # largest k; None for the machine's MTB_SM
@@ -107,11 +108,13 @@ def expand(names: Sequence[str]) -> tuple[str, ...]:
     """Return the strategies that names stand for, in the order of :data:`STRATEGIES`.
 
     >>> expand(("best",))
-    ('tiled', 'none', 'skewed', 'diamond', 'overlapped')
+    ('tiled', 'none', 'skewed', 'diamond')
     """
     if not names:
         raise UsageError("codesign needs a tiling strategy", f"the strategies are {', '.join((*STRATEGIES, BEST))}")
     for name in names:
+        if name in GONE:
+            raise GONE[name].error()
         if name not in (*STRATEGIES, BEST):
             raise UsageError(f"the tiling strategy is one of {', '.join((*STRATEGIES, BEST))}, got {name!r}")
     return STRATEGIES if BEST in names else tuple(each for each in STRATEGIES if each in names)

@@ -26,9 +26,9 @@ class DesignEnergy:
     known: Constants  # of the machine whose energies are taken
     watts_per_mm2: float = 0.0  # static
 
-    def dynamic(self, case: WeightedProblem, words: Floats, updates: Floats | None = None) -> Floats:
-        """Return a case's dynamic joules by 4-byte words moved off chip; ``updates`` if cells are computed again."""
-        return rule(case.problem, self.known).dynamic(WORD * words, updates)
+    def dynamic(self, case: WeightedProblem, words: Floats) -> Floats:
+        """Return a case's dynamic joules by 4-byte words moved off chip."""
+        return rule(case.problem, self.known).dynamic(WORD * words)
 
 
 def energy_of(machine: Machine, areas: Floats, area: float) -> DesignEnergy:

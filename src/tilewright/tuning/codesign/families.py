@@ -1,4 +1,4 @@
-"""Skewed, diamond and overlapped tiles in codesign: the same search as for hexagons, by their own time models.
+"""Skewed and diamond tiles in codesign: the same search as for hexagons, by their own time models.
 
 T = N_w T_sync + P(n_V) R(n_SM) holds for them as well, and M_SM only decides which tiles and k there are. What differs
 is R: the wavefronts of skewed tiles grow and shrink. The grid of sizes has 2 values per doubling (``coarse``: 1):
@@ -17,7 +17,6 @@ from tilewright.costs import strategies, strategy_work
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
-from tilewright.schedules.catalogue import traits
 from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, expand
 from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.search import Search
@@ -58,7 +57,7 @@ def others_of(
     case: WeightedProblem, axes: Axes, machine: Machine, options: DesignOptions
 ) -> tuple[tuple[str, Configurations], ...]:
     """Return the families besides hexagons that are tried for a case, each with its configurations."""
-    wanted = [name for name in strategies_of(case, options) if name in strategies.ON_GPUS]
+    wanted = [name for name in strategies_of(case, options) if name in strategies.FAMILIES]
     if not wanted or families(case.problem) == ("none",):
         return ()
     if options.form.model == "published" or options.form.pitch == "published":
@@ -93,8 +92,7 @@ def family_search(
     rounds = np.stack([strategies.rounds(repeated, held.k * int(count)) for count in asked.sm_count])
     joules: Floats = np.zeros(len(held.k))
     if asked.energy is not None:
-        updates = strategies.updates(family, held.tiles, setting)
-        joules = asked.energy.dynamic(case, words, updates)[held.tile]
+        joules = asked.energy.dynamic(case, words)[held.tile]
     search = FamilySearch(
         configurations=held,
         io_seconds=strategies.gpu_seconds(work, setting)[0][held.tile],
@@ -114,8 +112,6 @@ def family_search(
 def _grid(family: str, setting: Setting, *, coarse: bool) -> TileSizes:
     rank, density = len(setting.shape), 1 if coarse else 2
     heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
-    if traits(family).ghosts:
-        heights = [t for t in heights if t <= max(1, setting.steps)] or [1]
     last = _geometric(WARP, _LAST_1D if rank == 1 else _LAST, WARP, density)
     axes: list[Ints] = [np.array(heights, dtype=np.int64)]
     axes += [_geometric(1, size, 1, density) for size in (_FIRST, _MIDDLE)[: rank - 1]]

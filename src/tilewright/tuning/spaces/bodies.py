@@ -13,7 +13,8 @@ from tilewright.programs.stencil.regions import inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.legality import Legal, require, without_own_memory
+from tilewright.schedules.families import streaming
+from tilewright.schedules.legality import Legal, require
 from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.box_bodies import box_code
@@ -78,8 +79,8 @@ def choose_body(
 def _check(problem: Problem, tiling: Tiling, storage: Storage) -> None:
     """Refuse what a tiling asks for of the code where there is none of that kind."""
     name, about = problem.program.name, traits(tiling.family)
-    if about.streams or about.ghosts:
-        require(without_own_memory(problem, storage) or Legal())
+    if about.streams:
+        require(streaming.without_own_memory(problem, storage) or Legal())
     if tiling.piece and (not traits(tiling.family).untiled or len(problem.program.statements) == 1):
         raise UsageError(
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",

@@ -12,9 +12,8 @@ from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
-from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.families import overlapped, streaming
+from tilewright.schedules.families import streaming
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces import strategies as strategy_space
@@ -40,11 +39,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True, states:
         found = (*found, streaming.NAME)
     if not every:  # those whose time models know what their code does
         return found
-    if not cpu:
-        without = set() if overlapped.kept_otherwise(problem) is None else {overlapped.NAME}
-        return (*found, *(name for name in strategies.ON_GPUS if name not in without))
-    rest = (name for name in strategies.FAMILIES if problem.program.rank in family_of(name).RANKS)
-    return (*found, *(name for name in rest if not (states or problem.regions) or not traits(name).ghosts))
+    return (*found, *strategies.FAMILIES)
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> TileSizes:
@@ -105,7 +100,7 @@ def possible(family: str, sizes: TileSizes, setting: Setting) -> NDArray[np.bool
     if traits(family).diamonds:
         least = np.maximum(2, reach * sizes.time * setting.stages)
         return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
-    if traits(family).ghosts:
+    if traits(family).streams:
         return np.asarray(sizes.time <= max(1, setting.steps))
     return np.ones(len(sizes.time), dtype=bool)
 
@@ -120,7 +115,6 @@ def tiling_at(family: str, sizes: TileSizes, index: int) -> Tiling:
         space=tuple(int(size[index]) for size in sizes.space),
         threads=tuple(int(count[index]) for count in sizes.threads),
         k=int(sizes.k[index]) or None,
-        team=None if sizes.team is None else int(sizes.team[index]),
     )
 
 

@@ -1,18 +1,13 @@
-"""The sizes of skewed, diamond and overlapped tiles worth a look: geometric grids, cut to what a machine can hold.
-
-Other families name theirs themselves (``Traits.candidates``).
-"""
+"""The sizes of skewed and diamond tiles worth a look: geometric grids, cut to what a machine can hold."""
 
 import numpy as np
 
 from tilewright.base.constants import WARP
-from tilewright.base.errors import UsageError
 from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.tiling import Tiling
 
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the smallest one."""
@@ -26,14 +21,9 @@ _LARGEST = 4096
 
 def points(family: str, setting: Setting) -> TileSizes:
     """Enumerate sizes that a machine can hold, in lexicographic order, k left open; possibly none."""
-    named = traits(family).candidates
-    if named is not None:
-        return _named(family, list(named(setting.problem, setting.sm_count)), len(setting.shape))
     axes = _cpu_axes(setting) if setting.cpu else _gpu_axes(setting)
     if traits(family).diamonds:
         axes[0] = axes[0][axes[0] % 2 == 0]
-    if traits(family).ghosts:
-        axes[0] = axes[0][axes[0] <= max(1, setting.steps)]
     time, *space = crossed(family, axes, setting)
     if not setting.cpu:
         # A tile keeps its own cells at least, a diamond all but one row of its pitch; most points end here.
@@ -46,18 +36,6 @@ def points(family: str, setting: Setting) -> TileSizes:
     if setting.cpu or not len(sizes.time):
         return sizes
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
-
-
-def _named(family: str, tilings: list[Tiling], rank: int) -> TileSizes:
-    """The sizes of tilings of one family, in lexicographic order; teams where any of them has one."""
-    counts = {len(each.space) for each in tilings} or {rank}
-    if len(counts) > 1:
-        got = " and ".join(map(str, sorted(counts)))
-        raise UsageError(f"the candidates of the family {family} have as many sizes each, got some of {got}")
-    found = sorted(dict.fromkeys((each.time, *each.space, each.team or 1) for each in tilings))
-    time, *space, team = np.array(found, dtype=np.int64).reshape(-1, 2 + counts.pop()).T.copy()
-    shared = any(each.team is not None for each in tilings)
-    return TileSizes(time=time, space=tuple(space), k=np.zeros_like(time), team=team if shared else None)
 
 
 def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:

@@ -12,7 +12,6 @@ from tilewright.costs import area as area_model
 from tilewright.costs.arrays import Floats
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
-from tilewright.runtime.warn import warn_of
 from tilewright.tuning.codesign import insights
 from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
 from tilewright.tuning.codesign.designs import Design, Exploration, Range, best_of, designs_at, pareto_set
@@ -227,8 +226,6 @@ def codesign(
     width_cost = options.form.model != "published" if width_cost is None else width_cost
     if base.kind != "gpu":
         raise UsageError(f"codesign varies a GPU, {base.name} is a {base.kind}")
-    if "overlapped" in options.strategies:
-        warn_of("overlapped")
     cases = load_workload(workload, options.strategies) if isinstance(workload, str) else tuple(workload)
     if not cases:
         raise UsageError("the workload has no stencil")

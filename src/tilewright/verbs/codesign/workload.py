@@ -19,7 +19,6 @@ from tilewright.base.names import meant
 from tilewright.base.paths import read_bounded
 from tilewright.base.units import parse_shape
 from tilewright.programs.stencil import catalogue
-from tilewright.runtime.warn import warn_of
 from tilewright.tuning.codesign.design import Size, WeightedProblem, make_cases
 from tilewright.verbs.load import load_program
 
@@ -70,8 +69,6 @@ def _read(path: Path, strategies: Sequence[str]) -> tuple[WeightedProblem, ...]:
         flops = None if "flops_per_cell" not in stencil else _number(stencil, "flops_per_cell", where)
         weight = 1.0 if "weight" not in stencil else _number(stencil, "weight", where)
         own = () if "strategy" not in stencil else tuple(_typed(stencil, "strategy", str, where).split(","))
-        if "overlapped" in own:
-            warn_of("overlapped")
         cases += make_cases(program, weight=weight, sizes=sizes, flops_per_cell=flops, strategies=strategies, own=own)
     if not any(case.weight for case in cases):
         raise UsageError(f"the workload {path.name!r} must have a weight above 0")

@@ -16,13 +16,12 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
 from tilewright.tuning.ranking import evaluated, families_of
 from tilewright.tuning.spaces import space
 from tilewright.verbs.arrays import problem_of
-from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.predict import MachineLike, as_machine
 from tilewright.verbs.stencil import ProgramLike, as_program
@@ -188,7 +187,7 @@ def energy(
         raise UsageError(f"a measured time is above 0 s, got {seconds!r}")
     asked = Request(shape=shape, steps=steps, dtype=dtype, boundary=boundary, model=model, scope=scope)
     work = workload_of(program, scalars, asked, where)
-    chosen, rule, used = work.usage(asked_tiling(tiling), seconds)
+    chosen, rule, used = work.usage(as_tiling(tiling), seconds)
     known = constants(where)
     return MeteredTiling(
         program=work.problem.program.name,

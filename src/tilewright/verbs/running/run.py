@@ -29,7 +29,6 @@ from tilewright.runtime.session import Inputs
 from tilewright.runtime.simulation import Calculation, Simulation
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs.arrays import Given, gather, like, on_device, with_edges
-from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.memo import prepared
 from tilewright.verbs.running.forcing import SourceList, gather_points, with_mask
 from tilewright.verbs.running.large import RunRequest, kind_of
@@ -161,7 +160,6 @@ def run(
     """
     if not isinstance(tiling, Tiling | str | None) or not isinstance(backend, str):
         raise UsageError(f"tiling and backend are texts such as 'none' and 'c', got {tiling!r:.60} and {backend!r:.60}")
-    asked_tiling(tiling)
     chosen, target = as_program(program), target_here(backend, threads)
     if _writes_series(arrays, out, every, memory):
         if axes is not None:

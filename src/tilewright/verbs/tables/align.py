@@ -13,9 +13,8 @@ from tilewright.programs.tables.scoring import Codes, Scoring, check_range, matc
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.table_default import alignment_default
-from tilewright.verbs.asked import asked_tiling
 from tilewright.verbs.memo import host
 from tilewright.verbs.tables.table import filling
 
@@ -189,7 +188,7 @@ def align(
         return replace(found, scoring_chosen=chosen)
     pair = kernels.Pair(x=codes[0], y=codes[1], scoring=scoring)
     count = 1 if threads is None and len(a) * len(b) < _THREADED else thread_count(threads)
-    asked = asked_tiling(tiling)
+    asked = as_tiling(tiling)
     lengths, letters = (len(a), len(b)), len(scoring.letters)
     tile = _tile(asked) if asked else alignment_default(lengths, letters, host(), count, traced=not score_only)
     parallel = kernels.parallel()  # compiles, which is not part of the time

@@ -21,8 +21,7 @@ from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.bodies.unrolling import TableShape
 from tilewright.schedules.schedule import TableSchedule
-from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.verbs.asked import asked_tiling
+from tilewright.schedules.tiling import NONE, Tiling, as_tiling
 from tilewright.verbs.memo import host
 from tilewright.verbs.stencil import without_function
 from tilewright.verbs.tables.data import make_data
@@ -231,7 +230,7 @@ def filling(
     if dtype not in DTYPES:
         raise UsageError(f"the dtype of a table is one of {', '.join(DTYPES)}, got {dtype!r}")
     data = make_data(known, inputs, scalars, dtype, shape)
-    asked = asked_tiling(tiling)
+    asked = as_tiling(tiling)
     plan = plan_table(known, data, target, asked, threads, host())
     schedule = plan.schedule
     if isinstance(schedule, TableSchedule):

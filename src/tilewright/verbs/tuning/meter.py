@@ -12,8 +12,9 @@ from tilewright.plan import Plan
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.store import folder as store
+from tilewright.runtime.warn import warn_skipped
 from tilewright.runtime.workers.pool import Reply, WorkerPool
-from tilewright.schedules.tiling import Tiling, parse
+from tilewright.schedules.tiling import Tiling, is_gone, parse
 from tilewright.tuning.search import merge
 from tilewright.verbs.tuning import trial
 
@@ -51,12 +52,16 @@ def read_history(path: Path | None) -> History:
     samples: list[tuple[Tiling, Measurement]] = []
     confirmed: dict[Tiling, Measurement] = {}
     open_ones: dict[Tiling, int] = {}
+    gone: set[str] = set()
     for record in [] if path is None else store.read(path):
         kind = record.get("kind")
         if kind == "restart":
             samples, confirmed, open_ones = [], {}, {}
         if kind == "stopped":
             open_ones = {tiling: count - 1 for tiling, count in open_ones.items()}
+        if is_gone(record.get("tiling")):
+            gone.add(str(record["tiling"]))
+            continue
         entry = _parse(record)
         if entry is None:
             continue
@@ -68,6 +73,8 @@ def read_history(path: Path | None) -> History:
             open_ones.pop(tiling, None)
         elif kind == "confirm":
             confirmed[tiling] = measurement
+    if path is not None:
+        warn_skipped(len(gone), path.name)
     died = Measurement(outcome=Outcome.CRASH, detail="several sessions ended while it was measured")
     samples += [(tiling, died) for tiling, count in open_ones.items() if count >= _FATAL]
     return History(measurements=merge(samples), confirmed=confirmed)
