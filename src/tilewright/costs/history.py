@@ -6,16 +6,18 @@ steps of the adjoint. What the cells along the sides of a
 grid are worth is summed in slabs as thin as the reach, which cost next to nothing.
 """
 
-import functools
 from dataclasses import replace
 
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.storage import Storage
 
 _THIN = 0.25
 """Share of the cells below which what a statement updates is a slab along a side."""
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def bulk(problem: Problem) -> Problem:
     """Return a problem without the statements that update thin slabs; the same one if there are none."""
     if not problem.regions:
@@ -35,7 +37,6 @@ def bulk(problem: Problem) -> Problem:
         problem,
         program=replace(problem.program, fields=fields, statements=rest),
         boundaries=tuple(problem.sides(field) for field in fields),
-        series=tuple(field for field in problem.series if field in read),
         regions=tuple(pair for pair in problem.regions if pair[0] in read),
     )
 
@@ -47,17 +48,17 @@ def _cells(box: tuple[tuple[int, int], ...]) -> int:
     return total
 
 
-def further_versions(problem: Problem) -> int:
+def of_program(storage: Storage, program: Program) -> Storage:
+    """Return what a storage says of the fields of a program that has fewer."""
+    return replace(storage, series=tuple(field for field in storage.series if field in program.fields))
+
+
+def further_versions(problem: Problem, storage: Storage) -> int:
     """Values per cell, over all fields, that are kept or read besides those that a step needs."""
-    return problem.kept * len(problem.program.updated) + max(0, problem.steps - 1) * len(problem.series)
+    return storage.kept * len(problem.program.updated) + max(0, problem.steps - 1) * len(storage.series)
 
 
-def state_bytes(problem: Problem) -> int:
+def state_bytes(problem: Problem, storage: Storage) -> int:
     """Bytes per cell and step that states take to memory, or from it."""
-    kept = len(problem.program.updated) if problem.kept else 0
-    return problem.itemsize * (kept + len(problem.series))
-
-
-def state_fills(problem: Problem) -> int:
-    """Values per cell and step of states that are fetched to be read."""
-    return len(problem.series)
+    kept = len(problem.program.updated) if storage.kept else 0
+    return problem.itemsize * (kept + len(storage.series))

@@ -16,7 +16,7 @@ from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting
-from tilewright.programs.stencil.dependences import analyse, plane_weights
+from tilewright.programs.stencil.dependences import plane_weights
 
 SECTOR = 32
 """Bytes that a GPU moves for a value whose neighbours in memory no other thread of its warp wants."""
@@ -25,9 +25,9 @@ SECTOR = 32
 def check_order(setting: Setting) -> None:
     """Refuse a recurrence of which a GPU computes one cell after the other."""
     program = setting.problem.program
-    if not setting.cpu and program.rank == 1 and analyse(program).sweep:
+    if not setting.cpu and program.rank == 1 and program.analysis.sweep:
         raise UsageError(
-            f"every cell of {program.name!r} needs the one before it ({analyse(program).sweep[0].cause}): a GPU has no "
+            f"every cell of {program.name!r} needs the one before it ({program.analysis.sweep[0].cause}): a GPU has no "
             "parallel order of them, and no model of it",
             "ask for a CPU, such as host",
         )
@@ -83,7 +83,7 @@ def _on_gpu(setting: Setting, moved: int) -> tuple[int, float, float]:
     gpu, program = setting.gpu, setting.problem.program
     if gpu is None:
         raise UsageError("a recurrence on a GPU needs the machine's numbers")
-    recurrent = len({dependence.stage for dependence in analyse(program).sweep})
+    recurrent = len({dependence.stage for dependence in program.analysis.sweep})
     if len(setting.shape) == 1:
         return setting.stages, setting.cells * gpu.fetch_latency / gpu.clock, moved * setting.byte_seconds
     weights = plane_weights(program)

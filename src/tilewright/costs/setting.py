@@ -1,26 +1,27 @@
 """The scalars of the time model for one problem on one machine, and C_iter."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import fact
 from tilewright.costs import regions
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.energy.price import EnergyRule, make_energy
 from tilewright.costs.hardware import Hardware, hardware
-from tilewright.costs.history import bulk, further_versions, state_bytes, state_fills
+from tilewright.costs.history import bulk, further_versions, of_program, state_bytes
 from tilewright.costs.operations import Operations, count_operations, hard_cycles, serial_cycles
 from tilewright.costs.reuse import Uses, uses
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.identity import identity
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.families import streaming
 from tilewright.schedules.families.streaming import TileGrowth
 from tilewright.schedules.streaming import block as stream_block
@@ -99,6 +100,7 @@ class Setting:
     guessed: bool = False  # whether the machine is a CPU whose speeds nobody has measured
     points: int = 0  # cells that sources are added to, or receivers record, in a step
     versions: int = 0  # values per cell that are kept or read besides ``copies``: states of a band of a gradient
+    storage: Storage = PLAIN  # where the fields' versions and cells lie
     state_bytes: int = 0  # bytes per cell and step in which these travel to or from where they are kept
     state_fills: int = 0  # lines of them among ``reads`` and ``fetches``
 
@@ -116,7 +118,7 @@ class Setting:
         return total
 
 
-def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -> Setting:
+def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *, storage: Storage = PLAIN) -> Setting:
     """Collect the scalars of the time model."""
     cpu = machine.kind == "cpu"
     if not cpu and problem.dtype not in GPU_COMPILED:
@@ -129,28 +131,31 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
             "ask for a CPU, such as host",
         )
     problem = bulk(problem)
+    storage = of_program(storage, problem.program)
     # ``device`` charges every tile the device-wide rate, as the papers print it; ``per_sm`` n_SM times as much, since
     # n_SM tiles share the bus.
     scope = scope or ("per_sm" if cpu else "device")
     if scope not in SCOPES:
         raise UsageError(f"the scope of the bandwidth is one of {', '.join(SCOPES)}, got {scope!r}")
-    program, analysis = problem.program, analyse(problem.program)
+    program, analysis = problem.program, problem.program.analysis
     sm_count = int(machine.sm_count.value)
     width = int(machine.vector_width.value)
     reach = slopes(problem)
     word = WORD / machine.dram_bandwidth.value
-    some = regions.parts(problem) if cpu else (regions.Part(share=1.0, program=program),)
-    rows, across = (regions.parts(problem, across=each) if cpu else some for each in (False, True))
+    parts = storage.subdomains
+    some = regions.parts(problem, parts) if cpu else (regions.Part(share=1.0, program=program),)
+    rows, across = (regions.parts(problem, parts, across=each) if cpu else some for each in (False, True))
     count = regions.counts(problem, some)
     waits = (count.writes - count.fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
-    stream = streaming.block_growth(problem) if cpu and streaming.applies(problem) else None
+    stream = streaming.block_growth(problem) if cpu and not storage.states and streaming.applies(problem) else None
     c_iter = _mean(some, lambda each: iteration_seconds(each, machine, problem.dtype))
     return Setting(
         problem=problem,
         points=problem.points.cells,
-        versions=further_versions(problem),
-        state_bytes=state_bytes(problem),
-        state_fills=state_fills(problem),
+        storage=storage,
+        versions=further_versions(problem, storage),
+        state_bytes=state_bytes(problem, storage),
+        state_fills=len(storage.series),
         shape=problem.shape,
         steps=problem.steps,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
@@ -194,7 +199,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
         core_byte_seconds=1.0 / (machine.core_bandwidth or machine.dram_bandwidth).value,
         blocked=_mean(rows, lambda each: blocked_seconds(each, machine, problem.dtype)),
         blocked_across=_mean(across, lambda each: blocked_seconds(each, machine, problem.dtype)),
-        row_ends=regions.row_ends(problem) if cpu else 0,
+        row_ends=regions.row_ends(problem, parts) if cpu else 0,
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,
         cpu=cpu,
@@ -240,7 +245,7 @@ def entry_name(program: Program, machine: Machine) -> str:
     return next(iter(_entries(program, names)), program.name)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _entries(program: Program, names: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the names in a file that are of programs of the catalogue which compute the same as this one."""
     known = set(names) & set(catalogue.names())
@@ -350,7 +355,7 @@ def operation_cycles(program: Program, machine: Machine, seconds: float) -> floa
     return max(0.0, seconds * machine.clock.value - hard_cycles(count, machine)) / max(1, count.plain)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _operations(program: Program, dtype: str) -> Operations:
     """Count the operations of one cell and step."""
     return sum((count_operations(statement.tape, dtype) for statement in program.statements), Operations())

@@ -23,6 +23,7 @@ from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
@@ -96,6 +97,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     scope: str | None = None,
     resources: Resources | None = None,
     arithmetic: float = 1.0,
+    storage: Storage = PLAIN,
 ) -> Costs:
     """Predict what one tiling of a problem costs on a machine.
 
@@ -107,6 +109,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
         resources: What a compiler says of the code, for a hybrid or streaming tiling with threads on a GPU.
         arithmetic: How long the arithmetic of a cell takes over what the machine's file says: by another form of sums.
+        storage: Where the fields' versions and cells lie.
 
     Returns:
         The costs.
@@ -114,7 +117,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     Raises:
         UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
     """
-    setting = _lengthened(make_setting(problem, machine, scope), tiling.family, arithmetic)
+    setting = _lengthened(make_setting(problem, machine, scope, storage=storage), tiling.family, arithmetic)
     recurrences.check_order(setting)
     sizes = sizes_of(tiling, setting)
     result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))

@@ -21,12 +21,12 @@ back, which occupies no buffer. Bandwidths are those of copies."""
 
 def with_states(seconds: Floats, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what tiles take with the states."""
-    moved, problem = state_seconds(setting), setting.problem
+    moved, series = state_seconds(setting), setting.storage.series
     extent, size = setting.shape[-1], sizes.space[-1]
-    lines = setting.steps * setting.cells / extent * len(problem.series or problem.program.updated)
+    lines = setting.steps * setting.cells / extent * len(series or setting.problem.program.updated)
     waits = lines * (extent / size + 1.0) * setting.fetch_seconds / setting.sm_count
     whole = (size >= extent) & (len(setting.shape) > 1)
-    if not problem.series:
+    if not series:
         return np.where(whole, seconds + moved, seconds + moved + waits)
     held = buffer_seconds(setting)
     beside = overlapped(moved, seconds + held, setting)

@@ -15,7 +15,6 @@ from tilewright.costs.cpu.hexagonal import overlapped
 from tilewright.costs.cpu.levels import data_bytes, missed_inside, off_chip, share_missed
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import Setting
-from tilewright.programs.stencil.dependences import analyse
 
 _PIECE_ROWS = 2
 """Rows over which the statements of a step follow each other, where rows are wide."""
@@ -23,7 +22,7 @@ _PIECE_ROWS = 2
 
 def evaluate(setting: Setting) -> Breakdown:
     """Evaluate the roofline of one sweep per stage and step; a wavefront is a sweep, a tile a core's part of it."""
-    if analyse(setting.problem.program).sweep:
+    if setting.problem.program.analysis.sweep:
         return recurrences.evaluate(setting)
     cells = np.array([setting.cells], dtype=np.int64)
     moved = _step_bytes(setting)
