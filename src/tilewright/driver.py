@@ -7,7 +7,7 @@ load(plan, artifact)           -> Kernel        callable, on a processor or a GP
 kernel.start(problem, …)       -> State         a run in memory: advance, look, results
 
 Tables, alignments, pipelines, chains and matrices have plans of their own, and one session per call; their sources are
-compiled and loaded by the same two arrows, ``cpu.compile_source`` and ``cpu.load``.
+compiled and loaded by the same two arrows, ``call.compile_source`` and ``call.load``.
 """
 
 import functools
@@ -23,7 +23,7 @@ from tilewright.plan import Plan, Target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.runtime import cpu
+from tilewright.runtime import call, cpu
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.warn import warn_once
@@ -106,7 +106,7 @@ def compile_source(plan: Plan[Problem], source: Source) -> Artifact[Any] | None:
         from tilewright.runtime.devices import found, gpu
 
         return gpu.compile_source(found.open_device(plan.target), source, plan.schedule)
-    return cpu.compile_source(source)
+    return call.compile_source(source)
 
 
 def load(plan: Plan[Problem], artifact: Artifact[Any] | None) -> Kernel:

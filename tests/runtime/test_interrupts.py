@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime import cpu
+from tilewright.runtime import call
 from tilewright.runtime.interrupts import HOOK
 from tilewright.runtime.pipelines import cpu as pipelines
 
@@ -67,7 +67,7 @@ def asked(answers):
 
     called = ctypes.CFUNCTYPE(ctypes.c_int64)(answer)
     before = {}
-    for _, library in list(cpu._loaded.values()):
+    for _, library in list(call._loaded.values()):
         try:
             variable = ctypes.c_void_p.in_dll(library, HOOK)
         except ValueError:

@@ -9,7 +9,7 @@ import pytest
 from tilewright.codegen.print import vector_math
 from tilewright.codegen.print.c_prelude import helper, prelude
 from tilewright.codegen.source import c_source
-from tilewright.runtime.cpu import functions
+from tilewright.runtime.call import functions
 from tilewright.runtime.host import cpu_features
 from tilewright.runtime.toolchains.cpu import toolchain
 

@@ -1,6 +1,5 @@
 """Recurrences on this CPU: compiled, cached and called."""
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,8 @@ import numpy.typing as npt
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.tables.cpu import emit_table, work_bytes
 from tilewright.programs.tables.reference import TableData, joined, outside
-from tilewright.programs.tables.table import Recurrence, TableProblem
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.memory import allocate, check_memory
+from tilewright.programs.tables.table import TableProblem
+from tilewright.runtime.call import CompiledFunction, addresses, compiled, scratch
 from tilewright.schedules.schedule import TableSchedule
 
 Array = npt.NDArray[Any]
@@ -30,12 +28,7 @@ class Filled:
 
 def kernel_of(problem: TableProblem, schedule: TableSchedule) -> CompiledFunction:
     """Compile a table's kernel, or find what an earlier call or run made of it."""
-    return _kernel(problem.program, problem.dtype, problem.floating, schedule.kept)
-
-
-@functools.lru_cache(maxsize=64)
-def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> CompiledFunction:
-    return functions(emit_table(program, dtype, floating, kept))[0]
+    return compiled(emit_table, problem.program, problem.dtype, problem.floating, schedule.kept)[0]
 
 
 def fill_tables(
@@ -46,11 +39,11 @@ def fill_tables(
     tile = (schedule.tiling.time, schedule.tiling.space[0])
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
-    count = max(1, min(threads, tall)) if kernel.parallel else 1
+    count = kernel.team(threads, parts=tall)
     itemsize = np.dtype(data.dtype).itemsize
     own = work_bytes(program, itemsize, tile, schedule.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
-    check_memory(len(program.tables) * per_table * itemsize + own * count)
+    work = scratch(own * count, len(program.tables) * per_table * itemsize)
     arrays: list[Array] = []
     results: dict[str, Array] = {}
     for name in program.tables:
@@ -67,7 +60,6 @@ def fill_tables(
     widths = [data.arrays[each.name].shape[1] for each in program.inputs if each.kind == "matrix"]
     sizes = [m, n, *tile, count, *wanted, own, *widths]
     scalars = [np.array([data.scalars[name]], dtype=data.dtype) for name in program.scalars]
-    values = np.array([each.ctypes.data for each in scalars] or [0], dtype=np.uintp)
-    kernel(arrays, sizes, allocate(own * count), values)
+    kernel(arrays, sizes, work, addresses(scalars))
     total = joined(program, folded) if wanted[1] else None
     return Filled(tables=results if wanted[0] else {}, last=last[0], folded=total)
