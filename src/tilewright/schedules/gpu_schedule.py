@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.family import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

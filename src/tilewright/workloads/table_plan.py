@@ -9,7 +9,6 @@ from tilewright.programs.tables.reference import TableData
 from tilewright.programs.tables.table import Recurrence
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import orthogonal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.unrolling import KEPT_DIAGONALS, table_shape
@@ -24,7 +23,7 @@ def plan_table(
 ) -> TablePlan:
     """Decide how a table is filled; the tiling is ``none`` where only NumPy can fill it."""
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
-    given = None if asked is None else asked if traits(asked.family).untiled else orthogonal.legal_table(program, asked)
+    given = None if asked is None else asked if asked.family.untiled else orthogonal.legal_table(program, asked)
     if given is None and (target.backend == "numpy" or not _tiled(program)):
         given = NONE
     block = None
@@ -50,7 +49,7 @@ def plan_table(
 
 def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
     """Return a GPU's tiling, its sub-tiles chosen unless it is whole."""
-    if given is not None and not traits(given.family).tables:
+    if given is not None and not given.family.tables:
         raise UsageError(
             f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out"
         )

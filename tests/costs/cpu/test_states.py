@@ -11,6 +11,7 @@ from tilewright.costs.time import evaluate, sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import parse
 
 HOST = host_machine(
@@ -65,5 +66,5 @@ def test_lines_of_states_are_not_counted_among_those_of_tiles():
     assert [make_setting(each, HOST).state_fills for each in (PLAIN, KEPT, READ)] == [0, 0, 1]
     setting = make_setting(READ, HOST)
     sizes = sizes_of(parse("hybrid:t=64,s=64x512"), setting)
-    twice = evaluate("hybrid", sizes, replace(setting, state_fills=0))
-    assert evaluate("hybrid", sizes, setting).seconds[0] < twice.seconds[0]
+    twice = evaluate(family_named("hybrid"), sizes, replace(setting, state_fills=0))
+    assert evaluate(family_named("hybrid"), sizes, setting).seconds[0] < twice.seconds[0]

@@ -12,7 +12,6 @@ from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.box_bodies import box_code
 from tilewright.tuning.spaces.stream_bodies import stream_stages
@@ -36,7 +35,7 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch
     _check(problem, tiling)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
-    streams = traits(tiling.family).streams
+    streams = tiling.family.streams
     nested = bool(problem.subdomains) and not streams
     inner = inner_programs(problem.program, problem.subdomains, nested=nested)
     for program in (problem.program, *(program for _, program in inner)):
@@ -55,14 +54,14 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch
         piece=tiling.piece or _PIECE // problem.itemsize,
         part=_PART,
         # A sweep finds what it has computed no more in a cache when it writes the state.
-        streamed=_STREAMED if problem.kept and not traits(tiling.family).untiled else None,
+        streamed=_STREAMED if problem.kept and not tiling.family.untiled else None,
     )
 
 
 def _check(problem: Problem, tiling: Tiling) -> None:
     """Refuse what a tiling asks for of the code where there is none of that kind."""
     name = problem.program.name
-    if tiling.piece and (not traits(tiling.family).untiled or len(problem.program.statements) == 1):
+    if tiling.piece and (not tiling.family.untiled or len(problem.program.statements) == 1):
         raise UsageError(
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",
             "leave piece out",

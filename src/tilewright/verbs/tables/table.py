@@ -20,7 +20,6 @@ from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.bodies.unrolling import TableShape
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
 from tilewright.verbs.memo import host
 from tilewright.verbs.stencil import without_function
@@ -234,7 +233,7 @@ def filling(
     plan = plan_table(known, data, target, asked, threads, host())
     if plan.block is not None:
         return _on_gpu(plan, plan.block, data, result)
-    if target.backend != "numpy" and traits(plan.tiling.family).tables:
+    if target.backend != "numpy" and plan.tiling.family.tables:
         try:
             return _compiled(plan, data, result)
         except ToolchainError as error:
