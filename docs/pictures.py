@@ -10,12 +10,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from gpu_stream_schedule import draw_streaming
+from gpu_schedules import draw_schedule, draw_streaming
 from PIL import Image
 
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report.gpu_schedule import draw_schedule
 from tilewright.schedules.tiling import parse
 from tilewright.verbs import explain
 from tilewright.verbs.pipelines import image

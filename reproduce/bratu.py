@@ -1,6 +1,5 @@
 """The Bratu problem of PETSc's SNES example 5, end to end: residual, Jacobian, and Newton's method around fused CG."""
 
-import ctypes
 import functools
 import math
 import os
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from bratu_kernel import emit_bratu
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.base.fingerprint import fingerprint
-from tilewright.runtime.cpu import CompiledFunction, functions
+from tilewright.runtime.call import compiled, overlap
 from tilewright.runtime.host import THREAD_VARIABLES, describe_cpu, thread_count
 from tilewright.sparse.choices import REGISTERS, KeptChoices, KernelChoice, keep, known, learned
 from tilewright.sparse.dia import Dia, room
@@ -23,11 +22,6 @@ from tilewright.sparse.matvec import DTYPES
 from tilewright.sparse.solve import cg
 
 Array = npt.NDArray[Any]
-
-
-@functools.lru_cache(maxsize=16)
-def _kernel(dtype: str, vectors: int) -> CompiledFunction:
-    return functions(emit_bratu(dtype, vectors))[0]
 
 
 @functools.lru_cache(maxsize=64)
@@ -111,14 +105,12 @@ class Bratu:
             fits = isinstance(each, np.ndarray) and each.size == math.prod(self.shape) and each.dtype == self.dtype
             if not fits or not each.flags.c_contiguous or (name == "u" and each.shape != self.shape):
                 raise ArrayError(f"{name} must be a contiguous array of shape {self.shape} of {self.dtype}")
-        if np.may_share_memory(u, target):
+        if overlap([target], [u]):
             raise ArrayError("out overlaps u", "give it memory of its own")
         chosen = choice or self._chosen()
-        ready = _kernel(self.dtype, chosen.vectors)
-        array = (ctypes.c_void_p * 3)(u.ctypes.data, target.ctypes.data, self._zeros.ctypes.data)
-        threads = chosen.threads if ready.parallel else 1
-        size = (ctypes.c_int64 * 5)(*self.shape, threads, chosen.stream, diagonal)
-        ready.function(array, size, None, (ctypes.c_double * 3)(*self.weights))
+        (kernel,) = compiled(emit_bratu, self.dtype, chosen.vectors)
+        size = (*self.shape, kernel.team(chosen.threads), chosen.stream, diagonal)
+        kernel((u, target, self._zeros), size, values=np.array(self.weights))
 
     def _chosen(self) -> KernelChoice:
         return _choose(self.dtype, math.prod(self.shape), known(), *map(os.environ.get, THREAD_VARIABLES))

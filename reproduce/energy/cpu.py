@@ -18,10 +18,10 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen.source import c_source
 from tilewright.machines.machine import Machine
 from tilewright.runtime.calibration.micro import enough
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.energy.power import EnergyMeter
+from tilewright.runtime.call import CompiledFunction, functions
 from tilewright.runtime.host import available_bytes
 from tilewright.runtime.memory import Array, allocate
+from tilewright.runtime.power import EnergyMeter
 from tilewright.runtime.toolchains.cpu import Toolchain
 
 _HEAD = """#include <stdint.h>

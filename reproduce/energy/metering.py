@@ -14,8 +14,8 @@ from tilewright.base.paths import read_bounded, write_rows
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
 from tilewright.plan import Target, read_target
+from tilewright.runtime import power
 from tilewright.runtime.devices.found import open_device
-from tilewright.runtime.energy import power
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.verbs.energy.meter import card

@@ -7,7 +7,7 @@ load(plan, artifact)           -> Kernel        callable, on a processor or a GP
 kernel.start(problem, …)       -> State         a run in memory: advance, look, results
 
 Tables, alignments, pipelines, chains and matrices have plans of their own, and one session per call; their sources are
-compiled and loaded by the same two arrows, ``cpu.compile_source`` and ``cpu.load``.
+compiled and loaded by the same two arrows, ``call.compile_source`` and ``call.load``.
 """
 
 import functools
@@ -22,7 +22,7 @@ from tilewright.codegen.source import KernelSource
 from tilewright.plan import RunPlan, Target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import cpu
+from tilewright.runtime import call, cpu
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.warn import warn_once
@@ -95,15 +95,11 @@ def compile_source(plan: RunPlan, source: Source) -> Artifact[Any] | None:
         return None
     if plan.schedule is not None:
         return _device_code(_device(plan), source, plan.schedule)
-    return cpu.compile_source(source)
+    return call.compile_source(source)
 
 
 def load(plan: RunPlan, artifact: Artifact[Any] | None) -> Kernel:
-    """Make a plan's code callable.
-
-    Raises:
-        ToolchainError: If it does not load.
-    """
+    """Make a plan's code callable."""
     if artifact is None:
         return NumpyKernel(plan=plan)
     if plan.schedule is not None:

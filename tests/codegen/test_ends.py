@@ -15,7 +15,9 @@ from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
+from tilewright.runtime.cpu import stencil_kernels
+from tilewright.runtime.kernels import execute
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, parse

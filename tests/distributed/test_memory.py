@@ -86,8 +86,8 @@ def test_what_numpy_takes_is_what_it_is_counted_with(name, monkeypatch):
 
 @pytest.mark.parametrize("levels", [1, 2])
 def test_a_kernel_writes_the_only_level_that_is_wanted_itself(levels, monkeypatch):
-    called, execute = [], compute.cpu.execute
-    monkeypatch.setattr(compute.cpu, "execute", lambda *each: called.append(each) or execute(*each))
+    called, execute = [], compute.kernels.execute
+    monkeypatch.setattr(compute.kernels, "execute", lambda *each: called.append(each) or execute(*each))
     problem = make_problem(tw.program("wave2d"), (40, 30), 4, "float64", "nearest")
     values = np.random.default_rng(1).random((2, 40, 30))
     out = [np.empty((40, 30)) for _ in range(levels)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.runtime import cpu, warn
+from tilewright.runtime import call, warn
 from tilewright.runtime.toolchains import cpu as toolchain
 
 
@@ -22,6 +22,6 @@ def folders(tmp_path, monkeypatch):
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what this process has loaded, as a new process would."""
-    monkeypatch.setattr(cpu, "_loaded", {})
+    monkeypatch.setattr(call, "_loaded", {})
     toolchain.known.cache_clear()
     warn.forget_warnings()

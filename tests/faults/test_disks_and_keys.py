@@ -17,7 +17,7 @@ import tilewright as tw
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import cpu, warn
+from tilewright.runtime import call, cpu, warn
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import hosts, wisdom
 from tilewright.runtime.toolchains import cpu as toolchain
@@ -104,7 +104,7 @@ def test_a_disk_that_refuses_at_any_place_costs_a_warning_and_no_result(folders,
         with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # The compiler writes to a folder of its own; only its library is needed here.
-            patch.setattr(cpu, "shared_object", lambda *_, **__: good)
+            patch.setattr(call, "shared_object", lambda *_, **__: good)
             disk = Disk(patch, first, REFUSALS[reason])
             result = work(folders)
         np.testing.assert_allclose(result, EXPECTED, rtol=1e-6)
@@ -192,10 +192,10 @@ def test_each_part_of_a_kernels_key_changed_alone_misses(folders, monkeypatch, t
     problem = make_problem(program("jacobi1d"), (60,), 3)
     source, tools = emit_tiling(problem, NONE), toolchain.toolchain()
     built = []
-    monkeypatch.setattr(cpu, "shared_object", lambda *a, **k: built.append(1) or shared_object(*a, **k))
+    monkeypatch.setattr(call, "shared_object", lambda *a, **k: built.append(1) or shared_object(*a, **k))
 
     def compilations(which, how):
-        monkeypatch.setattr(cpu, "_loaded", {})
+        monkeypatch.setattr(call, "_loaded", {})
         before = len(built)
         cpu.stencil_kernels(which, how)
         return len(built) - before
@@ -212,10 +212,10 @@ def test_each_part_of_a_kernels_key_changed_alone_misses(folders, monkeypatch, t
     for name, (which, how) in changes.items():
         assert (compilations(which, how), compilations(which, how)) == (1, 0), name
     with monkeypatch.context() as patch:
-        patch.setattr(cpu, "cpu_features", lambda: ("another", "cpu"))
+        patch.setattr(call, "cpu_features", lambda: ("another", "cpu"))
         assert compilations(source, tools) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(cpu, "_VERSION", cpu._VERSION + 1)
+        patch.setattr(call, "_VERSION", call._VERSION + 1)
         assert compilations(source, tools) == 1
     assert compilations(source, tools) == 0
     tally(

@@ -13,8 +13,10 @@ import pytest
 from tilewright.driver import emit_tiling
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import cache, cpu, warn
-from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
+from tilewright.runtime import cache, call, warn
+from tilewright.runtime.cpu import stencil_kernels
+from tilewright.runtime.kernels import execute
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.toolchains.cpu import toolchain
@@ -40,7 +42,7 @@ class _Kernel:
 
     def __init__(self, folders, monkeypatch):
         self.expected, self.patch = _result(), monkeypatch
-        self.path = folders / "cache" / "kernels" / f"{cpu.compile_source(SOURCE, toolchain()).key}.so"
+        self.path = folders / "cache" / "kernels" / f"{call.compile_source(SOURCE, toolchain()).key}.so"
         self.good, self.compiled = self.path.read_bytes(), 0
         library = self.good[33:]
 
@@ -48,7 +50,7 @@ class _Kernel:
             self.compiled += 1
             return library
 
-        monkeypatch.setattr(cpu, "shared_object", compile_again)
+        monkeypatch.setattr(call, "shared_object", compile_again)
 
     def detected(self, data: bytes) -> bool:
         self.path.write_bytes(data)
@@ -57,7 +59,7 @@ class _Kernel:
     def rebuilt(self) -> bool:
         """Whether the damaged entry is compiled anew, gives the right result and is whole again."""
         before = self.compiled
-        self.patch.setattr(cpu, "_loaded", {})
+        self.patch.setattr(call, "_loaded", {})
         right = bool((_result() == self.expected).all())
         return right and self.compiled == before + 1 and self.path.read_bytes() == self.good
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from tilewright.codegen.print.c_lift import lift_helpers
+from tilewright.codegen.print.c_prelude import lift_helpers
 from tilewright.codegen.print.c_prelude import prelude as c_prelude
 from tilewright.codegen.print.gpu_prelude import prelude as gpu_prelude
 
@@ -52,7 +52,7 @@ CASES = (
     _whole(
         "lifted_rows.c",
         "rows of streaming tiles: lifted, prefetched, stored past the caches",
-        lambda: lift_helpers("float32", "float", "f32"),
+        lambda: lift_helpers("float32"),
     ),
     _whole("types_complex.c", "vectors of complex numbers", lambda: c_prelude(("complex64",), ()).removeprefix(START)),
     _whole("operators_complex64.c", "operators that are calls", lambda: _helpers("complex64", (*_COMPLEX, "exp"))),

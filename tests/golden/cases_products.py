@@ -30,7 +30,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.runtime.calibration import micro
-from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock, TableShape, Unrolling
 from tilewright.schedules.pipelines import fusion
 from tilewright.schedules.pipelines.rows import RowTile

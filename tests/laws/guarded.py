@@ -63,7 +63,7 @@ def main() -> None:
         full=filled,
         ascontiguousarray=lambda array: filled(array.shape, array, array.dtype),
     )
-    table.allocate = lambda size: guarded(size, np.uint8)
+    table.scratch = lambda size, _results: guarded(size, np.uint8)
     for index in range(first, stop):
         sys.stdout.write(f"seed {seed}, case {index}\n")
         sys.stdout.flush()

@@ -19,6 +19,7 @@ from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import Array
 from tilewright.runtime import cpu
+from tilewright.runtime.kernels import execute
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
@@ -254,7 +255,7 @@ def computed(kernel: cpu.CompiledKernel, case: LawCase, shares: list[float] | No
     """Run a kernel through the package's own run time on poisoned memory; what is wrong, or an empty text."""
     memory = Poisoned()
     inputs = Inputs(arrays=case.arrays(), scalars=case.values)
-    result = cpu.execute(kernel, case.problem, inputs, threads=2, workspace=memory)
+    result = execute(kernel, case.problem, inputs, threads=2, workspace=memory)
     return verdict(case, result, shares) + memory.torn()
 
 

@@ -22,7 +22,7 @@ from tilewright.frontends.pipeline import apply_stencil, trace_pipeline
 from tilewright.frontends.trace import trace
 from tilewright.programs.pipelines.problem import BORDERS, PipelineProblem, compute, make_pipeline_problem
 from tilewright.programs.stencil.expression import Value, apply
-from tilewright.runtime.cpu import CompiledFunction
+from tilewright.runtime.call import CompiledFunction
 from tilewright.runtime.pipelines.cpu import Step, execute
 from tilewright.runtime.toolchains.cpu import Toolchain
 from tilewright.schedules.pipelines import fusion as fusions

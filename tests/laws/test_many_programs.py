@@ -20,7 +20,7 @@ import pytest
 from tilewright.codegen.gpu.emit import emit_device
 from tilewright.driver import emit_tilings
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import cpu
+from tilewright.runtime import call, cpu
 from tilewright.runtime.devices import gpu, opencl
 from tilewright.runtime.pipelines import cpu as runtime_pipelines
 from tilewright.runtime.session import Inputs
@@ -142,7 +142,7 @@ def test_a_chunk_of_random_programs(chunk: int, tmp_path: Path, monkeypatch, tal
     if _done(chunk):
         pytest.skip("the log says that it passed")
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cpu, "_loaded", {})
+    monkeypatch.setattr(call, "_loaded", {})
     monkeypatch.setattr(runtime_pipelines, "_THREADED_CELLS", 300)
     seed, compiler = SEED + chunk, _compiler(chunk)
     generated = _legal([make_case(seed, index) for index in range(GENERATED)])

@@ -26,7 +26,7 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import Added, Array
 from tilewright.runtime import cpu
 from tilewright.runtime import points as tables
-from tilewright.runtime.kernels import NumpyKernel
+from tilewright.runtime.kernels import NumpyKernel, execute
 from tilewright.runtime.points import Adding, PointData, Receivers, updated_cells
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
@@ -164,7 +164,7 @@ def judged(case: LawCase, problem: Problem, data: PointData, kernel: cpu.Compile
                 field: [parts[field].cut(each) for each in versions] if field in parts else versions
                 for field, versions in arrays.items()
             }
-            found = cpu.execute(kernel, problem, replace(inputs, arrays=packed), threads=2, workspace=memory)
+            found = execute(kernel, problem, replace(inputs, arrays=packed), threads=2, workspace=memory)
             results.append({
                 field: parts[field].spread(each, problem.shape) if field in parts else each
                 for field, each in found.items()

@@ -20,6 +20,7 @@ from tilewright.programs.stencil.regions import is_packable
 from tilewright.programs.stencil.slopes import values_of
 from tilewright.programs.stencil.subdomains import Subdomain
 from tilewright.runtime import cpu
+from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
 
 from .harness import emit_tilings
@@ -122,7 +123,7 @@ def wrong(case: PartCase, kernel: cpu.CompiledKernel) -> str:
         field: [parts[field].cut(each) for each in versions] if field in parts else versions
         for field, versions in case.arrays().items()
     }
-    result = cpu.execute(kernel, case.problem, Inputs(arrays=packed, scalars=case.values), 2, workspace=memory)
+    result = execute(kernel, case.problem, Inputs(arrays=packed, scalars=case.values), 2, workspace=memory)
     assert all(result[field].shape == part.shape(shape) for field, part in parts.items())
     whole = {field: parts[field].spread(each, shape) if field in parts else each for field, each in result.items()}
     return verdict(case, whole) + memory.torn()

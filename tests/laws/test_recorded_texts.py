@@ -57,7 +57,7 @@ from tilewright.programs.pipelines.problem import make_pipeline_problem
 from tilewright.programs.stencil import catalogue as programs
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.tables.catalogue import names, recurrence_named
-from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.schedules import catalogue
 from tilewright.schedules.bodies.unrolling import GroupBlock, TableShape
 from tilewright.schedules.pipelines import fusion

@@ -1,12 +1,12 @@
 """The picture of a GPU's schedule shows what the kernel moves: as many cells as the exact counts say."""
 
 import pytest
+from docs.gpu_schedules import draw_schedule, schedule
 from tests.oracles.counting import exact_counts
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.report.gpu_schedule import draw_schedule, schedule
 from tilewright.schedules.tiling import parse
 
 

@@ -1,7 +1,7 @@
 """What the drawing of a streaming tile shows is what the kernel does."""
 
 import pytest
-from docs.gpu_stream_schedule import draw_streaming, rows_at, widths
+from docs.gpu_schedules import draw_streaming, rows_at, widths
 from tests.oracles.counting import exact_counts
 
 from tilewright.base.errors import UsageError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.runtime import cpu, warn
+from tilewright.runtime import call, warn
 from tilewright.runtime.devices import opencl
 from tilewright.runtime.toolchains import cpu as toolchain
 
@@ -22,7 +22,7 @@ def private_cache(tmp_path, monkeypatch):
 
 def forget(monkeypatch):
     """Forget what this process has loaded, as a new process would."""
-    monkeypatch.setattr(cpu, "_loaded", {})
+    monkeypatch.setattr(call, "_loaded", {})
     toolchain.known.cache_clear()
     warn.forget_warnings()
 

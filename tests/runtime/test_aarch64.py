@@ -7,7 +7,6 @@ import ctypes
 import shutil
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from tilewright.plan import Target
 from tilewright.planner import plans
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import Workspace
 from tilewright.runtime.session import Session
 
@@ -84,7 +84,7 @@ def emulated(problem, tiling, processor, folder: Path, *, strict=False):
         subprocess.run([EMULATOR, "-cpu", cpu, "./kernel", "in", "out"], cwd=folder, check=True)
         memory.taken[...] = np.fromfile(folder / "out", np.uint8)
 
-    return SimpleNamespace(layout=layout, function=call, parallel=False), memory
+    return CompiledKernel(layout=layout, function=call, parallel=False), memory
 
 
 @pytest.mark.parametrize(

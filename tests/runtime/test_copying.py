@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.base.errors import ToolchainError
-from tilewright.runtime import copying, cpu
+from tilewright.codegen.copying import copy_source
+from tilewright.runtime import call, cpu
 
 pytestmark = pytest.mark.usefixtures("private_folders")
 
@@ -24,7 +24,7 @@ def pair(shape, dtype="float32", *, padding=3):
 )
 def test_every_cell_is_copied_and_none_beside(shape, dtype, threads):
     wide, target, source = pair(shape, dtype)
-    assert copying.copied_by_team([(target, source)], threads, cpu._team()) == []
+    assert cpu.copied_by_team([(target, source)], threads, call.if_compiled(copy_source)) == []
     np.testing.assert_array_equal(target, source)
     assert np.count_nonzero(wide) == np.count_nonzero(source)
 
@@ -32,7 +32,7 @@ def test_every_cell_is_copied_and_none_beside(shape, dtype, threads):
 def test_rows_may_be_repeated_or_run_backwards():
     _, target, source = pair((900, 1000))
     for given in (np.broadcast_to(source[7], source.shape), source[::-1]):
-        assert copying.copied_by_team([(target, given)], 2, cpu._team()) == []
+        assert cpu.copied_by_team([(target, given)], 2, call.if_compiled(copy_source)) == []
         np.testing.assert_array_equal(target, given)
 
 
@@ -48,7 +48,7 @@ def test_what_is_small_converted_or_not_of_whole_rows_is_left():
         (target, np.broadcast_to(source[:, :1], source.shape)),
     ]
     _, own, values = pair((800, 1000))
-    found = copying.copied_by_team([left[0], (own, values), *left[1:]], 2, cpu._team())
+    found = cpu.copied_by_team([left[0], (own, values), *left[1:]], 2, call.if_compiled(copy_source))
     assert [tuple(map(id, each)) for each in found] == [tuple(map(id, each)) for each in left]
     np.testing.assert_array_equal(own, values)
     assert not target.any()
@@ -58,17 +58,9 @@ def test_without_a_compiler_or_threads_all_is_left(monkeypatch):
     pairs = [pair((900, 1000))[1:]]
     kernel = cpu.CompiledKernel(function=None, parallel=True, layout=None)
     assert cpu.CompiledKernel(function=None, parallel=False, layout=None).copied(pairs, 2) is pairs
-    for found in (cpu.CompiledFunction(function=None, parallel=False), None):
-
-        def functions(_source, found=found):
-            if found is None:
-                raise ToolchainError("none", "take one")
-            return (found,)
-
-        cpu._team.cache_clear()
-        monkeypatch.setattr(cpu, "functions", functions)
+    for found in (call.CompiledFunction(function=None, parallel=False), None):
+        monkeypatch.setattr(cpu, "if_compiled", lambda _emit, found=found: found)
         assert kernel.copied(pairs, 2) is pairs
-    cpu._team.cache_clear()
     monkeypatch.undo()
     assert kernel.copied(pairs, 2) == []
 

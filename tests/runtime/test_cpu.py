@@ -13,8 +13,10 @@ from tilewright.programs.stencil import reference, rounding
 from tilewright.programs.stencil.boundaries import KINDS, Boundary
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import cpu, memory, session
-from tilewright.runtime.cpu import Inputs, execute, stencil_kernels
+from tilewright.runtime import call, memory, session
+from tilewright.runtime.cpu import stencil_kernels
+from tilewright.runtime.kernels import execute
+from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules.catalogue import check
 from tilewright.schedules.legality import Legal
@@ -198,7 +200,7 @@ def test_kernels_are_loaded_once_per_process():
     problem = make_problem(program("jacobi1d"), (9,), 1)
     (first,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
     (second,) = stencil_kernels(emit_tiling(problem, parse("none")), toolchain())
-    assert len(cpu._loaded) == 1
+    assert len(call._loaded) == 1
     assert first.layout == second.layout
 
 

@@ -12,20 +12,21 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.runtime import cpu
+from tilewright.runtime import call
 from tilewright.runtime.interrupts import HOOK
 from tilewright.runtime.pipelines import cpu as pipelines
 
 PATIENCE = 300.0
 """Seconds for what takes a few; every run below would take many times as long to its end."""
 TILINGS = {
-    "none": ("jacobi2d", (60, 70), {"tiling": "none"}),
+    "long steps": ("jacobi2d", (600, 700), {"tiling": "none"}),
+    "short steps": ("jacobi2d", (60, 70), {"tiling": "none", "steps": 400}),
     "hybrid": ("jacobi2d", (60, 70), {"tiling": "hybrid:t=2,s=4x16"}),
     "diamond": ("jacobi2d", (60, 70), {"tiling": "diamond:t=4,s=8x8"}),
     "skewed": ("jacobi2d", (60, 70), {"tiling": "skewed:t=2,s=8x8"}),
     "streaming": ("jacobi2d", (60, 70), {"tiling": "streaming:t=4,s=20x64"}),
     "copied": ("jacobi2d", (60, 70), {"tiling": "streaming:t=4,s=20x64", "every": 1000}),
-    "two fields": ("fdtd2d", (60, 70), {"tiling": "none"}),
+    "two fields": ("fdtd2d", (600, 700), {"tiling": "none"}),
     "batch": ("jacobi2d", (40, 12, 16), {"axes": (1, 2)}),
 }
 INTERRUPTED = """
@@ -67,7 +68,7 @@ def asked(answers):
 
     called = ctypes.CFUNCTYPE(ctypes.c_int64)(answer)
     before = {}
-    for _, library in list(cpu._loaded.values()):
+    for _, library in list(call._loaded.values()):
         try:
             variable = ctypes.c_void_p.in_dll(library, HOOK)
         except ValueError:
@@ -87,17 +88,18 @@ def test_a_kernel_ends_at_once_when_nobody_wants_its_results(case, threads):
     program, shape, options = TILINGS[case]
     fields = 3 if program == "fdtd2d" else 1
     arrays = np.random.default_rng(0).random((fields, *shape), dtype=np.float32)
-    expected = tw.run(program, *arrays, steps=40, threads=threads, **options)
+    options = {"steps": 40, "threads": threads, **options}
+    expected = tw.run(program, *arrays, **options)
     with asked(itertools.repeat(0)) as whole:
-        found = tw.run(program, *arrays, steps=40, threads=threads, **options)
+        found = tw.run(program, *arrays, **options)
     np.testing.assert_array_equal(found, expected)
     assert len(whole) > 3
     for wanted in (0, 1, 2):
         with asked([*[0] * wanted, -1]) as given:
-            tw.run(program, *arrays, steps=40, threads=threads, **options)
+            tw.run(program, *arrays, **options)
         # Of many grids each has a kernel that asks.
         assert len(given) == wanted + 1 if "axes" not in options else len(given) < len(whole)
-    np.testing.assert_array_equal(tw.run(program, *arrays, steps=40, threads=threads, **options), expected)
+    np.testing.assert_array_equal(tw.run(program, *arrays, **options), expected)
 
 
 LONG_STEPS = {
@@ -134,6 +136,16 @@ def test_a_long_step_asks_between_its_blocks(case):
     with asked([0, 0, 0, -1]) as given:
         tw.run(program, *arrays, **options)
     assert len(given) == 4
+
+
+@pytest.mark.parametrize("steps", [64, 65, 128])
+def test_short_steps_ask_between_stretches(steps):
+    """A question costs as much as some tens of cells: it must not come with every step of few cells."""
+    u, options = np.zeros(100, np.float32), {"steps": steps, "tiling": "none", "threads": 1}
+    tw.run("jacobi1d", u, **options)
+    with asked(itertools.repeat(0)) as given:
+        tw.run("jacobi1d", u, **options)
+    assert len(given) == -(-steps // 64)
 
 
 def test_pipelines_ask_between_bands(monkeypatch):

@@ -15,6 +15,7 @@ from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime import cpu
 from tilewright.runtime.host import cpu_features
+from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue
@@ -66,7 +67,7 @@ def test_every_width_agrees_with_the_reference(width, dtype):
     for problem, kernel in zip(problems, cpu.stencil_kernels(source, compiler), strict=True):
         arrays = {"u": [np.random.default_rng(3).random(problem.shape).astype(dtype)]}
         exact, allowed = rounding.bound(problem, arrays, {})
-        found = cpu.execute(kernel, problem, Inputs(arrays=arrays, scalars={}), threads=2)
+        found = execute(kernel, problem, Inputs(arrays=arrays, scalars={}), threads=2)
         assert set(found) == set(reference.run(problem, arrays, {}))
         error, good = rounding.worst_excess(found["u"], exact["u"], allowed["u"])
         assert good, f"{problem.program.name} under {width}: off by up to {error:g}"
@@ -82,7 +83,7 @@ def test_reciprocal_roots_of_every_kind_of_number(width):
         stencil("root", 1, {"u": 1.0 / tw.sqrt(FieldBuilder("u")[0])}), x.shape, 1, "float32", "fixed"
     )
     [kernel] = cpu.stencil_kernels(emit_tilings([(problem, catalogue.complete(problem, parse("none")))]), at(width))
-    found = cpu.execute(kernel, problem, Inputs(arrays={"u": [x]}, scalars={}), threads=2)["u"]
+    found = execute(kernel, problem, Inputs(arrays={"u": [x]}, scalars={}), threads=2)["u"]
     with np.errstate(all="ignore"):
         exact = 1.0 / np.sqrt(np.where(abs(x) < np.finfo(x.dtype).smallest_normal, 0.0 * x, x).astype(float))
     np.testing.assert_allclose(found.astype(float), exact, rtol=2e-7)

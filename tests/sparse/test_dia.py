@@ -196,6 +196,27 @@ def test_out_must_not_overlap():
     memory = np.ones(10)
     with pytest.raises(ArrayError, match="overlaps"):
         Dia.from_diagonals({1: 1.0}, (8, 8)).matvec(memory[:8], memory[2:])
+    matrix = Dia.from_diagonals({-1: 1.0, 0: 2.0}, (8, 8))
+    for add in (False, True):
+        with pytest.raises(ArrayError, match="out overlaps the matrix"):
+            matrix.matvec(np.ones(8), matrix.diagonal(0), add=add)
+    assert matrix.matvec(np.ones(8), np.zeros(8)).tolist() == [2.0] + [3.0] * 7
+
+
+def odd(values):
+    """The same vector at an address where no kernel reads numbers."""
+    found = np.zeros(values.nbytes + 1, np.uint8)[1:].view(values.dtype)
+    found[:] = values
+    assert not found.flags.aligned
+    return found
+
+
+def test_vectors_at_odd_addresses_are_read_and_not_written():
+    matrix, x = Dia.from_diagonals({-1: 1.0, 0: 2.0}, (9, 9)), np.arange(9.0)
+    assert np.array_equal(matrix.matvec(odd(x)), matrix.matvec(x))
+    assert np.array_equal(tw.sparse.cg(matrix.T, odd(x), maxiter=2).x, tw.sparse.cg(matrix.T, x, maxiter=2).x)
+    with pytest.raises(ArrayError, match="out must be a contiguous"):
+        matrix.matvec(x, odd(x))
 
 
 def test_a_matrix_without_diagonals_to_speak_of_is_refused():

@@ -57,7 +57,6 @@ def test_every_variant_is_right_and_sums_do_not_depend_on_threads():
 def test_a_wrong_kernel_is_found(monkeypatch):
     wrong = kernel("axpy", "x y", "y = a * x + y + x", scalars="a")
     monkeypatch.setattr(krylov, "emit_vectors", lambda _what, *rest: emit_vectors(wrong, *rest))
-    krylov.compiled.cache_clear()
     rng = np.random.default_rng(3)
     with pytest.raises(WrongResultError, match="computes a wrong 'y'"):
         check(
@@ -66,7 +65,6 @@ def test_a_wrong_kernel_is_found(monkeypatch):
             (0.5,),
             KernelChoice(vectors=1, threads=1, stream=False),
         )
-    krylov.compiled.cache_clear()
 
 
 def test_named_functions():
@@ -164,6 +162,21 @@ def test_what_does_not_fit_is_refused():
         krylov.scale(2.0, fixed)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", ">f8"])
+def test_vectors_at_odd_addresses_are_computed_with_in_place(dtype):
+    x, y = np.arange(50.0).astype(dtype), np.ones(50, dtype)
+    odd = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype)
+    odd[:] = x
+    assert krylov.dot(odd, y) == krylov.dot(x, y)
+    assert krylov.axpy(2.0, y, odd) is odd
+    assert np.array_equal(odd, krylov.axpy(2.0, y, x))
+    with pytest.raises(ArrayError, match="overlap"):
+        krylov.axpy(1.0, odd[1:], odd[:-1])
+    odd.flags.writeable = False
+    with pytest.raises(ArrayError, match="read-only"):
+        krylov.scale(2.0, odd)
+
+
 def test_tuning_is_kept_for_later_processes_and_near_lengths(own_store, monkeypatch):
     monkeypatch.setattr(krylov, "_ROUNDS", 1)
     monkeypatch.setattr(krylov, "_SECONDS", 0)
@@ -223,9 +236,6 @@ def poisson(shape, dtype="float64"):
 def small_blocks(monkeypatch):
     """Iterations in blocks of few rows, so that small matrices give every thread some and neighbours to wait for."""
     monkeypatch.setattr(solve, "CG_BLOCK", 64)
-    solve._kernel.cache_clear()
-    yield
-    solve._kernel.cache_clear()
 
 
 @pytest.mark.usefixtures("small_blocks")

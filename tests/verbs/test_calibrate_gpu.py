@@ -14,7 +14,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.calibration import fits as calibrate_fits
 from tilewright.runtime.calibration import gpu as calibrate_gpu
-from tilewright.runtime.calibration.tiles import calibration_tiling
+from tilewright.runtime.calibration.gpu import calibration_tiling
 from tilewright.runtime.devices import gpu, nvrtc, opencl
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import parse

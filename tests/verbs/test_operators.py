@@ -198,3 +198,21 @@ def test_complex_numbers_have_no_order_to_round_by(op):
     body = lambda u: apply(op, *(u[0],) * (2 if op in {"remainder", "floor_divide", "atan2"} else 1))  # noqa: E731
     with pytest.raises(tw.UsageError, match=f"{op} is not for complex numbers"):
         tw.run(body, np.ones(9, np.complex64), steps=1)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_functions_of_the_parts_of_complex_numbers_fill_every_lane(dtype):
+    # One cell after the other is wrong where a function computes as many lanes as there are complex numbers.
+    @tw.stencil
+    def parts(u):
+        x, y = u[0].real, u[0].imag
+        rounded = x // 0.7 + y % 0.3 + tw.sign(y)
+        return u[0] * (tw.sin(x) + tw.exp(y) + tw.tan(y) + tw.atan2(y, x) + tw.pow(abs(x), 1.3) + rounded)
+
+    draw = np.random.default_rng(0)
+    u = (draw.normal(size=333) + 1j * draw.normal(size=333)).astype(dtype)
+    x, y, f = u.real, u.imag, u.real.dtype.type
+    rounded = x // f(0.7) + y % f(0.3) + np.sign(y)
+    wanted = u * (np.sin(x) + np.exp(y) + np.tan(y) + np.arctan2(y, x) + np.abs(x) ** f(1.3) + rounded)
+    got = tw.run(parts, u, steps=1)
+    np.testing.assert_allclose(got[1:-1], wanted[1:-1], rtol=500 * np.finfo(dtype).eps)

@@ -11,7 +11,7 @@ import first_choice
 from tilewright.base.errors import UsageError
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.schedules.tiling import Tiling
-from tilewright.verbs.terms import explain
+from tilewright.verbs.predict import gpu_terms
 from tilewright.verbs.validate import ordered, validate
 
 DATA = Path(os.environ.get("TILEWRIGHT_DATA", Path(__file__).parents[3] / "shared" / "data")) / "stencilbench_v100"
@@ -110,14 +110,16 @@ def test_tiles_that_do_not_fit_the_stencil_are_refused():
 
 
 def test_terms_of_one_tiling():
-    terms = explain("j2d5pt", shape=(4096, 4096), steps=64, machine="h200", tiling="hybrid:t=16,s=6x256,threads=1x256")
+    terms = gpu_terms(
+        "j2d5pt", shape=(4096, 4096), steps=64, machine="h200", tiling="hybrid:t=16,s=6x256,threads=1x256"
+    )
     assert terms["bound_by"] in {"latency", "issue", "access", "dram", "l2", "launch"}
     given = {"shape": (4096, 4096), "steps": 64, "machine": "h200"}
-    assert explain("j2d5pt", **given, tiling="hybrid:t=16,s=6x256") == terms  # the threads that the code takes
+    assert gpu_terms("j2d5pt", **given, tiling="hybrid:t=16,s=6x256") == terms  # the threads that the code takes
     with pytest.raises(UsageError, match="the terms are those of a hybrid tile on a GPU, got 'none' on h200"):
-        explain("j2d5pt", **given, tiling="none")
+        gpu_terms("j2d5pt", **given, tiling="none")
     with pytest.raises(UsageError, match="1024 threads"):
-        explain("j2d5pt", shape=(512, 512), steps=64, machine="v100", tiling="hybrid:t=4,s=8x512,threads=8x512")
+        gpu_terms("j2d5pt", shape=(512, 512), steps=64, machine="v100", tiling="hybrid:t=4,s=8x512,threads=8x512")
 
 
 def test_the_public_logs_are_whole(logs):

@@ -16,7 +16,8 @@ from tilewright.programs.stencil.expression import Value, apply
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
-from tilewright.runtime.cpu import execute, stencil_kernels
+from tilewright.runtime.cpu import stencil_kernels
+from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs, Session
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules.tiling import Tiling

@@ -12,17 +12,14 @@ class MissingLibraryError(UsageError, ModuleNotFoundError):
 
 
 @contextmanager
-def needed(library: str, what: str, extra: str = "") -> Iterator[None]:
+def needed(
+    library: str,  # the name under which it is imported
+    what: str,  # what needs it
+    extra: str = "",  # of ``pyproject.toml``; named as the library by default
+) -> Iterator[None]:
     """Say which extra brings a library, where the imports of a block do not find it.
 
-    Args:
-        library: The name under which it is imported.
-        what: What needs it.
-        extra: The extra of ``pyproject.toml``; named as the library by default.
-
-    Raises:
-        MissingLibraryError: If the library or a module of it is not there; where one that it needs is missing, that
-            error stays.
+    Where a library is missing that this one needs, that error stays.
 
     >>> with needed("jax", "tilewright.jax"):
     ...     raise ModuleNotFoundError("No module named 'jax'", name="jax")

@@ -147,10 +147,11 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
     """Print the prediction of many ranks, and draw how it scales."""
     document = cluster.to_dict()
     if path is not None:
-        from tilewright.report import scaling as drawing
+        from tilewright.report import plots
         from tilewright.verbs.cluster import scaling
 
-        drawing.check(path)
+        plots.check_format(path)
+        plots.matplotlib()
         found = scaling(cluster)
         document["scaling"] = found.to_dict()
         panels = {}
@@ -162,7 +163,8 @@ def _show_cluster(cluster: "ClusterPrediction", path: Path | None, *, as_json: b
                 "every step": (counts, [each.every.seconds for each in points]),
                 "ideal": (counts, ideal),
             }
-        drawing.plot(panels, path, f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}")
+        title = f"{cluster.problem.program.name}, {cluster.hardware.name}, {cluster.network.title}"
+        plots.draw_scaling(panels, path, title)
     if as_json:
         output.emit(document)
     output.say(str(cluster), as_json)
@@ -204,11 +206,10 @@ def _exported(many: Sequence["Prediction"], path: Path | None, document: dict[st
 def _terms(one: "Prediction", program: "Program", machine: str) -> list[Shown]:
     """Say what a GPU's time with thread blocks is made of; a CPU has no thread blocks."""
     from tilewright.report import tables
-    from tilewright.verbs.predict import as_machine
-    from tilewright.verbs.terms import explain
+    from tilewright.verbs.predict import as_machine, gpu_terms
 
     if as_machine(machine).kind != "gpu" or len(one.shape) == 1:
         return []
-    terms = explain(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
+    terms = gpu_terms(program, shape=one.shape, steps=one.steps, machine=machine, tiling=one.tiling, dtype=one.dtype)
     facts = {name.replace("_", " "): tables.number(value) for name, value in terms.items()}
     return [Pairs(facts, "terms of the time, seconds by part")]

@@ -22,17 +22,7 @@ _LARGEST = 1 << 20
 
 
 def load(environ: Mapping[str, str], file: Path) -> dict[str, str]:
-    """Collect the settings that no flag gives.
-
-    Args:
-        environ: The environment variables.
-        file: The settings file, which need not exist.
-
-    Returns:
-        The value of every key that is set, as a flag would have it.
-
-    Raises:
-        UsageError: If the file is no TOML, or has an unknown key or a value of the wrong type.
+    """Collect the settings that no flag gives, as flags would have them; the file need not exist.
 
     >>> load({"TILEWRIGHT_THREADS": "2", "HOME": "/"}, Path("nowhere.toml"))
     {'threads': '2'}

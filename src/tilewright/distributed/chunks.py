@@ -53,28 +53,13 @@ class Task:
 
 def run(
     problem: Problem,
-    arrays: Mapping[str, Sequence[Any]],
-    chunks: tuple[tuple[int, ...], ...],
-    machine: Machine,
+    arrays: Mapping[str, Sequence[Any]],  # Dask's, newest first; missing older levels are those of the oldest given
+    chunks: tuple[tuple[int, ...], ...],  # sizes per axis; thinner ones than one step reaches are joined
+    machine: Machine,  # for the choice of t
     computer: Computer,
     points: PointData | None = None,
 ) -> dict[str, tuple[Any, ...]]:
-    """Describe a run as tasks.
-
-    Args:
-        problem: What is computed on the whole grid.
-        arrays: Per field its levels, newest first, Dask arrays; missing older ones are those of the oldest given.
-        chunks: Sizes of the chunks per axis; thinner ones than one step reaches are joined.
-        machine: Where chunks are computed, for the choice of t.
-        computer: How: target, tiling, strictness and scalars.
-        points: Sources, if any.
-
-    Returns:
-        Per updated field the Dask arrays of every level that a next run needs, newest first.
-
-    Raises:
-        UsageError: If the grid cannot be cut as its chunks are.
-    """
+    """Describe a run as tasks; returns per updated field the Dask arrays of every level that a next run needs."""
     import dask.array as da
 
     chunks = _chunks(problem, chunks)

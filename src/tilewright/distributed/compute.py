@@ -13,7 +13,7 @@ from tilewright.machines.machine import Machine, Quantity
 from tilewright.plan import Target
 from tilewright.programs.stencil.boundaries import Sides
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import cpu
+from tilewright.runtime import kernels
 from tilewright.runtime.kernels import CpuKernel, Kernel, NumpyKernel, NumpySession, State
 from tilewright.runtime.memory import Array, Workspace, copy_jobs, layout, spread
 from tilewright.runtime.points import PointData
@@ -91,7 +91,7 @@ class Computer:
                 recorded[each.field] = np.empty((rows, each.weights.points), problem.dtype)
             inputs = replace(inputs, points=points, traces=recorded)
         if isinstance(kernel, CpuKernel) and not copied:
-            cpu.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))
+            kernels.execute(kernel.compiled, problem, inputs, self.threads, workspace, kernel.halo(problem))
         else:
             self._advance(self._start(kernel, problem, inputs, workspace), problem.steps, results, turns)
         return recorded

@@ -53,20 +53,7 @@ class OutOfCoreRun:
 
 
 def run(job: OutOfCoreRun, machine: Machine, computer: Computer) -> dict[str, np.ndarray[Any, Any]]:
-    """Run a job.
-
-    Args:
-        job: The job.
-        machine: The processor, and the disk's bandwidths.
-        computer: What computes it.
-
-    Returns:
-        What receivers recorded, by field; shapes (rows, points).
-
-    Raises:
-        ArrayError: If memory or disk are too small, a target does not fit, or the disk fails.
-        UsageError: If the grid cannot be cut, or what is to be gone on with is another run.
-    """
+    """Run a job; returns what receivers recorded, by field, of shapes (rows, points)."""
     check_cut(job.problem, (0,))
     points = None
     if job.points is not None:

@@ -164,20 +164,10 @@ def _received(rank: int, found: Halo) -> int:
 
 
 def run(job: RankRun, machine: Machine, computer: Computer) -> tuple[dict[str, tuple[Array, ...]], dict[str, Grid]]:
-    """Run a job; every rank of its arrays calls this.
+    """Run a job; every rank of its arrays calls this, and every one raises the same errors.
 
-    Args:
-        job: The job.
-        machine: A node, with what is known of the network.
-        computer: What computes.
-
-    Returns:
-        Per updated field every level that a next run needs, newest first; and by field, what receivers recorded, the
-        same on every rank.
-
-    Raises:
-        ArrayError: On every rank, if a checkpoint cannot be written or read.
-        UsageError: On every rank, if the grid cannot be cut, or the ranks do not run the same thing.
+    Returns per updated field every level that a next run needs, newest first; and by field what receivers recorded,
+    the same on every rank.
     """
     comm, layout, problem = job.first.comm, job.first.layout, job.problem
     _agree(job, computer)

@@ -66,18 +66,9 @@ _BARE = {_bare(name): name for name in names()}
 
 
 def load(name: str) -> Machine:
-    """Load a machine of the catalogue, or a machine file.
+    """Load a machine of the catalogue by a name that :func:`canonical` knows, or a machine file by its ``.toml`` path.
 
-    Args:
-        name: A name of the catalogue, in any writing that :func:`canonical` knows, or the path of a ``.toml`` file.
-            ``host`` has no file: it is made from the description of the CPU by
-            :func:`tilewright.machines.host.host_machine`.
-
-    Returns:
-        The machine.
-
-    Raises:
-        UsageError: If there is none, or the file is not as it must be.
+    ``host`` has no file: :func:`tilewright.machines.host.host_machine` makes it of the description of the CPU.
 
     >>> load("gtx980").sm_count.value
     16

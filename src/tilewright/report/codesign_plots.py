@@ -1,20 +1,16 @@
 """Plots of codesign: the design space with its Pareto set (figure C.3) and what the area goes to (figure C.4)."""
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
-from tilewright.base.paths import written
 from tilewright.costs.arrays import Floats, Ints
+from tilewright.report import plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMATS = (".png", ".svg", ".pdf")
 _DOMINATED, _PARETO, _STOCK = "#e8b27a", "#1f5fa8", "#b3261e"
 _MARKERS = ("*", "D", "s", "^", "v")
 
@@ -84,18 +80,10 @@ def _scatter(axis: "Axes", panel: DesignPanel, x: Floats, y: Floats) -> None:
 
 
 def _figure(count: int) -> tuple[Any, Any]:  # (matplotlib's Figure and its Axes: an optional package)
-    figure = _matplotlib().Figure(figsize=(5.6 * count + 0.4, 4.4), layout="constrained")
+    figure = plots.matplotlib("figure", "drawing").Figure(figsize=(5.6 * count + 0.4, 4.4), layout="constrained")
     return figure, figure.subplots(1, count, squeeze=False)[0]
 
 
-def _matplotlib() -> Any:  # noqa: ANN401  (an optional package: its types are not always there)
-    with needed("matplotlib", "a drawing", extra="plot"):
-        return importlib.import_module("matplotlib.figure")
-
-
 def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"a drawing is written as {', '.join(FORMATS)}, got {path.name!r}")
-    with written(path) as target:
-        figure.savefig(target, dpi=150)
-    return path
+    plots.check_format(path, "drawing")
+    return plots.save(figure, path, dpi=150)

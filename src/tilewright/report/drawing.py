@@ -1,19 +1,16 @@
 """Drawings of tilings: the pieces of a schedule tree on (space, time)."""
 
 import dataclasses
-import importlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
-from tilewright.base.paths import written
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.problem import Problem
+from tilewright.report import plots
 from tilewright.report.drawing_stream import draw_stream
-from tilewright.report.drawing_table import draw_table
 from tilewright.schedules import catalogue
 from tilewright.schedules.pieces import Piece
 from tilewright.schedules.tiling import Tiling
@@ -25,8 +22,9 @@ if TYPE_CHECKING:
 
 _COLOURS = (("#5b8fc7", "#86aedb"), ("#f0a44b", "#f6c483"))
 """Per colour of hexagons, two shades that alternate from phase to phase."""
+_WAVEFRONTS = ("#5b8fc7", "#f0a44b", "#7fb77e", "#c97b84")
+"""Wavefronts of a table's tiles take turns."""
 _EDGE = "#26323f"
-_FORMATS = (".png", ".svg", ".pdf")
 _UNTILED_CELLS = 24
 _UNTILED_STEPS = 8
 _SHOWN_HEIGHTS = 2.5
@@ -39,6 +37,8 @@ _NEARLY_ALL = 0.95
 """A sub-tile with this share of a tile's cells gets no panel."""
 _LABEL_SHARE = 0.02
 """Tiles narrower than this share of the picture get no number."""
+_CORNER_TILES = (4, 5)
+"""Rows and columns of a table's tiles that are shown."""
 Key = tuple[int, ...]
 Rows = dict[int, tuple[int, int]]
 """Per logical time, a half-open range of cells."""
@@ -47,10 +47,8 @@ Rows = dict[int, tuple[int, int]]
 def draw_tiling(problem: Problem, tiling: Tiling, path: str | Path) -> Path:
     """Draw the tiles of a tiling to a file; see :func:`drawn`."""
     target = Path(path)
-    if target.suffix.lower() not in _FORMATS:
-        raise UsageError(f"a drawing is written as {', '.join(_FORMATS)}, got {target.name!r}")
-    save(drawn(problem, tiling), target)
-    return target
+    plots.check_format(target, "drawing")
+    return plots.save(drawn(problem, tiling), target, dpi=150)
 
 
 def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
@@ -64,9 +62,9 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     tiling = catalogue.legal(problem, tiling)
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
-    figure_class = _matplotlib("matplotlib.figure").Figure
+    figure_class = plots.matplotlib("figure", "drawing").Figure
     if tiling.family.tables or tiling.family.streams:
-        draw = draw_table if tiling.family.tables else draw_stream
+        draw = _draw_table if tiling.family.tables else draw_stream
         return draw(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
     tree = catalogue.tree(problem, tiling)
     first = axis_of_tiles(tree)
@@ -90,12 +88,6 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     if tiling.space:
         _mark_height(axes[0], [piece for piece in section if piece.wavefront == chosen[0]], tiling)
     return figure
-
-
-def save(figure: Any, target: Path) -> None:  # noqa: ANN401  (a figure of matplotlib)
-    """Write a figure."""
-    with written(target) as place:
-        figure.savefig(place, dpi=150)
 
 
 def _cut_axes(tiling: Tiling, tree: Node, pieces: list[Piece]) -> dict[int, int]:
@@ -125,11 +117,6 @@ def _section(shown: Problem, pieces: list[Piece], axis: int) -> list[Piece]:
     others = [each for each in range(len(middle)) if each != axis]
     kept = [p for p in pieces if all(p.box[each][0] <= middle[each] < p.box[each][1] for each in others)]
     return kept or pieces
-
-
-def _matplotlib(module: str) -> Any:  # noqa: ANN401  (an optional package: its types are not always there)
-    with needed("matplotlib", "a drawing", extra="plot"):
-        return importlib.import_module(module)
 
 
 def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
@@ -172,7 +159,7 @@ def _draw_wavefronts(panel: "Axes", pieces: list[Piece], axis: int, chosen: Key 
     _draw(panel, tiles, labels)
     for rows in tiles.values():  # once more, above all fills
         panel.add_patch(
-            _matplotlib("matplotlib.patches").Polygon(_outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
+            plots.matplotlib("patches", "drawing").Polygon(_outline(rows), fill=False, edgecolor=_EDGE, linewidth=0.9)
         )
     if chosen in tiles:
         corners = _outline(tiles[chosen])
@@ -202,7 +189,7 @@ def _draw_sub_tiles(panel: "Axes", pieces: list[Piece], axis: int, number: int) 
 
 
 def _draw(panel: "Axes", tiles: Mapping[Key, Rows], labels: Mapping[Key, tuple[str, str]]) -> None:
-    patches = _matplotlib("matplotlib.patches")
+    patches = plots.matplotlib("patches", "drawing")
     spans = [span for rows in tiles.values() for span in rows.values()]
     times = [time for rows in tiles.values() for time in rows]
     panel.set_xlim(min(low for low, _ in spans), max(high for _, high in spans))
@@ -236,7 +223,7 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
     few = cells and shown.shape[axis] <= _GRID_CELLS
     panel.set_xlabel(f"cell on axis {axis}" + (" (the grid: one cell, one step)" if few else ""))
     panel.set_ylabel("time step" if stages == 1 else f"logical time ({stages} per time step)")
-    ticker = _matplotlib("matplotlib.ticker")
+    ticker = plots.matplotlib("ticker", "drawing")
     panel.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
     panel.yaxis.set_major_locator(ticker.MaxNLocator(8, integer=True))
     if few:
@@ -246,3 +233,41 @@ def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
     panel.tick_params(which="minor", length=0)
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
+
+
+def _draw_table(figure: Any, problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure of matplotlib)
+    """Draw a corner of a table: tiles numbered by wavefront, sub-tiles of the first tile, where values come from."""
+    limits = (_CORNER_TILES[0] * tiling.time, _CORNER_TILES[1] * tiling.space[0])
+    shape = tuple(min(extent, limit) for extent, limit in zip(problem.shape, limits, strict=True))
+    shown = dataclasses.replace(problem, shape=shape, steps=1)
+    panel = figure.subplots()
+    panel.set_xlim(0, shape[1])
+    panel.set_ylim(shape[0], 0)
+    tiles: dict[tuple[int, int], list[tuple[tuple[int, int], ...]]] = {}
+    for piece in catalogue.scan(shown, tiling):
+        tiles.setdefault((piece.wavefront, piece.tile), []).append(piece.box)
+    for (wavefront, _), boxes in tiles.items():
+        _table_tile(panel, wavefront, boxes)
+    for box in tiles[0, 0][1:]:
+        panel.plot([box[1][0]] * 2, box[0], color=_EDGE, linewidth=0.6, linestyle=":")
+    figure.suptitle(f"{problem.program.name}, {tiling}", fontweight="bold")
+    panel.set_title("tiles, numbered by wavefront: equal numbers run at the same time; dotted: sub-tiles", fontsize=10)
+    panel.set_xlabel("column (axis 1)")
+    panel.set_ylabel("row (axis 0)")
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+    return figure
+
+
+def _table_tile(panel: "Axes", wavefront: int, boxes: list[tuple[tuple[int, int], ...]]) -> None:
+    (top, bottom), (left, _) = boxes[0]
+    right = boxes[-1][1][1]
+    panel.fill(
+        [left, right, right, left],
+        [top, top, bottom, bottom],
+        facecolor=_WAVEFRONTS[wavefront % len(_WAVEFRONTS)],
+        edgecolor=_EDGE,
+        linewidth=0.9,
+    )
+    x, y = (left + right) / 2, (top + bottom) / 2
+    panel.text(x, y, str(wavefront), ha="center", va="center", fontsize=10, color="#10161d", fontweight="bold")

@@ -1,19 +1,15 @@
 """Energies, comparisons, fits, bottlenecks and sweeps as tables for people, made of their JSON documents."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import UsageError
-from tilewright.base.extras import needed
-from tilewright.base.paths import written
 from tilewright.base.tables import Pairs, Shown, Table, table
 from tilewright.base.units import format_seconds, format_shape
+from tilewright.report import plots
 from tilewright.report.tables import number
 
 Document = Mapping[str, Any]
-_FORMATS = (".png", ".svg", ".pdf")
 
 
 def metered(one: Document) -> Pairs:
@@ -159,11 +155,8 @@ def draw_sweep(one: Document, path: Path) -> None:
 
 def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: Path, title: str) -> None:
     """Plot curves over common factors, one panel each."""
-    if path.suffix.lower() not in _FORMATS:
-        raise UsageError(f"a plot is written as {', '.join(_FORMATS)}, got {path.name!r}")
-    with needed("matplotlib", "a plot", extra="plot"):
-        figures = importlib.import_module("matplotlib.figure")
-    figure = figures.Figure(figsize=(4.0 * len(curves), 3.4), layout="constrained")
+    plots.check_format(path)
+    figure = plots.matplotlib().Figure(figsize=(4.0 * len(curves), 3.4), layout="constrained")
     for axes, (name, values) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True):
         axes.plot(factors, values, "o-")
         axes.set(xlabel="factor", ylabel=name, xscale="log")
@@ -171,8 +164,7 @@ def draw(factors: Sequence[float], curves: Mapping[str, Sequence[float]], path: 
         axes.set_xticks(factors, [f"{factor:g}" for factor in factors])
         axes.minorticks_off()
     figure.suptitle(title)
-    with written(path) as target:
-        figure.savefig(target)
+    plots.save(figure, path)
 
 
 def _point(point: Document) -> tuple[str, ...]:

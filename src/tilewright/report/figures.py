@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.base.extras import needed
 from tilewright.base.units import format_rate
+from tilewright.report import plots
 from tilewright.report.study import StudiedTiling, Study
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def tile(study: Study) -> dict[str, str]:
 
 def _svg(draw: Drawing, study: Study, name: str) -> str:
     """Draw on one pair of axes."""
-    with needed("matplotlib", "a plot", extra="plot"):
-        figure_class = importlib.import_module("matplotlib.figure").Figure
-    figure = figure_class(figsize=_SIZE, layout="constrained")
+    figure = plots.matplotlib().Figure(figsize=_SIZE, layout="constrained")
     axes = figure.add_subplot()
     draw(axes, study)
     for side in ("top", "right"):
@@ -93,7 +91,7 @@ def _roofline(axes: "Axes", study: Study) -> None:
 
 def _decades(axes: "Axes") -> None:
     """Label 1, 2 and 5 of every decade, as numbers; minor ticks of narrow ranges would run into each other."""
-    ticker = importlib.import_module("matplotlib.ticker")
+    ticker = plots.matplotlib("ticker")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))

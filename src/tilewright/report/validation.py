@@ -1,6 +1,5 @@
 """Tables and plots of a validation: figures 3 to 6 of the time-model paper (Prajapati et al., PPoPP 2017)."""
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.extras import needed
-from tilewright.base.paths import make_folder, write_rows, written
+from tilewright.base.paths import make_folder, write_rows
 from tilewright.base.tables import Table, table
 from tilewright.costs.arrays import Floats
+from tilewright.report import plots
 from tilewright.tuning.strategies import BAND, MeasuredSpace, Strategy
 from tilewright.tuning.validation import TOPS, Scores, near_best
 
@@ -81,7 +80,7 @@ def _draw_accuracy(panels: Sequence[StencilPanel], path: Path) -> Path:
         axis.loglog(ends, ends, "-", color="#b3261e", linewidth=1)
         axis.set(title=panel.title, xlabel="measured, s", ylabel="predicted, s")
         axis.legend(fontsize="x-small", loc="upper left")
-    return _save(figure, path)
+    return plots.save(figure, path, dpi=130)
 
 
 def _draw_surface(panels: Sequence[StencilPanel], path: Path) -> Path:
@@ -101,7 +100,7 @@ def _draw_surface(panels: Sequence[StencilPanel], path: Path) -> Path:
         axis.set_yticks(range(len(heights)), [str(height) for height in heights], fontsize="x-small")
         axis.set(title=panel.title, xlabel="innermost tile size", ylabel="height $t_T$")
         figure.colorbar(image, ax=axis, label="log10 of predicted s")
-    return _save(figure, path)
+    return plots.save(figure, path, dpi=130)
 
 
 def _draw_band(panels: Sequence[StencilPanel], path: Path) -> Path:
@@ -116,7 +115,7 @@ def _draw_band(panels: Sequence[StencilPanel], path: Path) -> Path:
         axis.axhline(float(panel.measured.min()), color="0.5", linewidth=1, label="best of all")
         axis.set(title=panel.title, xlabel="rank by the model", ylabel="s", ylim=(0, None))
         axis.legend(fontsize="x-small")
-    return _save(figure, path)
+    return plots.save(figure, path, dpi=130)
 
 
 def _draw_strategies(panels: Sequence[StencilPanel], path: Path) -> Path:
@@ -130,7 +129,7 @@ def _draw_strategies(panels: Sequence[StencilPanel], path: Path) -> Path:
     axis.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize="small")
     axis.set(ylabel="share of the best measured speed, %", ylim=(0, 105))
     axis.legend(fontsize="x-small", ncols=2)
-    return _save(figure, path)
+    return plots.save(figure, path, dpi=130)
 
 
 def _cells(one: Scores) -> tuple[str, ...]:
@@ -145,19 +144,11 @@ def _cells(one: Scores) -> tuple[str, ...]:
 
 
 def _grid(count: int, *, wide: bool = False) -> tuple[Any, list[Any]]:
-    with needed("matplotlib", "a plot", extra="plot"):
-        figures = importlib.import_module("matplotlib.figure")
     columns = min(4, count)
     rows = -(-count // columns)
     size = (9.0, 4.8) if wide else (3.6 * columns, 3.2 * rows)
-    figure = figures.Figure(figsize=size, layout="constrained")
+    figure = plots.matplotlib().Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for axis in axes[count:]:
         axis.set_visible(False)
     return figure, axes[:count]
-
-
-def _save(figure: Any, path: Path) -> Path:  # noqa: ANN401
-    with written(path) as target:
-        figure.savefig(target, dpi=130)
-    return path

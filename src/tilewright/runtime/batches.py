@@ -14,9 +14,11 @@ from tilewright.base.intmath import round_up
 from tilewright.codegen.batches import ENTRY, HEAD
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.call import by_cells
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
-from tilewright.runtime.session import SHARED, Inputs, Runnable, Session
+from tilewright.runtime.session import SHARED, Inputs, Session
 
 _AXES = 3
 """Axes that an entry of the list has room for."""
@@ -43,7 +45,7 @@ def run_batch(  # noqa: PLR0913
     }
     if isinstance(kernel, CpuKernel) and kernel.plan.batch:
         arrays = {
-            field: tuple(_of_cells(np.asarray(each, dtype=problem.dtype)) for each in versions)
+            field: tuple(by_cells(np.asarray(each), problem.dtype) for each in versions)
             for field, versions in inputs.arrays.items()
         }
         _together(kernel, problem, replace(inputs, arrays=arrays), found, threads)
@@ -61,12 +63,6 @@ def run_batch(  # noqa: PLR0913
         finally:
             session.close()
     return found
-
-
-def _of_cells(array: Array) -> Array:
-    """Return an array whose strides are whole numbers of cells."""
-    whole = array.flags.aligned and not any(stride % array.itemsize for stride in array.strides)
-    return array if whole else np.ascontiguousarray(array)
 
 
 def _together(
@@ -91,7 +87,7 @@ class _List(Session):
     """
 
     def __init__(
-        self, compiled: Runnable, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
+        self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, halo: Extended | None, workers: int
     ) -> None:
         self._workers = workers
         self._entries: list[list[int]] = []
@@ -141,20 +137,15 @@ class _List(Session):
             for entry in self._entries
         ]
         head = [self._workers, count, len(entries), len(constants)]
-        numbers = np.array(
-            [*addresses, *calls, *rows, *head, *(each for entry in entries for each in entry), *self._own_sizes],
-            dtype=np.int64,
-        )
-        first, width = numbers.ctypes.data, numbers.itemsize
-        pointers = first + width * (behind + len(calls))
-        self._compiled.function(first, pointers + width * len(rows), scalars, pointers)
+        sizes = [*head, *(each for entry in entries for each in entry), *self._own_sizes]
+        self._compiled.invoke([*addresses, *calls], sizes, scalars, rows)
 
     def _invoke(
         self,
         starts: Sequence[int],
-        constants: Sequence[int],  # noqa: ARG002
         sizes: Sequence[int],
         scalars: int,  # noqa: ARG002
+        constants: Sequence[int],  # noqa: ARG002
         further: Sequence[int],  # noqa: ARG002
     ) -> None:
         self._entries.append([1, len(self._pointers), 0, len(self._own_sizes), *[0] * (ENTRY - 4)])

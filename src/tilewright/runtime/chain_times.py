@@ -68,19 +68,7 @@ def calibrate(dtype: str, threads: int, how: Blocking) -> HostTimes:
     """Measure products and fused pairs of some 60 sizes, fit their times, and keep them. Takes half a minute.
 
     Everything is measured in several rounds, and the least of each taken, so that a moment in which the machine did
-    something else does not speak against one of the two.
-
-    Args:
-        dtype: One of ``runtime.fused.DTYPES``.
-        threads: Threads of the fused kernels; the array library uses its own.
-        how: Register blocking of the fused kernels.
-
-    Returns:
-        The times.
-
-    Raises:
-        UsageError: If there is no fused kernel of that type.
-        ToolchainError: If there is no compiler.
+    something else does not speak against one of the two. The array library uses threads of its own.
     """
     if dtype not in DTYPES:
         raise UsageError(f"fused products compute in {' or '.join(DTYPES)}, got {dtype!r}")

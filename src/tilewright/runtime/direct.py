@@ -13,10 +13,12 @@ from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
 from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.call import address, overlap
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import Array, Workspace, check_memory, frame, layout
 from tilewright.runtime.places import PlaceTables, scalar_table
 from tilewright.runtime.points import MOST_BYTES, bytes_of
-from tilewright.runtime.session import SHARED, Inputs, Runnable, point_tables
+from tilewright.runtime.session import SHARED, Inputs, point_tables
 
 _MOST_WASTE = 1.5
 """Cells of a tile's row per cell of the grid's up to which the state between bands is kept as the kernel orders it."""
@@ -40,7 +42,7 @@ def slots_of(needs: StencilLayout, problem: Problem) -> Slots:
     return Slots(strides=plan.strides, distance=distance, lifted=lifted)
 
 
-def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
+def applies(compiled: CompiledKernel, problem: Problem, inputs: Inputs) -> bool:
     """Whether a kernel can work on the caller's arrays: rows one after the other, and results apart from inputs."""
     if not compiled.layout.direct or problem.steps == 0:
         return False
@@ -52,9 +54,7 @@ def applies(compiled: Runnable, problem: Problem, inputs: Inputs) -> bool:
     targets = list((inputs.out or {}).values())
     if any(not _plain(target, problem) for target in targets):
         return False
-    return not any(np.may_share_memory(target, other) for target in targets for other in given) and not any(
-        np.may_share_memory(a, b) for i, a in enumerate(targets) for b in targets[:i]
-    )
+    return not overlap(targets, given)
 
 
 def _plain(array: Array, problem: Problem) -> bool:
@@ -62,7 +62,7 @@ def _plain(array: Array, problem: Problem) -> bool:
 
 
 def execute(
-    compiled: Runnable, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
+    compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
 ) -> dict[str, Array]:
     """Run a kernel to which :func:`applies` applies on the caller's arrays; returns the newest updated fields."""
     program, needs = problem.program, compiled.layout
@@ -83,29 +83,26 @@ def execute(
     }
     buffer = memory.take(max(total, PAGE))
     try:
-        start = buffer.ctypes.data
+        start = address(buffer)
         versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}
         starts = []
         for field, count, distance in zip(program.fields, slots, distances, strict=True):
-            starts.append(start if count else versions[field][0].ctypes.data)
+            starts.append(start if count else address(versions[field][0]))
             start += count * distance * problem.itemsize
-        callers = [version.ctypes.data for field in program.fields for version in versions[field]]
+        callers = [address(version) for field in program.fields for version in versions[field]]
         packed = [math.prod(problem.shape[axis + 1 :]) for axis in range(program.rank - 1)]
-        pointers = [*starts, *callers, *(results[field].ctypes.data for field in program.updated)]
-        team = threads if compiled.parallel else 1
+        pointers = [*starts, *callers, *(address(results[field]) for field in program.updated)]
+        team = compiled.team(threads)
         sizes = [problem.steps, team, *problem.shape, *plan.strides[:-1], plan.distance, 1 + plan.lifted, 1, *packed]
-        fields, size = np.array(pointers, dtype=np.int64), np.array(sizes, dtype=np.int64)
         scalars, each = scalar_table(problem, inputs.scalars, inputs.first + problem.steps)
         rows = [np.full(problem.shape[-1], value).astype(problem.dtype) for value in needs.constants]
-        values = [*(row.ctypes.data for row in rows), *places.addresses, buffer.ctypes.data + own]
+        constants = [*map(address, rows), *places.addresses, address(buffer) + own]
         further: tuple[int, ...] = ()
         if tables is not None:
             addresses = tables.before(inputs.first, problem.steps)
             if addresses is not None:
-                values, further = [*values, *addresses.numbers], (addresses.points,)
-        constants = np.array(values, dtype=np.uintp)
-        start = scalars.ctypes.data + each * inputs.first
-        compiled.function(fields.ctypes.data, size.ctypes.data, start, constants.ctypes.data, *further)
+                constants, further = [*constants, *addresses.numbers], (addresses.points,)
+        compiled.invoke(pointers, sizes, address(scalars) + each * inputs.first, constants, further)
         if tables is not None:
             tables.after(inputs.first, problem.steps)
     finally:

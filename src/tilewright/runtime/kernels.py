@@ -17,7 +17,8 @@ from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
-from tilewright.runtime import cpu, direct
+from tilewright.runtime import direct
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import Inputs, Session, point_tables
 
@@ -79,7 +80,7 @@ class CpuKernel:
     """C code, compiled and loaded."""
 
     plan: RunPlan  # what it was made of
-    compiled: cpu.CompiledKernel
+    compiled: CompiledKernel
 
     @property
     def resources(self) -> Resources | None:
@@ -102,7 +103,7 @@ class CpuKernel:
 
     def run(self, problem: Problem, inputs: Inputs, threads: int) -> dict[str, Array]:
         """Run all steps."""
-        return cpu.execute(self.compiled, problem, inputs, threads, halo=self.halo(problem))
+        return execute(self.compiled, problem, inputs, threads, halo=self.halo(problem))
 
     def copies_nothing(self, problem: Problem, inputs: Inputs) -> bool:
         """Whether ``run`` reads the caller's own arrays and writes the results where they stay."""
@@ -111,6 +112,29 @@ class CpuKernel:
     def halo(self, problem: Problem) -> Extended | None:
         """Return the periodic copies around a grid of a problem's shape, or None."""
         return None if self.plan.block is None else self.plan.block.fitted(problem.shape)
+
+
+def execute(
+    compiled: CompiledKernel,
+    problem: Problem,  # of any shape and steps
+    inputs: Inputs,
+    threads: int,
+    workspace: Workspace | None = None,  # fresh memory by default
+    halo: Extended | None = None,  # periodic copies around a grid that wraps
+) -> dict[str, Array]:
+    """Run a kernel; returns the newest version of every updated field.
+
+    The inputs are only read; the interpreter's lock is free while the kernel runs, and any number of threads may run
+    the same kernel at a time.
+    """
+    if halo is None and direct.applies(compiled, problem, inputs):
+        return direct.execute(compiled, problem, inputs, threads, workspace)
+    session = Session(compiled, problem, inputs, threads, halo=halo, workspace=workspace)
+    try:
+        session.advance(problem.steps, last=True)
+        return session.results(inputs.out)
+    finally:
+        session.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

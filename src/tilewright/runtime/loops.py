@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tilewright.base.errors import ArrayError, WrongResultError
 from tilewright.codegen.loops.harness import ENTRY
 from tilewright.codegen.source import c_source
+from tilewright.runtime.call import address, addresses
 from tilewright.runtime.toolchains.artifact import Artifact, open_library
 from tilewright.runtime.toolchains.cpu import shared_object
 from tilewright.runtime.workers.limits import set_limit
@@ -81,8 +82,8 @@ class _Bench:
 
     def run(self, function: Any) -> float:  # noqa: ANN401
         self.reset()
-        pointers = (ctypes.c_void_p * max(1, len(self.work)))(*(array.ctypes.data for array in self.work))
-        return float(function(pointers))
+        pointers = addresses(self.work)
+        return float(function(address(pointers)))
 
     def expect(self, reference: Any, second: Any) -> bool:  # noqa: ANN401
         """Keep what the file's own text makes, and how far two builds of it differ; return whether it is finite."""

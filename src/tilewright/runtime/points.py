@@ -11,6 +11,7 @@ from tilewright.programs.stencil import points
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index, Sums, Weights, numbered
 from tilewright.programs.stencil.problem import PointFields, Problem
+from tilewright.runtime.call import addresses
 from tilewright.runtime.faces import FaceSums
 from tilewright.runtime.memory import Array, Workspace, check_memory
 
@@ -197,7 +198,7 @@ class PointTables:
             shifted = tuple(place + low for place, (low, _) in zip(places, around, strict=True))
             cells = np.ravel_multi_index(shifted, grid.shape).astype(np.int64)
             self.arrays += row_table(cells, grid.shape)
-        self._pointers = np.array([each.ctypes.data for each in self.arrays], dtype=np.uintp)
+        self._pointers = addresses(self.arrays)
         self.numbers: list[Array] = []
         """Of every table the numbers of a call, those of sources first; shapes (cells, steps)."""
         self._memory, self._room = memory, 0

@@ -10,17 +10,17 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
 from tilewright.base.intmath import round_up
-from tilewright.codegen.emit import StencilLayout
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import (
     Array,
     Layout,
@@ -45,25 +45,6 @@ SHARED = Workspace(keep=2**29, offer=True)
 more than the run itself where the machine is a virtual one."""
 
 
-class Runnable(Protocol):
-    """What a session needs of a compiled kernel."""
-
-    @property
-    def layout(self) -> StencilLayout:
-        """What its arguments hold."""
-
-    @property
-    def function(self) -> Any:  # noqa: ANN401
-        """Its function of four addresses."""
-
-    @property
-    def parallel(self) -> bool:
-        """Whether it has threads."""
-
-    def copied(self, pairs: Sequence[tuple[Array, Array]], threads: int) -> Sequence[tuple[Array, Array]]:
-        """Copy large arrays to others by so many of its threads; returns the pairs that are left."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """What a run starts from."""
@@ -86,7 +67,7 @@ class Session:
 
     def __init__(
         self,
-        compiled: Runnable,
+        compiled: CompiledKernel,
         problem: Problem,  # of any shape and steps
         inputs: Inputs,  # only read
         threads: int,
@@ -245,7 +226,7 @@ class Session:
                 self.problem.program.fields, self._offsets, needs.copies, shifts, strict=True
             )
         ]
-        threads = self._threads if self._compiled.parallel else 1
+        threads = self._compiled.team(self._threads)
         distance = -plan.slot if odd else plan.slot
         strides = plan.strides[:-1]
         constants, _ = self._arguments
@@ -256,7 +237,7 @@ class Session:
             addresses = self._points.before(self._first + self.steps, steps)
             if addresses is not None:
                 constants, further = [*constants, *addresses.numbers], (addresses.points,)
-        self._invoke(starts, constants, sizes, scalars, further)
+        self._invoke(starts, sizes, scalars, constants, further)
         if self._points is not None:
             self._points.after(self._first + self.steps, steps)
         for field in self._series:
@@ -274,16 +255,12 @@ class Session:
     def _invoke(
         self,
         starts: Sequence[int],
-        constants: Sequence[int],
         sizes: Sequence[int],
         scalars: int,
+        constants: Sequence[int],
         further: Sequence[int],
     ) -> None:
-        """Call the kernel, which gets the addresses of arrays of addresses and of sizes."""
-        numbers = np.array([*starts, *constants, *sizes], dtype=np.int64)
-        fields = numbers.ctypes.data
-        behind = fields + numbers.itemsize * len(starts)
-        self._compiled.function(fields, behind + numbers.itemsize * len(constants), scalars, behind, *further)
+        self._compiled.invoke(starts, sizes, scalars, constants, further)
 
     def _restart(self) -> None:
         """Move the versions to where the next call looks for them, where turning pointers around does not do it."""

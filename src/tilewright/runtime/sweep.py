@@ -16,8 +16,9 @@ import numpy as np
 
 from tilewright.base.intmath import round_up
 from tilewright.programs.stencil.problem import Problem
+from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import HUGE_PAGE, Array, Workspace, copy_jobs, layout, spread
-from tilewright.runtime.session import Inputs, Runnable, Session
+from tilewright.runtime.session import Inputs, Session
 
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """On Linux, that a range of addresses may be larger than memory."""
@@ -67,7 +68,7 @@ class _Addresses(Workspace):
 class Sweep(Session):
     """A problem of which some rows are in memory, advanced by all steps, some parts at a time."""
 
-    def __init__(self, compiled: Runnable, problem: Problem, inputs: Inputs, threads: int) -> None:
+    def __init__(self, compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int) -> None:
         """Take addresses for the whole grid, for a kernel of two versions at most; :meth:`put` brings the arrays."""
         self._place = _Addresses()
         super().__init__(compiled, problem, inputs, threads, workspace=self._place)

@@ -9,26 +9,22 @@ import itertools
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import ToolchainError, UsageError
-from tilewright.base.fingerprint import fingerprint
-from tilewright.runtime import cache
-from tilewright.runtime.host import cpu_features
+from tilewright.codegen.source import c_source
+from tilewright.runtime.call import compile_source, library
 from tilewright.runtime.memory import Array
-from tilewright.runtime.toolchains.artifact import open_library
-from tilewright.runtime.toolchains.cpu import compile_shared, toolchain
 
 Spec = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and element type of a buffer, whose rows lie one after the other."""
 _HEADER = Path("xla", "ffi", "api", "c_api.h")
-_HANDLER = """#include <stddef.h>
+_HANDLER = """
+#include <stddef.h>
 #include <string.h>
-#include "xla/ffi/api/c_api.h"
 
 enum { ROOM = 2000 };
 int (*tw_call)(int64_t number, void** addresses, char* message, int64_t room);
@@ -112,29 +108,12 @@ _call_from_c = _CALL(_call)
 
 
 @functools.cache
-def handler(include: str) -> Any:  # noqa: ANN401
+def handler(include: str) -> Any:  # noqa: ANN401  (a C function)
     """Compile the handler with XLA's headers, or find it in the kernel cache, and load it."""
     try:
         header = (Path(include) / _HEADER).read_text(encoding="utf-8")
     except OSError as error:
         raise ToolchainError(f"XLA's header cannot be read: {error.strerror}", "update jaxlib") from None
-    tools = toolchain()
-    flags = tools.flags(strict=False)
-    key = fingerprint("xla", _HANDLER, header, flags, tools.command, tools.identity, cpu_features())
-    store = cache.directory()
-    content = cache.load(store, f"{key}.so")
-    if content is not None:
-        with suppress(OSError, AttributeError, ValueError):
-            return _connected(content)
-    content = compile_shared(tools, _HANDLER, strict=False, options=(f"-I{include}",))
-    cache.save(store, f"{key}.so", content)
-    try:
-        return _connected(content)
-    except OSError as error:
-        raise ToolchainError(f"XLA's handler cannot be loaded: {error}", "see `tilewright doctor`") from error
-
-
-def _connected(content: bytes) -> Any:  # noqa: ANN401  (a C function)
-    library = open_library(content)
-    ctypes.c_void_p.in_dll(library, "tw_call").value = ctypes.cast(_call_from_c, ctypes.c_void_p).value
-    return library.tw_handler
+    loaded = library(compile_source(c_source(header + _HANDLER, "tw_handler")))
+    ctypes.c_void_p.in_dll(loaded, "tw_call").value = ctypes.cast(_call_from_c, ctypes.c_void_p).value
+    return loaded.tw_handler

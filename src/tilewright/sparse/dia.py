@@ -21,10 +21,10 @@ from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.extras import needed
 from tilewright.base.units import format_bytes
-from tilewright.runtime.memory import allocate, check_memory
+from tilewright.runtime.call import overlap, packed, scratch
+from tilewright.runtime.memory import Array
 from tilewright.sparse.matvec import DTYPES, Matvec
 
-Array = npt.NDArray[Any]
 _SHIFT = 576
 """Diagonals start this far apart modulo a page, so that equal rows of several do not meet in one set of a cache."""
 
@@ -48,8 +48,7 @@ def room(shape: tuple[int, int], offsets: Sequence[int], dtype: npt.DTypeLike) -
         end += (number * _SHIFT - end) % PAGE if length(shape, offset) * kind.itemsize > PAGE else -end % CACHE_LINE
         starts.append(end)
         end += length(shape, offset) * kind.itemsize
-    check_memory(end)
-    block = allocate(max(end, CACHE_LINE))
+    block = scratch(max(end, CACHE_LINE))
     block[:] = 0
     return tuple(
         np.ndarray((length(shape, offset),), kind, block, start) for offset, start in zip(offsets, starts, strict=True)
@@ -226,8 +225,8 @@ class Dia:
                 f"a matrix of {self.dtype} does not multiply a vector of {given.dtype} without losing digits",
                 f"convert one of them: A.astype({str(given.dtype)!r}) or x.astype({str(self.dtype)!r})",
             )
-        vector = np.ascontiguousarray(given, dtype=self.dtype)
-        target = _target(out, self.shape[0], self.dtype, vector, add=add)
+        vector = packed(given, self.dtype)
+        target = self._target(out, vector, add=add)
         if not self.offsets:
             target[:] = target if add else 0
         elif target.size:
@@ -245,6 +244,19 @@ class Dia:
     def __rmatmul__(self, x: Any) -> Array:  # noqa: ANN401
         given = real_numbers(x, "x")
         return self.rmatvec(given) if given.ndim == 1 else self.rmatvec(given.T).T
+
+    def _target(self, out: Array | None, x: Array, *, add: bool) -> Array:
+        size, dtype = self.shape[0], self.dtype
+        if out is None:
+            return np.zeros(size, dtype) if add else np.empty(size, dtype)
+        usable = isinstance(out, np.ndarray) and out.shape == (size,) and out.dtype == dtype
+        if not usable or not out.flags.carray:
+            raise ArrayError(f"out must be a contiguous, aligned, writable array of {size} elements of {dtype}")
+        if overlap([out], [x]):
+            raise ArrayError("out overlaps the vector that is multiplied", "give it memory of its own")
+        if size and self.offsets and self._product().reads(out):
+            raise ArrayError("out overlaps the matrix that is multiplied", "give it memory of its own")
+        return out
 
     def _product(self) -> Matvec:
         if not self._matvec:
@@ -343,17 +355,6 @@ def _triples(matrix: Any) -> tuple[Array, Array, Array, tuple[int, int]]:  # noq
         raise UsageError(f"expected a matrix of real numbers, got {type(matrix).__name__} of shape {dense.shape}")
     rows, columns = np.nonzero(dense)
     return rows, columns, dense[rows, columns], (dense.shape[0], dense.shape[1])
-
-
-def _target(out: Array | None, size: int, dtype: np.dtype[Any], x: Array, *, add: bool) -> Array:
-    if out is None:
-        return np.zeros(size, dtype) if add else np.empty(size, dtype)
-    usable = isinstance(out, np.ndarray) and out.shape == (size,) and out.dtype == dtype
-    if not usable or not out.flags.c_contiguous or not out.flags.writeable:
-        raise ArrayError(f"out must be a contiguous, writable array of {size} elements of {dtype}")
-    if np.may_share_memory(out, x):
-        raise ArrayError("out overlaps the vector that is multiplied", "give it memory of its own")
-    return out
 
 
 def _into(out: Array, product: Array, *, add: bool) -> Array:

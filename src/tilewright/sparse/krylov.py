@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import native
 from tilewright.base.errors import ArrayError, UsageError, WrongResultError
 from tilewright.codegen.matrices.vectors import BLOCK, CATALOGUE, VectorKernel, emit_vectors, fuse, kernel, multiple
-from tilewright.runtime.cpu import CompiledFunction, functions
+from tilewright.runtime.call import address, compiled, first_byte, packed
 from tilewright.runtime.host import THREAD_VARIABLES, thread_count
+from tilewright.runtime.memory import Array
 from tilewright.sparse.choices import KernelChoice, assumed, keep, known, learned, variants
 from tilewright.sparse.krylov_reference import reference
 from tilewright.sparse.matvec import DTYPES
@@ -32,22 +32,11 @@ __all__ = [
     "multiple", "norm", "scale", "tune", "waxpy",
 ]  # fmt: skip
 
-Array = npt.NDArray[Any]
 _ROUNDS = 9
 _SECONDS = 2e-3
 """Seconds that one sample lasts at least."""
 _SAMPLE = 20 * BLOCK + 77
 """Elements on which every variant is checked; the winner is checked on all."""
-
-
-@functools.lru_cache(maxsize=256)
-def compiled(what: VectorKernel, dtype: str, vectors: int) -> CompiledFunction:
-    """Return a kernel, compiled.
-
-    Raises:
-        ToolchainError: If there is no C compiler, or it fails.
-    """
-    return functions(emit_vectors(what, dtype, vectors))[0]
 
 
 class _Prepared:
@@ -64,7 +53,7 @@ class _Prepared:
         self._ready: dict[tuple[object, ...], _Ready] = {}
 
     def check(self, vectors: Sequence[Array], scalars: Sequence[float]) -> list[int]:
-        """Return the vectors' addresses once they fit; none if their bytes are in another order than this machine's."""
+        """Return the vectors' addresses once they fit; none if kernels cannot read them as they lie."""
         what = self.what
         if not isinstance(scalars, Sequence | np.ndarray):
             raise UsageError(f"the scalars of {what.name!r} are a sequence of numbers, got {scalars!r:.60}")
@@ -74,7 +63,7 @@ class _Prepared:
                 f"{len(what.scalars)} scalars, got {len(vectors)} and {len(scalars)}"
             )
         first = vectors[0]
-        starts, swapped = [], False
+        starts, copied = [], False
         for i, each in enumerate(vectors):
             if not isinstance(each, np.ndarray) or each.ndim != 1 or each.size != first.size:
                 raise _unfit(what, i, first)
@@ -84,20 +73,20 @@ class _Prepared:
             if each.dtype is not first.dtype and each.dtype != first.dtype:
                 if each.dtype.newbyteorder("=") != first.dtype.newbyteorder("="):
                     raise _mistyped(what, i, each)
-                swapped = True
-            if flags.writeable:
-                # A quarter of the time that asking the array takes, which is much for a short vector.
-                starts.append(_ADDRESS(_NOTHING(each)))
-            elif self.written[i]:
+                copied = True
+            if flags.carray:
+                starts.append(_ADDRESS(first_byte(each)))
+                continue
+            if self.written[i] and not flags.writeable:
                 raise ArrayError(f"vector {what.vectors[i]!r} of {what.name!r} is written but read-only")
-            else:
-                starts.append(each.__array_interface__["data"][0])
+            copied = copied or not flags.aligned
+            starts.append(address(each))
         if first.dtype not in _TYPES:
             if first.dtype.newbyteorder("=") not in _TYPES:
                 raise _mistyped(what, 0, first)
-            swapped = True
+            copied = True
         self._check_overlap(starts, first.nbytes)
-        return [] if swapped else starts
+        return [] if copied else starts
 
     def _check_overlap(self, starts: Sequence[int], size: int) -> None:
         """What one vector's assignment would change under another one's reading is refused."""
@@ -113,7 +102,7 @@ class _Prepared:
         """Check the arguments and run."""
         starts = self.check(vectors, scalars)
         if not starts:
-            return self._swapped(vectors, scalars, choice)
+            return self._on_copies(vectors, scalars, choice)
         if choice is not None and not isinstance(choice, KernelChoice):
             raise UsageError(f"how a kernel runs is a KernelChoice, got {choice!r:.60}")
         try:
@@ -134,11 +123,11 @@ class _Prepared:
         ready.function(self._pointers(*starts), ready.size, work, numbers)
         return tuple(work[: self.sums])
 
-    def _swapped(
+    def _on_copies(
         self, vectors: Sequence[Array], scalars: Sequence[float], choice: KernelChoice | None
     ) -> tuple[float, ...]:
-        """Run on copies where vectors have another order of bytes, and copy back what is written."""
-        copies = [native(each) for each in vectors]
+        """Run on copies where kernels cannot read vectors as they are, and copy back what is written."""
+        copies = [packed(each) for each in vectors]
         sums = self.run(copies, scalars, choice)
         for each, copied, written in zip(vectors, copies, self.written, strict=True):
             if written and copied is not each:
@@ -150,10 +139,10 @@ class _Prepared:
         threads = thread_count()
         chosen = choice or learned(self.what, str(dtype), length, threads)
         chosen = chosen or assumed(self.what, length, dtype.itemsize, threads)
-        made = compiled(self.what, str(dtype), chosen.vectors)
+        (made,) = compiled(emit_vectors, self.what, str(dtype), chosen.vectors)
         return _Ready(
             function=made.function,
-            size=_SIZE(length, chosen.threads if made.parallel else 1, chosen.stream),
+            size=_SIZE(length, made.team(chosen.threads), chosen.stream),
             work=ctypes.c_double * (self.sums * max(1, -(-length // BLOCK))),
         )
 
@@ -169,7 +158,6 @@ class _Ready:
 
 _SIZE = ctypes.c_int64 * 3
 _ADDRESS = ctypes.addressof
-_NOTHING: Callable[[Any], Any] = (ctypes.c_char * 0).from_buffer
 _VARIABLES = tuple(map(os.fsencode, THREAD_VARIABLES))
 # What is unset costs os.environ.get several exceptions, more than a kernel on a short vector takes.
 _SETTING = ctypes.CDLL(None).getenv

@@ -1,20 +1,17 @@
 """y = A x on this CPU: the kernel compiled once per element type, called with a matrix' diagonals."""
 
-import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.codegen.matrices.dia import emit_dia
-from tilewright.runtime.cpu import CompiledFunction, functions
+from tilewright.runtime.call import CompiledFunction, address, addresses, compiled, overlap
 from tilewright.runtime.host import describe_cpu, thread_count
+from tilewright.runtime.memory import Array
 from tilewright.schedules.bodies.unrolling import Unrolling
 from tilewright.tuning.spaces import unrolling as rules
 
-Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
 THREADED_BYTES = 2**18
 """Bytes moved below which a second thread costs more than it brings."""
@@ -26,19 +23,9 @@ def unrolling() -> Unrolling:
     return rules.unrolling()
 
 
-@functools.lru_cache(maxsize=8)
-def kernel(dtype: str, how: Unrolling) -> CompiledFunction:
-    """Return the compiled kernel."""
-    return functions(emit_dia(dtype, how))[0]
-
-
-def threads_for(moved: int, asked: int | None, compiled: CompiledFunction) -> int:
+def threads_for(moved: int, asked: int | None, kernel: CompiledFunction) -> int:
     """Return how many threads a call uses: what is asked for, or all where enough bytes move."""
-    if not compiled.parallel:
-        return 1
-    if asked is not None:
-        return thread_count(asked)
-    return thread_count() if moved >= THREADED_BYTES else 1
+    return kernel.team(thread_count(asked)) if asked is not None or moved >= THREADED_BYTES else 1
 
 
 def past_caches(moved: int, threads: int) -> bool:
@@ -52,21 +39,26 @@ class Matvec:
     It keeps the arrays alive that it points to.
     """
 
-    __slots__ = ("_diagonals", "_kernel", "_moved", "_offsets", "_sizes", "_table")
+    __slots__ = ("_begin", "_diagonals", "_end", "_kernel", "_moved", "_offsets", "_sizes", "_table")
 
     def __init__(self, shape: tuple[int, int], offsets: Sequence[int], diagonals: Sequence[Array]) -> None:
-        dtype = diagonals[0].dtype if diagonals else np.dtype("float64")
-        self._kernel = kernel(str(dtype), unrolling())
+        dtype = diagonals[0].dtype
+        self._kernel = compiled(emit_dia, str(dtype), unrolling())[0]
         self._diagonals = tuple(diagonals)
         self._offsets = np.array(offsets, dtype=np.int64)
-        self._table = np.array([each.ctypes.data for each in diagonals], dtype=np.uintp)
+        self._table = addresses(diagonals)
+        self._begin = int(self._table.min())
+        self._end = max(address(each) + each.nbytes for each in diagonals)
         self._sizes = (*shape, len(offsets))
         self._moved = (sum(each.size for each in diagonals) + sum(shape)) * dtype.itemsize
+
+    def reads(self, y: Array) -> bool:
+        """Whether a contiguous array shares memory with a diagonal."""
+        start = address(y)
+        return start < self._end and self._begin < start + y.nbytes and overlap([y], self._diagonals)
 
     def __call__(self, x: Array, y: Array, threads: int | None = None, *, add: bool = False) -> None:
         """Store A x into y, or add it; both are contiguous, of the matrix' type, and apart in memory."""
         count = threads_for(self._moved, threads, self._kernel)
         stream = past_caches(self._moved, count)
-        array = (ctypes.c_void_p * 4)(x.ctypes.data, y.ctypes.data, self._offsets.ctypes.data, self._table.ctypes.data)
-        size = (ctypes.c_int64 * 6)(*self._sizes, count, stream, add)
-        self._kernel.function(array, size, None, None)
+        self._kernel((x, y, self._offsets, self._table), (*self._sizes, count, stream, add))

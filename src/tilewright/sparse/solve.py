@@ -4,32 +4,22 @@ The iteration runs on the residual over a power of two, which changes no digit, 
 numbers stay in the range of their type; norms are scaled likewise.
 """
 
-import ctypes
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.arguments import checked
 from tilewright.base.dtypes import real_numbers
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.codegen.matrices.cg import emit_cg
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.memory import allocate
+from tilewright.runtime.call import addresses, compiled, packed, scratch
+from tilewright.runtime.memory import Array
 from tilewright.sparse.dia import Dia
 from tilewright.sparse.krylov import axpy, dot, norm, root_of, smallest
 from tilewright.sparse.matvec import threads_for, unrolling
 from tilewright.tuning.spaces.unrolling import CG_BLOCK
-
-Array = npt.NDArray[Any]
-
-
-@functools.lru_cache(maxsize=4)
-def _kernel(dtype: str) -> CompiledFunction:
-    return functions(emit_cg(dtype, unrolling(), CG_BLOCK))[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +40,17 @@ class Iteration:
 
     def __init__(self, matrix: Dia, x: Array, residual: Array, threads: int | None = None) -> None:
         """Start from a solution and its residual b - A x, A being positive definite; both are changed in place."""
-        self._kernel = _kernel(str(matrix.dtype))
+        self._kernel = compiled(emit_cg, str(matrix.dtype), unrolling(), CG_BLOCK)[0]
         n, item = matrix.shape[0], matrix.dtype.itemsize
         self.x, self.residual = x, residual
         self._matrix = matrix
         # Distances that are no multiple of a page, so that equal elements of the vectors do not share a cache's set.
         stride = -(-n * item // 4096) * 4096 + 576
-        block = allocate(3 * stride)
+        block = scratch(3 * stride)
         self._p = [np.ndarray((n,), matrix.dtype, block, k * stride) for k in (0, 1)]
         self._q = np.ndarray((n,), matrix.dtype, block, 2 * stride)
         self._p[1][:] = residual
-        self._table = np.array([each.ctypes.data for each in matrix.diagonals], dtype=np.uintp)
+        self._table = addresses(matrix.diagonals)
         self._offsets = np.array(matrix.offsets, dtype=np.int64)
         moved = (matrix.size + 8 * n) * item
         count = threads_for(moved, threads, self._kernel)
@@ -72,9 +62,8 @@ class Iteration:
     def step(self) -> float:
         """Iterate once, return the squared residual; the solution lags one direction behind until :meth:`finish`."""
         before = float(self._work[4])
-        pointers = [self.x, self.residual, *self._p, self._q, self._offsets, self._table]
-        array = (ctypes.c_void_p * 7)(*(each.ctypes.data for each in pointers))
-        self._kernel.function(array, (ctypes.c_int64 * 5)(*self._sizes), self._work.ctypes.data, None)
+        arrays = (self.x, self.residual, *self._p, self._q, self._offsets, self._table)
+        self._kernel(arrays, self._sizes, self._work)
         after = float(self._work[4])
         self._work[0] = self._work[3]
         self._work[1] = after / before if before else 0.0
@@ -126,7 +115,7 @@ def cg(  # noqa: PLR0913  (SciPy's options)
         [1.0, 2.0, 3.0]
     """
     n = matrix.shape[0]
-    right = np.ascontiguousarray(real_numbers(b, "b"), dtype=matrix.dtype)
+    right = packed(real_numbers(b, "b"), matrix.dtype)
     if matrix.shape != (n, n) or right.shape != (n,):
         raise ArrayError(f"a matrix of shape {matrix.shape} does not go with a right-hand side of {right.shape}")
     if not (rtol >= 0 and atol >= 0):

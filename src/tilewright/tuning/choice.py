@@ -20,15 +20,10 @@ most, which is no more than the guessed speeds may be off, and took up to a tent
 
 
 def choose_tiling(problem: Problem, machine: Machine, *, copies: bool = True) -> Tiling:
-    """Return the tiling that a run takes: the exact model's choice among all legal families.
+    """Return the complete tiling that a run takes: the exact model's choice among all legal families.
 
-    Args:
-        problem: What is computed.
-        machine: Where.
-        copies: Whether the caller's arrays are copied in and out, where a family needs that.
-
-    Returns:
-        A legal, complete tiling; on a GPU the first of :func:`tilewright.tuning.gpu_default.gpu_defaults`.
+    With ``copies`` the caller's arrays are copied in and out, where a family needs that. On a GPU it is the first of
+    :func:`tilewright.tuning.gpu_default.gpu_defaults`.
     """
     if machine.kind == "gpu":
         from tilewright.tuning.gpu_default import gpu_defaults

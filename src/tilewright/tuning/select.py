@@ -31,19 +31,9 @@ def best(cost: Floats, sizes: TileSizes) -> int | None:
 
 
 def select(cost: Floats, sizes: TileSizes, *, within: float = 0.10, top: int | None = None) -> Ints:
-    """Return the points within a share of the cheapest one, cheapest first (time model, section 6.1).
+    """Return indices of the points within a share of the cheapest one, cheapest first (time model, section 6.1).
 
-    Args:
-        cost: Predicted cost per point; shape (n,).
-        sizes: The points, for ties.
-        within: Keep costs up to ``1 + within`` times the smallest.
-        top: Keep at most this many, or all.
-
-    Returns:
-        Indices into the arrays.
-
-    Raises:
-        UsageError: If ``within`` is negative or ``top`` is below 1.
+    ``within`` is that share, ``top`` the most that are kept; ``sizes`` decide ties.
     """
     if not within >= 0:
         raise UsageError(f"within is a share of the best cost, at least 0, got {within!r}")

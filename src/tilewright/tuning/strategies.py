@@ -52,18 +52,7 @@ class Strategy:
 
 
 def compare(space: MeasuredSpace, seed: int = 0) -> tuple[Strategy, ...]:
-    """Judge every strategy on measured points.
-
-    Args:
-        space: The points.
-        seed: Seed of the baseline's thread shapes.
-
-    Returns:
-        The strategies, the paper's four first.
-
-    Raises:
-        UsageError: If there is no point.
-    """
+    """Judge every strategy on measured points, the paper's four first; the seed is of the baseline's thread shapes."""
     if len(space.measured) == 0:
         raise UsageError("strategies are compared on measured points, got none")
     order = np.argsort(space.predicted, kind="stable")

@@ -27,7 +27,8 @@ from tilewright.report.progress import Update, bar
 from tilewright.runtime.calibration import cpu as runtime
 from tilewright.runtime.calibration import fits as fitting
 from tilewright.runtime.calibration import gpu as devices
-from tilewright.runtime.cpu import CompiledKernel, compile_source, load_stencils
+from tilewright.runtime.call import compile_source
+from tilewright.runtime.cpu import CompiledKernel, load_stencils
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.host import available_cpus

@@ -5,18 +5,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.base.errors import UsageError
+from tilewright.costs import time
+from tilewright.costs.setting import make_setting
+from tilewright.costs.time import models_threads, sizes_of, thread_terms
 from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.machines.networks import Network
 from tilewright.machines.networks import network as network_of
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.warn import warn_of
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import choice
 from tilewright.tuning import energy as choices
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.prediction import Prediction
+from tilewright.verbs.stencil import ProgramLike, as_program
 from tilewright.workload import Request, Workload
 
 if TYPE_CHECKING:
@@ -226,6 +230,31 @@ def choose_tiling(
     if not isinstance(problem, Problem):
         raise UsageError("a table has tiles of one family", "predict says which is chosen for it")
     return choice.choose_tiling(problem, where, copies=copies)
+
+
+def gpu_terms(
+    program: ProgramLike,
+    *,
+    shape: tuple[int, ...],
+    steps: int,
+    machine: MachineLike,
+    tiling: Tiling | str,
+    dtype: str = "float32",
+    boundary: BoundarySpec = "fixed",
+) -> dict[str, object]:
+    """Return the exact model's terms of one hybrid tiling on a GPU: seconds by part, occupancy, losses, and what binds.
+
+    >>> gpu_terms("j2d5pt", shape=(16384, 16384), steps=120, machine="v100",
+    ...           tiling="hybrid:t=16,s=6x256,threads=1x256")["bound_by"]
+    'latency'
+    """
+    chosen = as_tiling(tiling)
+    problem, where = make_problem(as_program(program), shape, steps, dtype, boundary), as_machine(machine)
+    setting = make_setting(problem, where)
+    if not models_threads(chosen.family, setting):
+        raise UsageError(f"the terms are those of a hybrid tile on a GPU, got {str(chosen)!r} on {where.name}")
+    time.predict(problem, chosen, where)  # which refuses what does not fit
+    return thread_terms(sizes_of(chosen, setting), setting).to_dict(0)
 
 
 def as_machine(machine: MachineLike) -> Machine:

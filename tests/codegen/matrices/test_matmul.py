@@ -13,7 +13,7 @@ from tilewright.codegen.matrices.matmul_gpu import emit_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import c_source
 from tilewright.costs.chains.traffic import SCHEDULES, count
-from tilewright.runtime.cpu import functions
+from tilewright.runtime.call import functions
 from tilewright.runtime.pipelines.fused import block_sizes, fused_product
 from tilewright.runtime.toolchains.cpu import target_cpu
 from tilewright.schedules.bodies.unrolling import Blocking, GroupBlock

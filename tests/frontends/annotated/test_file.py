@@ -235,7 +235,7 @@ def test_other_modules_are_transforms_of_the_old_body():
     code = module("PolySyn( tiles = [4,T]; # both\n parallel = True; )").code
     assert (code.name, code.arguments) == ("PolySyn", (("tiles", "[4,T]"), ("parallel", "True")))
     code = module("CHiLL ( permute([2,1])\n tile(0,1,TI) known(n>0) unroll(0,2,4) )").code
-    assert code.arguments == (("0permute", "[[2,1]]"), ("1tile", "[0,1,TI]"), ("2unroll", "[0,2,4]"))
+    assert code.arguments == (("script", "[('permute',[2,1]),('tile',0,1,TI),('unroll',0,2,4)]"),)
     wanted = parse_code("for (int tw_row = 0; tw_row <= 5 - 1; tw_row++) y[tw_row] = 0;", "x")
     said = "out_vector = y; in_vector = x; in_matrix = a; row_inds = r; col_inds = c; total_rows = 5; simd = 'none';"
     spmv = f"void f(double *y, double *x, double *a, int *r, int *c) {{\n/*@ begin SpMV( {said} ) @*/ /*@ end @*/ }}"

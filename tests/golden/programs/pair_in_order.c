@@ -108,33 +108,34 @@ void tw_pair(float *const *field, const int64_t *size, const float *scalar,
   const int64_t slot = size[3];
   const int64_t parts = tw_min(tw_ceildiv(n0, 2048), threads);
   const int64_t piece = 2048;
+  const int64_t stretch = tw_max(1, tw_min((262144 / n0), 64));
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
     tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
-    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
-      #pragma omp for schedule(static)
-      for (int64_t part = 0; part < parts; ++part) {
-        if (!tw_wanted(&tw_own)) continue;
-        const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
-        const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
-        const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);
-        for (int64_t low = first; low < last; low += piece) {
-          if (tw_wanted(&tw_own)) {
-            const int64_t high = tw_min((low + piece), last);
-            tw_pair_box_0(field, size, scalar, constant, t, low, high);
-            tw_pair_box_1(field, size, scalar, constant, t, tw_max((low - behind1), (first + behind1)), high - behind1);
+    for (int64_t since = 0; since < steps && tw_goes_on(&tw_own); since += stretch) {
+      for (int64_t t = tw_max(since, 0); t < tw_min((since + stretch), steps); ++t) {
+        #pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts; ++part) {
+          const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
+          const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
+          const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);
+          for (int64_t low = first; low < last; low += piece) {
+            if ((low == first) || tw_wanted(&tw_own)) {
+              const int64_t high = tw_min((low + piece), last);
+              tw_pair_box_0(field, size, scalar, constant, t, low, high);
+              tw_pair_box_1(field, size, scalar, constant, t, tw_max((low - behind1), (first + behind1)), high - behind1);
+            }
           }
         }
-      }
-      #pragma omp for schedule(static)
-      for (int64_t part = 0; part < parts; ++part) {
-        if (!tw_wanted(&tw_own)) continue;
-        const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
-        const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
-        const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);
-        tw_pair_box_1(field, size, scalar, constant, t, first, tw_min((first + behind1), last));
-        tw_pair_box_1(field, size, scalar, constant, t, tw_max((first + behind1), (last - behind1)), last);
+        #pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts; ++part) {
+          const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
+          const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
+          const int64_t behind1 = ((piece < (last - first)) ? 64 : n0);
+          tw_pair_box_1(field, size, scalar, constant, t, first, tw_min((first + behind1), last));
+          tw_pair_box_1(field, size, scalar, constant, t, tw_max((first + behind1), (last - behind1)), last);
+        }
       }
     }
     tw_restore(mode);

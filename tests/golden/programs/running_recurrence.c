@@ -31,7 +31,7 @@ void tw_running(float *const *field, const int64_t *size, const float *scalar,
   const int64_t slot = size[3];
   for (int64_t t = 0; t < steps && tw_wanted(&tw_own); ++t) {
     for (int64_t low = 1; low < n0; low += 262144) {
-      if (tw_wanted(&tw_own)) {
+      if ((low == 1) || tw_wanted(&tw_own)) {
         tw_running_cells_0(field, size, scalar, constant, t, low, tw_min((low + 262144), n0));
       }
     }

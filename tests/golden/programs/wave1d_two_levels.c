@@ -37,20 +37,22 @@ void tw_wave1d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t n0 = size[2];
   const int64_t slot = size[3];
   const int64_t parts = tw_min(tw_ceildiv(n0, 2048), threads);
+  const int64_t piece = 262144;
+  const int64_t stretch = tw_max(1, tw_min((262144 / n0), 64));
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
     tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
-    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
-      #pragma omp for schedule(static)
-      for (int64_t part = 0; part < parts; ++part) {
-        if (!tw_wanted(&tw_own)) continue;
-        const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
-        const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
-        const int64_t piece = 262144;
-        for (int64_t low = first; low < last; low += piece) {
-          if (tw_wanted(&tw_own)) {
-            tw_wave1d_box_0(field, size, scalar, constant, t, low, tw_min((low + piece), last));
+    for (int64_t since = 0; since < steps && tw_goes_on(&tw_own); since += stretch) {
+      for (int64_t t = tw_max(since, 0); t < tw_min((since + stretch), steps); ++t) {
+        #pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts; ++part) {
+          const int64_t first = ((tw_ceildiv(n0, 2048) * part) / parts) * 2048;
+          const int64_t last = tw_min((((tw_ceildiv(n0, 2048) * (part + 1)) / parts) * 2048), n0);
+          for (int64_t low = first; low < last; low += piece) {
+            if ((low == first) || tw_wanted(&tw_own)) {
+              tw_wave1d_box_0(field, size, scalar, constant, t, low, tw_min((low + piece), last));
+            }
           }
         }
       }

@@ -15,21 +15,23 @@ void tw_jacobi2d(float *const *field, const int64_t *size, const float *scalar,
   const int64_t s0 = size[4];
   const int64_t slot = size[5];
   const int64_t parts = tw_min(n0, threads);
+  const int64_t piece = tw_max(1, (262144 / (s0 * 4))) * 4;
+  const int64_t stretch = tw_max(1, tw_min((262144 / (n0 * s0)), 64));
   #pragma omp parallel num_threads(threads)
   {
     const uint64_t mode = tw_flush();
     tw_asks tw_own = {&tw_last_round, 0, tw_thread() ? INT64_MAX : 0};
-    for (int64_t t = 0; t < steps && tw_goes_on(&tw_own); ++t) {
-      #pragma omp for schedule(static)
-      for (int64_t part = 0; part < parts; ++part) {
-        if (!tw_wanted(&tw_own)) continue;
-        const int64_t first = (n0 * part) / parts;
-        const int64_t last = (n0 * (part + 1)) / parts;
-        const int64_t piece = tw_max(1, (262144 / (s0 * 4))) * 4;
-        const int64_t begin = tw_min(tw_max(first, 1), (last - 1));
-        for (int64_t low = begin; low < last; low += piece) {
-          if (tw_wanted(&tw_own)) {
-            tw_jacobi2d_box_0(field, size, scalar, constant, t, ((begin < low) ? low : first), tw_min((low + piece), last), 0, n1);
+    for (int64_t since = 0; since < steps && tw_goes_on(&tw_own); since += stretch) {
+      for (int64_t t = tw_max(since, 0); t < tw_min((since + stretch), steps); ++t) {
+        #pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts; ++part) {
+          const int64_t first = (n0 * part) / parts;
+          const int64_t last = (n0 * (part + 1)) / parts;
+          const int64_t begin = tw_min(tw_max(first, 1), (last - 1));
+          for (int64_t low = begin; low < last; low += piece) {
+            if ((low == begin) || tw_wanted(&tw_own)) {
+              tw_jacobi2d_box_0(field, size, scalar, constant, t, ((begin < low) ? low : first), tw_min((low + piece), last), 0, n1);
+            }
           }
         }
       }

@@ -14,7 +14,7 @@ from tilewright.base.errors import UsageError
 from tilewright.costs.energy.constants import constants
 from tilewright.machines.files import parse
 from tilewright.machines.host import CpuDescription, host_machine
-from tilewright.runtime.energy import power
+from tilewright.runtime import power
 
 BENCHMARKS = benchmarks("cpu")
 CPU = host_machine(CpuDescription(cores=2, simd_bits=256, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**24, clock_hz=3e9))

@@ -16,7 +16,7 @@ from tilewright.programs.stencil.catalogue import names, program
 from tilewright.programs.stencil.dependences import analyse, slopes
 from tilewright.programs.stencil.periodic import extend
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime.calibration.tiles import calibration_tiling, chip_bytes
+from tilewright.runtime.calibration.gpu import calibration_tiling, chip_bytes
 from tilewright.runtime.devices import gpu, nvrtc, opencl
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule

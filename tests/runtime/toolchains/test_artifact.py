@@ -14,7 +14,7 @@ from tests.runtime.conftest import forget
 
 from tilewright.base.errors import ToolchainError
 from tilewright.codegen.source import c_source
-from tilewright.runtime import cache, cpu
+from tilewright.runtime import cache, call
 from tilewright.runtime.toolchains.artifact import Artifact, open_library
 
 TEXT = """
@@ -26,7 +26,7 @@ SOURCE = c_source(TEXT, "tw_twice")
 
 
 def twice(artifact: Artifact[None]) -> list[float]:
-    (function,) = cpu.load(artifact)
+    (function,) = call.load(artifact)
     values = np.arange(3.0)
     function([values], [3], values=np.array([0.5]))
     return values.tolist()
@@ -35,8 +35,8 @@ def twice(artifact: Artifact[None]) -> list[float]:
 def test_what_is_compiled_elsewhere_is_loaded_here_without_a_compiler(private_cache, monkeypatch, tmp_path):
     made = tmp_path / "artifact"
     code = (
-        "import pickle, sys\nfrom tilewright.codegen.source import c_source\nfrom tilewright.runtime import cpu\n"
-        f"artifact = cpu.compile_source(c_source({TEXT!r}, 'tw_twice'))\n"
+        "import pickle, sys\nfrom tilewright.codegen.source import c_source\nfrom tilewright.runtime import call\n"
+        f"artifact = call.compile_source(c_source({TEXT!r}, 'tw_twice'))\n"
         f"open({str(made)!r}, 'wb').write(pickle.dumps(artifact))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
@@ -44,7 +44,7 @@ def test_what_is_compiled_elsewhere_is_loaded_here_without_a_compiler(private_ca
     def refused(*_, **__):
         raise ToolchainError("there is no compiler")
 
-    monkeypatch.setattr(cpu, "shared_object", refused)
+    monkeypatch.setattr(call, "shared_object", refused)
     monkeypatch.setattr(cache, "load", lambda *_: None)
     artifact = pickle.loads(made.read_bytes())  # noqa: S301  (our own)
     assert artifact.source == SOURCE
@@ -52,19 +52,19 @@ def test_what_is_compiled_elsewhere_is_loaded_here_without_a_compiler(private_ca
 
 
 def test_compiling_loads_nothing_and_what_is_loaded_is_neither_read_nor_compiled_again(private_cache, monkeypatch):
-    first = cpu.compile_source(SOURCE)
-    assert cpu._loaded == {}
+    first = call.compile_source(SOURCE)
+    assert call._loaded == {}
     assert twice(first) == [0.5, 2.5, 4.5]
     for name in ("load", "save"):
         monkeypatch.setattr(cache, name, lambda *_, name=name: pytest.fail(f"the cache was asked to {name}"))
-    monkeypatch.setattr(cpu, "shared_object", lambda *_, **__: pytest.fail("it was compiled again"))
-    again = cpu.compile_source(SOURCE)
+    monkeypatch.setattr(call, "shared_object", lambda *_, **__: pytest.fail("it was compiled again"))
+    again = call.compile_source(SOURCE)
     assert again == first
     assert twice(again) == [0.5, 2.5, 4.5]
 
 
 def test_an_artifact_says_how_it_was_made(private_cache):
-    plain, strict = (cpu.compile_source(c_source(TEXT, "tw_twice", strict=strict)) for strict in (False, True))
+    plain, strict = (call.compile_source(c_source(TEXT, "tw_twice", strict=strict)) for strict in (False, True))
     assert "-ffp-contract=fast" in plain.command
     assert "-ffp-contract=off" in strict.command
     assert plain.key != strict.key
@@ -72,19 +72,19 @@ def test_an_artifact_says_how_it_was_made(private_cache):
 
 
 def test_what_is_no_library_is_compiled_once_more_and_else_one_sentence(private_cache, monkeypatch):
-    spoilt = Artifact(source=SOURCE, content=b"no library", command=cpu.compile_source(SOURCE).command, key="spoilt")
+    spoilt = Artifact(source=SOURCE, content=b"no library", command=call.compile_source(SOURCE).command, key="spoilt")
     assert twice(spoilt) == [0.5, 2.5, 4.5]
     with pytest.raises(OSError, match=r"invalid|short|header"):
         open_library(b"no library")
     forget(monkeypatch)
-    monkeypatch.setattr(cpu, "shared_object", lambda *_, **__: b"no library either")
+    monkeypatch.setattr(call, "shared_object", lambda *_, **__: b"no library either")
     with pytest.raises(ToolchainError, match="the compiled kernel cannot be loaded"):
-        cpu.load(spoilt)
+        call.load(spoilt)
 
 
 @pytest.mark.parametrize(("system", "suffix"), [("linux", ".so"), ("darwin", ".dylib"), ("win32", ".dll")])
 def test_libraries_are_loaded_from_files_named_as_the_system_does(private_cache, monkeypatch, tmp_path, system, suffix):
-    content = cpu.compile_source(SOURCE).content
+    content = call.compile_source(SOURCE).content
     real, seen = ctypes.CDLL, []
     folder = tmp_path / "a folder with spaces"
     folder.mkdir()
@@ -98,7 +98,7 @@ def test_libraries_are_loaded_from_files_named_as_the_system_does(private_cache,
 
 def test_where_loaded_libraries_cannot_be_removed_what_is_left_goes_later(private_cache, monkeypatch, tmp_path):
     """As on Windows, which keeps the file of a library as long as a process has it."""
-    content, real, loaded = cpu.compile_source(SOURCE).content, Path.unlink, set()
+    content, real, loaded = call.compile_source(SOURCE).content, Path.unlink, set()
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

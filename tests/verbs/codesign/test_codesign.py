@@ -136,6 +136,7 @@ def test_the_default_answer_is_a_chip_that_can_be_built():
     # A Maxwell SM holds 2048 threads, and an operation takes 6 cycles: more units than a sixth of them starve.
     assert found.best.vector_width <= 2048 / 6
     assert "charged by our estimate" in found.notes[0]
+    assert "by which predict orders chips otherwise" in found.notes[1]
     assert found.to_dict()["notes"] == list(found.notes)
     wide = found.charged(False)
     assert wide.best.vector_width > 1500

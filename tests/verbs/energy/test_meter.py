@@ -6,7 +6,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
-from tilewright.runtime.energy import power
+from tilewright.runtime import power
 from tilewright.verbs.energy import meter as energy_meter
 from tilewright.verbs.energy.fit import read_runs
 

@@ -68,7 +68,7 @@ def test_hysteresis_without_a_compiler_finds_the_same(monkeypatch):
     def failing(*_):
         raise ToolchainError("there is no C compiler on this machine")
 
-    monkeypatch.setattr(module, "functions", failing)
+    monkeypatch.setattr(module, "compiled", failing)
     forget_warnings()
     with pytest.warns(TilewrightWarning, match="running with NumPy, which is many times slower: there is no C comp"):
         np.testing.assert_array_equal(module.hysteresis(values, low, high), quick)
@@ -97,6 +97,21 @@ def test_inputs_of_any_layout_are_only_read():
     assert blur(image, out=out) is out
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(blur(image, out=image.copy()), expected)
+
+
+def test_memory_of_threads_and_stacks_is_refused_before_it_is_taken(monkeypatch):
+    from tilewright.runtime import memory
+    from tilewright.runtime.pipelines.hysteresis import hysteresis
+
+    image = np.random.default_rng(0).random((8, 8)).astype(np.float32)
+    blur = tw.pipeline("blur", radius=1)
+    blur(image)
+    monkeypatch.setattr(memory, "_SURE", 0)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 400)  # a grid has 256
+    with pytest.raises(ArrayError, match=r"this run needs .* of memory but 400 B are available"):
+        blur(image)
+    with pytest.raises(ArrayError, match="of memory but 400 B are available"):
+        hysteresis(image, 0.1, 0.4)
 
 
 def test_in_place_through_out():

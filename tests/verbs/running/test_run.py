@@ -5,7 +5,7 @@ import tilewright as tw
 from tilewright.base.errors import TilewrightWarning
 from tilewright.programs.stencil import reference
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.runtime import cpu, warn
+from tilewright.runtime import call, warn
 
 U = np.random.default_rng(5).random((23, 37)).astype("f")
 
@@ -172,7 +172,7 @@ def test_without_a_compiler_numpy_runs_and_says_how_to_get_one(monkeypatch):
     def missing():
         raise tw.ToolchainError("there is no C compiler on this machine", "install a C compiler: `apt install gcc`")
 
-    monkeypatch.setattr(cpu, "toolchain", missing)
+    monkeypatch.setattr(call, "toolchain", missing)
     warn.forget_warnings()
     with pytest.warns(TilewrightWarning, match="running with NumPy.*apt install gcc"):
         got = tw.run("jacobi2d", U, steps=4)

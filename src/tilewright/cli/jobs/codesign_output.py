@@ -157,11 +157,7 @@ def save(result: Codesign, path: Path) -> None:
 
 
 def load(path: Path) -> Codesign:
-    """Load tables that :func:`save` wrote.
-
-    Raises:
-        UsageError: If the file is not one of those.
-    """
+    """Load tables that :func:`save` wrote; a file that holds none is refused."""
     try:
         held = io.BytesIO(read_bounded(path, _LARGEST_FILE, "file of tables"))
         _inspect(held, path)

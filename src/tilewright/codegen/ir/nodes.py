@@ -264,6 +264,7 @@ class For:
     # how the iterations are shared by the threads of the enclosing :class:`Parallel`: ``""`` (not at all), ``static``
     # or ``dynamic``; a shared loop ends with a barrier
     share: str = ""
+    brief: bool = False  # whether it is over too soon to ask in it whether its results are wanted; CPU only
     unroll: int = 0  # on GPUs, iterations to unroll: 0 leaves it to the compiler, :data:`UNROLL_WHOLE` means all
     # whether no iteration reads or writes what another one writes: a promise to a compiler that makes vectors; CPU only
     independent: bool = False

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.base.errors import IllegalTransformError, UsageError
+from tilewright.codegen.loops.aliases import ALIASES
 from tilewright.codegen.loops.arguments import flagged, name_of, text_of, tile_of, tuple_of, whole
-from tilewright.codegen.loops.modules import POLYSYN, Modules
 from tilewright.codegen.loops.parallel import clauses, free
 from tilewright.codegen.loops.scalars import array_copy, bound_replace, scalar_replace
 from tilewright.codegen.loops.transforms import (
@@ -86,12 +86,6 @@ _ARGUMENTS = {
 }
 NAMES = tuple(_ARGUMENTS)
 """The transforms that there are."""
-_MODULES = {
-    "PolySyn": POLYSYN,
-    "SpMV": {"out_unroll_factor", "in_unroll_factor", "num_threads", "block_structure"},
-    "CHiLL": None,
-}
-"""The original tool's other modules, which stand before a region as a transform, with their arguments."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,9 +117,8 @@ class _Applier:
     def _one(self, stmt: Stmt) -> Stmt:
         if not isinstance(stmt, Transform):
             return stmt
-        if stmt.name in _MODULES:
-            return self._module(stmt)
-        allowed = _ARGUMENTS.get(stmt.name)
+        alias = ALIASES.get(stmt.name)
+        allowed = alias.arguments if alias else _ARGUMENTS.get(stmt.name)
         if allowed is None:
             raise UsageError(f"the transforms are {', '.join(NAMES)}, got {stmt.name[:40]!r}")
         unknown = [name for name, _ in stmt.arguments if name not in allowed]
@@ -134,18 +127,12 @@ class _Applier:
                 f"{stmt.name} takes {', '.join(sorted(allowed))}, got the argument {unknown[0] or '(without a name)'!r}"
             )
         args = {name: self.evaluate(text) for name, text in stmt.arguments}
-        if stmt.name in DEVICE:
-            return self._launched(stmt.body, {**args, "kind": stmt.name})
-        return getattr(self, f"_{stmt.name.lower()}")(stmt.body, args)  # type: ignore[no-any-return]
+        return alias.meaning(stmt.body, args, self._made) if alias else self._made(stmt.body, stmt.name, **args)
 
-    def _module(self, stmt: Transform) -> Stmt:
-        """Carry out one of the original tool's other modules."""
-        allowed = _MODULES[stmt.name]
-        unknown = [name for name, _ in stmt.arguments if allowed is not None and name not in allowed]
-        if unknown and allowed is not None:
-            raise UsageError(f"{stmt.name} takes {', '.join(sorted(allowed))}, got {unknown[0]!r}")
-        args = {name: self.evaluate(text) for name, text in stmt.arguments}
-        return getattr(Modules(self), stmt.name.lower())(stmt.body, args)  # type: ignore[no-any-return]
+    def _made(self, stmt: Stmt, transform: str, **args: Any) -> Stmt:  # noqa: ANN401
+        if transform in DEVICE:
+            return self._launched(stmt, {**args, "kind": transform})
+        return getattr(self, f"_{transform.lower()}")(stmt, args)  # type: ignore[no-any-return]
 
     def _launched(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         """Ask for the outermost loops as kernels, launched as a transform says."""
@@ -251,10 +238,6 @@ class _Applier:
             raise UsageError(f"a scalar's type is int, long, float or double, got {ctype[:40]!r}")
         prefix = name_of(args.get("prefix") or "itv_", "prefix")
         return scalar_replace(stmt, self.setting, prefix, ctype)
-
-    def scalars(self, stmt: Stmt) -> Stmt:
-        """Keep elements that innermost loops use again in scalars."""
-        return scalar_replace(stmt, self.setting, "itv_", "")
 
     def _boundreplace(self, stmt: Stmt, args: Mapping[str, Any]) -> Stmt:
         lower, upper = args.get("lprefix") or "newlb_", args.get("uprefix") or "newub_"

@@ -1,6 +1,7 @@
 """Trees without tiles: every step sweeps the grid once, each thread its part, stages close behind one another."""
 
 import math
+from dataclasses import replace
 
 from tilewright.base.constants import CACHE_LINE
 from tilewright.base.intmath import round_up
@@ -14,7 +15,10 @@ from tilewright.schedules.tree.nodes import Loop
 
 BLOCK = 2**18
 """Cells after which a thread asks whether the results are still wanted: at a microsecond each a fourth of a second."""
+_STRETCH_STEPS = 64
+"""Steps after which it asks at the latest: asking in each costs up to 3 % of the shortest ones."""
 _THREADS, _PART, _PARTS = ir.Var("threads"), ir.Var("part"), ir.Var("parts")
+_SINCE, _STRETCH = ir.Var("since"), ir.Var("stretch")
 _FIRST, _LAST, _BEGIN, _PIECE_ROWS, _LOW, _HIGH = (
     ir.Var("first"),
     ir.Var("last"),
@@ -36,10 +40,13 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
     program = site.problem.program
     stages = analyse(program).stages
     step = ir.Var(steps.name)
-    lets: list[ir.Stmt] = [ir.Let(_PARTS, ir.smallest(_units(site), _THREADS))]
+    lets = (
+        ir.Let(_PARTS, ir.smallest(_units(site), _THREADS)),
+        ir.Let(_PIECE_ROWS, _block_rows(site) if len(program.statements) == 1 else _piece_rows(site)),
+        ir.Let(_STRETCH, _stretch_steps(site)),
+    )
     if len(program.statements) == 1:
         return _steps(steps, lets, [_shared(site, _blocks(site, step))])
-    lets.append(ir.Let(_PIECE_ROWS, _piece_rows(site)))
     several = ir.lt(_PIECE_ROWS, ir.sub(_LAST, _FIRST))
     piece: tuple[ir.Stmt, ...] = (ir.Let(_HIGH, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST)),)
     gaps: tuple[ir.Stmt, ...] = ()
@@ -58,30 +65,30 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
             *_stage(site, stage, step, ir.largest(begin, end), _LAST),
         )
         left.append(_shared(site, (gap, *edges)))
-    pieces = ir.For(var=_LOW, low=_FIRST, high=_LAST, step=_PIECE_ROWS, body=(ir.If(ir.WANTED, piece),))
-    return _steps(steps, lets, [_shared(site, (*gaps, pieces)), *left])
+    return _steps(steps, lets, [_shared(site, (*gaps, _asking(_FIRST, _LAST, _PIECE_ROWS, piece))), *left])
+
+
+def _asking(low: ir.Expr, high: ir.Expr, rows: ir.Expr, piece: tuple[ir.Stmt, ...]) -> ir.For:
+    """A loop over pieces of so many rows; before each but the first the thread asks whether it goes on."""
+    goes_on = ir.Op(ir.Operator.EITHER, (ir.eq(_LOW, low), ir.WANTED), ir.Native("int"))
+    return ir.For(var=_LOW, low=low, high=high, step=rows, body=(ir.If(goes_on, piece),))
 
 
 def _blocks(site: Site, step: ir.Expr) -> tuple[ir.Stmt, ...]:
-    """Write the only statement over a thread's part, in blocks between which the thread asks whether it goes on.
+    """Write the only statement over a thread's part, in blocks.
 
     Rows that are computed together are the same ones as without blocks: these are counted from the first row that the
     statement updates. The first block has the rows before that, too, of which receivers record.
     """
-    rows: ir.Expr = ir.Int(BLOCK)
-    if site.rank > 1:
-        together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in site.body.boxes)))
-        rows = ir.mul(together, ir.largest(ir.Int(1), ir.div(ir.Int(BLOCK), ir.mul(together, stride(0)))))
-    lets: list[ir.Stmt] = [ir.Let(_PIECE_ROWS, rows)]
+    lets: tuple[ir.Stmt, ...] = ()
     start: ir.Expr = _FIRST
     low: ir.Expr = _LOW
     margin = box_bounds(site, site.problem.program.statements[0])[0][0]
     if site.rank > 1 and margin != ir.Int(0):
-        lets.append(ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), ir.sub(_LAST, 1))))
+        lets = (ir.Let(_BEGIN, ir.smallest(ir.largest(_FIRST, margin), ir.sub(_LAST, 1))),)
         start, low = _BEGIN, ir.select(ir.lt(_BEGIN, _LOW), _LOW, _FIRST)
     block = _stage(site, (0,), step, low, ir.smallest(ir.add(_LOW, _PIECE_ROWS), _LAST))
-    loop = ir.For(var=_LOW, low=start, high=_LAST, step=_PIECE_ROWS, body=(ir.If(ir.WANTED, block),))
-    return (*lets, loop)
+    return (*lets, _asking(start, _LAST, _PIECE_ROWS, block))
 
 
 def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
@@ -110,7 +117,7 @@ def _row(
             return (call,)
         part = (_LOW, ir.smallest(ir.add(_LOW, ir.Int(BLOCK)), bounds[1]))
         call = ir.Call(cells_name(site, number), (*site.params, step, *part))
-        return (ir.For(var=_LOW, low=bounds[0], high=bounds[1], step=ir.Int(BLOCK), body=(ir.If(ir.WANTED, (call,)),)),)
+        return (_asking(*bounds, ir.Int(BLOCK), (call,)),)
     x = ir.Var("x")
     spans = [end for at in (*places, x) for end in (at, ir.add(at, 1))]
     calls = (
@@ -142,13 +149,25 @@ def stage_distances(program: Program) -> tuple[int, ...]:
     return tuple(result)
 
 
-def _steps(steps: Loop, lets: list[ir.Stmt], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
-    """All steps by one team of threads."""
-    return (*lets, ir.Parallel(_THREADS, (_over(steps, loops),)))
+def _steps(steps: Loop, lets: tuple[ir.Stmt, ...], loops: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
+    """All steps by one team of threads, which asks between stretches of them whether it goes on.
+
+    In a loop that asks, GCC also asks anew in every iteration how many threads there are.
+    """
+    every = _over(steps, loops)
+    # compilers know by the 0 that no step has a negative number: its remainders are cheaper
+    first, end = ir.largest(_SINCE, 0), ir.smallest(ir.add(_SINCE, _STRETCH), every.high)
+    stretch = replace(every, low=first, high=end, brief=True)
+    return (*lets, ir.Parallel(_THREADS, (replace(every, var=_SINCE, step=_STRETCH, body=(stretch,)),)))
 
 
 def _over(steps: Loop, body: list[ir.Stmt]) -> ir.For:
     return ir.For(var=ir.Var(steps.name), low=index(steps.low, {}), high=index(steps.high, {}), body=tuple(body))
+
+
+def _stretch_steps(site: Site) -> ir.Expr:
+    cells = extent(0) if site.rank == 1 else ir.mul(extent(0), stride(0))
+    return ir.largest(1, ir.smallest(ir.div(ir.Int(BLOCK), cells), _STRETCH_STEPS))
 
 
 def _shared(site: Site, body: tuple[ir.Stmt, ...]) -> ir.For:
@@ -166,6 +185,14 @@ def _shared(site: Site, body: tuple[ir.Stmt, ...]) -> ir.For:
 def _units(site: Site) -> ir.Expr:
     """What threads share: rows, or blocks of cells in 1D."""
     return ir.ceildiv(extent(0), site.body.part) if site.rank == 1 else extent(0)
+
+
+def _block_rows(site: Site) -> ir.Expr:
+    """Rows of a block: several times those that a statement computes together."""
+    if site.rank == 1:
+        return ir.Int(BLOCK)
+    together = ir.Int(math.lcm(*(max(1, each.block.rows) for each in site.body.boxes)))
+    return ir.mul(together, ir.largest(1, ir.div(ir.Int(BLOCK), ir.mul(together, stride(0)))))
 
 
 def _piece_rows(site: Site) -> ir.Expr:

@@ -100,7 +100,7 @@ class Language:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Macros:
-    """What a language for GPUs calls things, and its layer of macros; see :mod:`.gpu_prelude` for their names."""
+    """What a language for GPUs calls things; its layer of macros is in ``prelude_gpu.h``."""
 
     kernel: str  # before a kernel's name
     space: str  # before a pointer to the device's memory
@@ -109,7 +109,6 @@ class Macros:
     thread: str  # number of the thread in its group
     group: str  # number of the group
     groups: str  # number of groups
-    text: str  # the macros
     elements: Mapping[str, str]  # the language's own names of element types
     double: str = ""  # a line that texts with numbers of 64 bits need
     strict: str = ""  # a line that keeps every operation's rounding, unless a compiler's option does

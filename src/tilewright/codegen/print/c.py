@@ -14,8 +14,7 @@ import numpy as np
 from tilewright.codegen import ir
 from tilewright.codegen.ir import Op, Operator
 from tilewright.codegen.print.base import SIGNS, Language, Printer, in_comment
-from tilewright.codegen.print.c_lift import lift_helpers
-from tilewright.codegen.print.c_prelude import PLAIN, helper, prelude
+from tilewright.codegen.print.c_prelude import PLAIN, helper, lift_helpers, prelude
 from tilewright.codegen.print.elements import C_ELEMENTS, C_LANES, C_VALUES, SUFFIX
 
 _COMPLEX_CALLS = {Operator.MUL, Operator.DIV}
@@ -33,7 +32,7 @@ def print_unit(functions: Iterable[ir.Function], *, vectorized: bool = False, st
     """Print a translation unit of functions, callees first."""
     printer = _Printer()
     bodies = [printer.function(function) for function in tuple(functions)]
-    lifted = [lift_helpers(dtype, C_ELEMENTS[dtype], SUFFIX[dtype]) for dtype in printer.lifted]
+    lifted = [lift_helpers(dtype) for dtype in printer.lifted]
     start = [_VECTORIZED] if vectorized else []  # GCC makes vectors, whatever it is told otherwise
     # strict: exponentials and their like are those of C's library, number by number
     return "\n".join([*start, prelude(printer.dtypes, printer.helpers, strict=strict), *lifted, *bodies])
@@ -128,14 +127,14 @@ def _long(loop: ir.For) -> bool:
 
 def _meets(node: ir.Stmt) -> bool:
     """Whether all threads of a region meet in a statement, whatever the data."""
-    if isinstance(node, ir.Scope):
+    if isinstance(node, ir.Scope) or (isinstance(node, ir.For) and node.brief):
         return any(map(_meets, node.body))
     return isinstance(node, ir.Barrier) or (isinstance(node, ir.For) and bool(node.share))
 
 
 def _holds_rounds(node: ir.Stmt) -> bool:
-    """Whether a statement holds a loop in which threads meet."""
-    return any(isinstance(each, ir.For) and any(map(_meets, each.body)) for each in ir.walk((node,)))
+    """Whether a statement holds a loop in which threads meet, and which is not brief."""
+    return any(isinstance(each, ir.For) and not each.brief and any(map(_meets, each.body)) for each in ir.walk((node,)))
 
 
 class _Printer(Printer):
@@ -143,6 +142,7 @@ class _Printer(Printer):
 
     Entry functions ask whether their results are still wanted (:mod:`tilewright.runtime.interrupts`): in every
     iteration of loops that threads share, or in which they meet, and of those around other loops that one thread runs.
+    A brief loop asks only where its statements say so.
     """
 
     language = LANGUAGE
@@ -205,12 +205,13 @@ class _Printer(Printer):
         if node.independent:
             self.lines.append("#pragma GCC ivdep")
         first, asks, while_ = len(self.lines) + 1, "", ""
-        if self._outside and self._region and any(map(_meets, node.body)) and not any(map(_holds_rounds, node.body)):
+        outside = self._outside and not node.brief
+        if outside and self._region and any(map(_meets, node.body)) and not any(map(_holds_rounds, node.body)):
             while_ = self._ask("goes_on")
-        elif self._outside and _long(node) and (node.share or not self._region):
+        elif outside and _long(node) and (node.share or not self._region):
             asks = self._ask("wanted")
         shared = asks and node.share
-        with self._inside(region=self._region, outside=self._outside and not asks):
+        with self._inside(region=self._region, outside=outside and not asks):
             self.counted(node, pad, while_ if shared else while_ or asks)
         if shared:
             self.lines.insert(first, f"{pad}  if (!{asks}) continue;")

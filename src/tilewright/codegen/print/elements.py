@@ -1,5 +1,6 @@
 """How languages name element types: in texts (``double``), and in names that texts make of them (``f64``)."""
 
+from tilewright.codegen.ir.types import element
 from tilewright.programs.stencil.operators import FUNCTIONS
 
 LIBRARY = FUNCTIONS | {"trunc"}
@@ -50,3 +51,8 @@ REALS = ("float32", "float64")
 SUFFIX = {name: f"{name[0]}{name.lstrip('abcdefghijklmnopqrstuvwxyz')}" for name in C_ELEMENTS if name != "bool"}
 SUFFIX["bfloat16"] = "bf16"
 """The ends of names that exist once for each element type."""
+
+
+def is_written(name: str, dtype: str) -> bool:
+    """Whether an operator on numbers is a function that every language writes out, not one of a library."""
+    return name in {"remainder", "floor_divide", "sign"} or (name == "pow" and not element(dtype).rounds)

@@ -15,27 +15,14 @@ Every GPU text of this package starts with it and uses nothing of either languag
 from collections.abc import Iterable
 
 from tilewright.base.errors import UsageError
+from tilewright.codegen.ir.types import element
 from tilewright.codegen.print.base import Macros
+from tilewright.codegen.print.blocks import blocks
 from tilewright.codegen.print.cuda import CUDA
-from tilewright.codegen.print.dividing import dividing, is_written
-from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, PAIRS, SUFFIX
+from tilewright.codegen.print.elements import GPU_ELEMENTS, LIBRARY, PAIRS, SUFFIX, is_written
 from tilewright.codegen.print.opencl import OPENCL
 
 DIALECTS = {"opencl": OPENCL, "cuda": CUDA}
-
-_INDEX = """TW_FUNCTION int tw_min(int a, int b) { return a < b ? a : b; }
-TW_FUNCTION int tw_max(int a, int b) { return a > b ? a : b; }
-TW_FUNCTION int tw_floordiv(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-TW_FUNCTION int tw_ceildiv(int a, int b) { return tw_floordiv(a + b - 1, b); }
-TW_FUNCTION int tw_floormod(int a, int b) { return a - b * tw_floordiv(a, b); }"""
-
-_BODY = {
-    "minimum": ("{t}", "{t} a, {t} b", "(a < b || a != a) ? a : b"),
-    "maximum": ("{t}", "{t} a, {t} b", "(a > b || a != a) ? a : b"),
-    "where": ("{t}", "int a, {t} b, {t} c", "a ? b : c"),
-    "number": ("{t}", "int a", "a ? 1 : 0"),
-    "not": ("int", "int a", "!a"),
-}
 
 
 def prelude(
@@ -49,11 +36,12 @@ def prelude(
     """Return the start of a text."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect of a GPU is one of {', '.join(DIALECTS)}, got {dialect!r}")
-    macros = DIALECTS[dialect]
-    needed = (macros.double if "float64" in set(dtypes) else "", macros.strict if strict else "")
-    lines = [*filter(None, needed), macros.text, *([_INDEX] if index else [])]
+    macros, parts = DIALECTS[dialect], blocks("prelude_gpu.h")
+    words = {name: getattr(macros, name) for name in ("kernel", "shared", "barrier", "thread", "group", "groups")}
+    lines = [macros.double if "float64" in set(dtypes) else "", macros.strict if strict else ""]
+    lines += [parts[dialect].filled(words).rstrip(), parts["index"].text.rstrip() if index else ""]
     lines += [_helper(name, dtype, macros) for name, dtype in sorted(set(helpers))]
-    return "\n".join(lines) + "\n"
+    return "\n".join(filter(None, lines)) + "\n"
 
 
 def helper_name(name: str, dtype: str) -> str:
@@ -66,19 +54,15 @@ def helper_name(name: str, dtype: str) -> str:
 
 
 def _helper(name: str, dtype: str, macros: Macros) -> str:
-    kind = GPU_ELEMENTS[dtype]
-    single = macros.single if dtype == "float32" else ""
-    if name == "over_sqrt":
-        result, params, body = kind, f"{kind} a, {kind} x", f"a * rsqrt{single}(x)"
-    elif is_written(name, dtype):
-        params = f"{kind} a, {kind} b" if name in PAIRS else f"{kind} a"
-        text = dividing(name, dtype, GPU_ELEMENTS, lambda each: each + single)
-        return f"TW_FUNCTION {kind} {helper_name(name, dtype)}({params}) {{{text}}}"
-    elif name in LIBRARY or (name == "abs" and dtype.startswith("float")):
-        called = f"{'fabs' if name == 'abs' else name}{single}"
-        params, args = (f"{kind} a, {kind} b", "a, b") if name in PAIRS else (f"{kind} a", "a")
-        result, body = kind, f"{called}({args})"
+    own, kind, f = GPU_ELEMENTS[dtype], element(dtype), macros.single if dtype == "float32" else ""
+    words = {"T": own, "U": GPU_ELEMENTS.get(f"u{dtype}", ""), "s": SUFFIX[dtype], "f": f, "function": "TW_FUNCTION"}
+    words |= {"name": name, "called": "fabs" if name == "abs" else name, "magnitude": macros.magnitude.format(t=own)}
+    words |= {each: each + f for each in ("fmod", "copysign", "floor")}
+    if is_written(name, dtype):
+        group = "float" if kind.is_float else "unsigned" if dtype.startswith("u") else "signed"
+        block = blocks("prelude.h")[f"{name} {group} scalar"]
+    elif name in LIBRARY or (name == "abs" and kind.is_float):
+        block = blocks("prelude_gpu.h")["library pair" if name in PAIRS else "library"]
     else:
-        signature = ("{t}", "{t} a", macros.magnitude) if name == "abs" else _BODY[name]
-        result, params, body = (part.format(t=kind) for part in signature)
-    return f"TW_FUNCTION {result} {helper_name(name, dtype)}({params}) {{ return {body}; }}"
+        block = blocks("prelude_gpu.h")[name]
+    return block.filled(words).rstrip("\n")

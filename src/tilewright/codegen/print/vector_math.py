@@ -12,6 +12,7 @@ and addition, and for arguments that a short reduction does not serve, the lanes
 
 from collections.abc import Sequence
 
+from tilewright.codegen.ir.types import element
 from tilewright.codegen.print.elements import C_LANES, PAIRS, SUFFIX
 
 VECTOR_MATH = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "pow", "atan2"})
@@ -323,7 +324,7 @@ def _filled(text: str, dtype: str, name: str) -> str:
     constants = _CONSTANTS[kind]
     words = {
         **{f"@{key}": value for key, value in sorted(constants.items(), key=lambda item: -len(item[0]))},
-        "@lanes": f"TW_LANES_{s.upper()}",
+        "@lanes": f"{'' if element(dtype).parts == 1 else '2 * '}TW_LANES_{s.upper()}",
         "@name": name,
         "@v": f"tw_v_{s}",
         "@m": f"tw_m_{s}",

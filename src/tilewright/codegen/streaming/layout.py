@@ -2,7 +2,7 @@
 
 Memory of a thread, per field: *persistent* slabs, which outlive an advance (two sets per version, used in turn), and
 *passing* slabs, which only the next versions of the same advance read (one set per version in use). A slab is a row in
-2D and a plane in 3D; rows are lifted (see :mod:`tilewright.codegen.print.c_lift`).
+2D and a plane in 3D; rows are lifted (see :func:`tilewright.codegen.print.c_prelude.lift_helpers`).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Sources and receivers of streaming tiles, whose rows are lifted: see :mod:`tilewright.codegen.print.c_lift`."""
+"""Sources and receivers of streaming tiles, whose rows are lifted.
+
+See :func:`tilewright.codegen.print.c_prelude.lift_helpers`.
+"""
 
 import itertools
 from collections.abc import Sequence

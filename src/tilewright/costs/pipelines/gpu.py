@@ -26,6 +26,8 @@ from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.schedules.pipelines.fusion import Group, GroupPlan, plan_group, slots
 
+Tiles = Mapping[str, tuple[Ints, Ints]]
+"""Rows and columns of every grid's tile."""
 SECTOR = 32
 """Bytes of one transaction."""
 
@@ -99,27 +101,19 @@ class Card:
     barrier: float
 
 
-class Exact:
-    """The corrected form of what the two differ in."""
+class _Exact(Published):
+    """The corrected form."""
 
-    @staticmethod
-    def bandwidth(machine: Machine) -> Quantity:
-        """Bandwidth of memory that copies reach."""
+    def bandwidth(self, machine: Machine) -> Quantity:
         return machine.dram_bandwidth
 
-    @staticmethod
-    def shared_bandwidth(machine: Machine, known: float) -> float:  # noqa: ARG004
-        """Bandwidth of shared memory in B/s."""
+    def shared_bandwidth(self, machine: Machine, known: float) -> float:  # noqa: ARG002
         return known
 
-    @staticmethod
-    def padding(halo: tuple[int, int]) -> int:
-        """Cells that threads beside a tile's own load along one axis (27)."""
+    def padding(self, halo: tuple[int, int]) -> int:
         return sum(halo)
 
-    @staticmethod
-    def shared_bytes(pipeline: Pipeline, plan: GroupPlan, sizes: Mapping[str, Ints]) -> Ints:
-        """Shared memory of a block, of whose grids the bytes are given (28); dead grids make room."""
+    def shared_bytes(self, pipeline: Pipeline, plan: GroupPlan, sizes: Mapping[str, Ints]) -> Ints:
         pieces = slots(pipeline, plan)
         largest = [
             np.max([sizes[grid] for grid, piece in zip(plan.shared, pieces, strict=True) if piece == number], axis=0)
@@ -127,27 +121,20 @@ class Exact:
         ]
         return np.asarray(np.sum(largest, axis=0), dtype=np.int64)
 
-    @staticmethod
-    def launches(problem: PipelineProblem, blocks: BlockShapes, resident: Ints, sms: int) -> tuple[Ints, Ints]:
-        """Times that every SM is filled (37), and the blocks that the busiest one runs after that (36)."""
+    def launches(self, problem: PipelineProblem, blocks: BlockShapes, resident: Ints, sms: int) -> tuple[Ints, Ints]:
         tiles = -(-problem.shape[-1] // (blocks.tx * blocks.nx)) * -(-problem.shape[-2] // (blocks.ty * blocks.ny))
         rounds = tiles // (resident * sms)
         return rounds, -(-(tiles - rounds * resident * sms) // sms)
 
-    @staticmethod
-    def transaction(size: int) -> int:  # noqa: ARG004
-        """Bytes that a transaction moves for elements of ``size`` bytes (34)."""
+    def transaction(self, size: int) -> int:  # noqa: ARG002
         return SECTOR
 
-    @staticmethod
-    def cycles(stencil: PipelineStencil, lanes: float, special_lanes: float) -> float:
-        """Cycles of a cell's operations on so many lanes (32)."""
+    def cycles(self, stencil: PipelineStencil, lanes: float, special_lanes: float) -> float:
         special = sum(1 for node in stencil.tape if isinstance(node, Apply) and node.op in SPECIAL)
         return (stencil.flops - special) / max(lanes, 1e-9) + special / special_lanes
 
 
-Form = Exact | Published
-FORMS: Mapping[str, Form] = {"published": Published(), "exact": Exact()}
+FORMS: Mapping[str, Published] = {"published": Published(), "exact": _Exact()}
 MODELS = tuple(FORMS)
 
 
@@ -211,7 +198,7 @@ def evaluate(
     )
 
 
-def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, form: Form) -> dict[str, tuple[Ints, Ints]]:
+def _tiles(problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, form: Published) -> Tiles:
     """Rows and columns of every grid's tile, with its halo, in whole blocks of threads (27)."""
     zero = ((0, 0),) * problem.pipeline.rank
     names = [*plan.inputs, *(problem.pipeline.stencils[i].output for i in plan.stencils)]
@@ -230,7 +217,7 @@ def uses_shared(plan: GroupPlan) -> bool:
     return any(sum(map(sum, halo)) for _, halo in plan.halos)
 
 
-def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: dict[str, tuple[Ints, Ints]], form: Form) -> Ints:
+def _shared(problem: PipelineProblem, plan: GroupPlan, tiles: Tiles, form: Published) -> Ints:
     """Bytes per block (28)."""
     if not uses_shared(plan):
         return np.zeros_like(next(iter(tiles.values()))[0])
@@ -248,7 +235,7 @@ class _Work:
     """Seconds that an SM takes for a number of resident blocks."""
 
     def __init__(
-        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, form: Form
+        self, problem: PipelineProblem, plan: GroupPlan, blocks: BlockShapes, machine: Card, form: Published
     ) -> None:
         self.problem, self.plan, self.blocks, self.machine, self.form = problem, plan, blocks, machine, form
         self.on_chip = uses_shared(plan)
@@ -259,7 +246,7 @@ class _Work:
         share: Floats = np.minimum(1.0, np.maximum(warps, 1e-9) / self.machine.hiding_warps)
         return share
 
-    def seconds(self, resident: Ints, tiles: dict[str, tuple[Ints, Ints]]) -> tuple[Floats, Floats, Floats]:
+    def seconds(self, resident: Ints, tiles: Tiles) -> tuple[Floats, Floats, Floats]:
         """Global accesses, shared accesses with barriers, operations."""
         reached = self.hidden(resident)
         some = resident > 0
@@ -280,7 +267,7 @@ class _Work:
         widths, which = np.unique(self.blocks.tx, return_inverse=True)
         return np.asarray([sectors(int(tx), size, shift) for tx in widths])[which]
 
-    def outside(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
+    def outside(self, tiles: Tiles) -> Floats:
         """Seconds of one block's accesses to memory, at one SM's share of the bandwidth (34)."""
         total = np.zeros(len(self.blocks.tx))
         rate = self.machine.bandwidth / self.machine.sms
@@ -302,7 +289,7 @@ class _Work:
         stencils = (self.problem.pipeline.stencils[i] for i in self.plan.stencils)
         return sum(1 for s in stencils for read in s.reads if read.field == grid)
 
-    def inside(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
+    def inside(self, tiles: Tiles) -> Floats:
         """Seconds of one block's accesses to shared memory."""
         words = np.zeros(len(self.blocks.tx))
         if not self.on_chip:
@@ -322,7 +309,7 @@ class _Work:
                 words += cells * conflicts[stencil.output]
         return words * 4 / rate
 
-    def operations(self, tiles: dict[str, tuple[Ints, Ints]]) -> Floats:
+    def operations(self, tiles: Tiles) -> Floats:
         """Seconds of one block's arithmetic (32)."""
         total = np.zeros(len(self.blocks.tx))
         for number in self.plan.stencils:

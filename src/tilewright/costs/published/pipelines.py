@@ -21,43 +21,36 @@ TABLE_8 = {"gtx590": (164e9, 1476e9), "gtx780": (288e9, 2592e9), "gtx750": (224e
 
 
 class Published:
-    """The printed form of what :class:`tilewright.costs.pipelines.gpu.Exact` corrects."""
+    """What the two forms of the model differ in, as printed."""
 
-    @staticmethod
-    def bandwidth(machine: Machine) -> Quantity:
+    def bandwidth(self, machine: Machine) -> Quantity:
         """Bandwidth of memory: of the paper's cards that of table 8, of others the theoretical one."""
         if machine.name in TABLE_8:
             return Quantity(value=TABLE_8[machine.name][0], unit="B/s", source="paper", note="table 8")
         return machine.peak_dram_bandwidth or machine.dram_bandwidth
 
-    @staticmethod
-    def shared_bandwidth(machine: Machine, known: float) -> float:
+    def shared_bandwidth(self, machine: Machine, known: float) -> float:
         """Bandwidth of shared memory in B/s: of the paper's cards that of table 8."""
         return TABLE_8[machine.name][1] if machine.name in TABLE_8 else known
 
-    @staticmethod
-    def padding(halo: tuple[int, int]) -> int:
+    def padding(self, halo: tuple[int, int]) -> int:
         """Cells that threads beside a tile's own load along one axis (27)."""
         return max(halo)
 
-    @staticmethod
-    def shared_bytes(pipeline: Pipeline, plan: GroupPlan, sizes: Mapping[str, Ints]) -> Ints:  # noqa: ARG004
+    def shared_bytes(self, pipeline: Pipeline, plan: GroupPlan, sizes: Mapping[str, Ints]) -> Ints:  # noqa: ARG002
         """Shared memory of a block, of whose grids the bytes are given (28)."""
         return np.asarray(np.sum(list(sizes.values()), axis=0), dtype=np.int64)
 
-    @staticmethod
-    def launches(problem: PipelineProblem, blocks: BlockShapes, resident: Ints, sms: int) -> tuple[Ints, Ints]:
+    def launches(self, problem: PipelineProblem, blocks: BlockShapes, resident: Ints, sms: int) -> tuple[Ints, Ints]:
         """Times that every SM is filled (37), and the blocks that the busiest one runs after that (36)."""
         at_once = resident * sms * blocks.cells
         rounds = problem.cells // at_once
         return rounds, -(-(problem.cells - rounds * at_once) // blocks.threads)
 
-    @staticmethod
-    def transaction(size: int) -> int:
+    def transaction(self, size: int) -> int:
         """Bytes that a transaction moves for elements of ``size`` bytes (34)."""
         return size
 
-    @staticmethod
-    def cycles(stencil: PipelineStencil, lanes: float, special_lanes: float) -> float:  # noqa: ARG004
+    def cycles(self, stencil: PipelineStencil, lanes: float, special_lanes: float) -> float:  # noqa: ARG002
         """Cycles of a cell's operations on so many lanes (18), (32)."""
         return stencil.window / max(lanes, 1e-9)

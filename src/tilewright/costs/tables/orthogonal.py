@@ -167,18 +167,7 @@ def iteration_seconds(case: TableCase) -> Quantity:
 
 
 def predict(case: TableCase, tiling: Tiling) -> Costs:
-    """Predict what a tiling of a table costs.
-
-    Args:
-        case: The table on its machine.
-        tiling: A complete, legal tiling; its k, if given, is the number of tiles per SM.
-
-    Returns:
-        The costs.
-
-    Raises:
-        UsageError: If a tile, or as many as asked for, does not fit the machine.
-    """
+    """Predict what a complete, legal tiling of a table costs; its k, if given, is the number of tiles per SM."""
     costs = expected(case, tiling)
     if costs is None:
         read, written = tile_words(case, tiling)

@@ -12,7 +12,7 @@ from tilewright.frontends.annotated import macros
 from tilewright.frontends.annotated.c import parse_code, parse_unit, without_transforms
 from tilewright.frontends.annotated.flow import BEGIN, END, Functions
 from tilewright.frontends.annotated.language import MAX_FILE, Region, regions
-from tilewright.frontends.annotated.modules import MODULES, module_of
+from tilewright.frontends.annotated.modules import MODULES, as_transform
 from tilewright.frontends.annotated.scope import VisibleNames, assigned, visible
 from tilewright.frontends.annotated.spec import TuningSpec, read_spec
 from tilewright.programs.loops.counters import settle
@@ -259,7 +259,9 @@ def _loop_region(
     where = f"the region of line {region.line}"
     # The generated code replaces the whole old body, so what is annotated inside it is a part of that.
     inner = ", ".join(str(each.line) for each in region.inner)
-    notes = [f"the annotation of line {inner} is inside the region's old body, so it has no effect"] if inner else []
+    notes = []
+    if inner and region.module not in MODULES:
+        notes.append(f"the annotation of line {inner} is inside the region's old body, so it has no effect")
     filled = _filled(text, region, with_code=False)
     own = macros.without_comments(_no_annotations(filled))
     decided = known.keys() | set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text[: region.start], re.MULTILINE))
@@ -284,14 +286,16 @@ def _loop_region(
             raise UsageError(f"{where} needs an old body, which says what the stencil replaces")
         return LoopRegion(region=region, code=Block(()), old=old, text=body, stencil=region.code, notes=tuple(notes))
     if region.module in MODULES:
-        return _module_region(text, region, known, load, (old, body))
-    said = macros.preprocess(macros.without_comments(region.code), known)[0]
-    code = parse_code(said, where)
-    if _bare(code) and old is not None:
-        code = _with_body(code, old)
+        name, given, said = as_transform(region.module, macros.expand(region.code, known), where, load)
+        inside = parse_code(said, where) if old is None else old
+        code: Stmt = Transform(name, given, _carried_out(text, region, known) if region.inner else inside)
+    else:
+        said = macros.preprocess(macros.without_comments(region.code), known)[0]
+        code = parse_code(said, where)
+        code = _with_body(code, old) if _bare(code) and old is not None else code
     plain = map_statements(code, lambda node: node.body if isinstance(node, Transform) else node)
     if old is None and plain == Block(()):
-        raise unread or UsageError(f"{where} is empty")
+        raise unread or UsageError(f"{where} is empty", f"{region.module} stands before the loops that it transforms")
     return LoopRegion(
         region=region,
         code=code,
@@ -301,27 +305,10 @@ def _loop_region(
     )
 
 
-def _module_region(
-    text: str,
-    region: Region,
-    known: Mapping[str, macros.Macro],
-    load: Callable[[str], str],
-    found: tuple[Stmt | None, str],
-) -> LoopRegion:
-    """Return a region of one of the original tool's other modules; annotations inside its old body are carried out."""
-    where = f"the region of line {region.line}"
-    name, arguments, loops = module_of(region.module, macros.expand(region.code, known), where, load)
-    old, body = found
-    if old is None:
-        body = macros.expand(loops, known)
-        old = parse_code(body, where) if loops else None
-    if old is None:
-        raise UsageError(f"{where} is empty", f"{name} stands before the loops that it transforms")
-    code = old
-    if region.inner:
-        said = _filled(text, region, with_code=True)
-        code = parse_code(macros.preprocess(macros.without_comments(_no_annotations(said)), known)[0], where)
-    return LoopRegion(region=region, code=Transform(name, arguments, code), old=old, text=body)
+def _carried_out(text: str, region: Region, known: Mapping[str, macros.Macro]) -> Stmt:
+    """Return a region's old body with the annotations inside it, whose transforms belong to it."""
+    said = macros.without_comments(_no_annotations(_filled(text, region, with_code=True)))
+    return parse_code(macros.preprocess(said, known)[0], f"the region of line {region.line}")
 
 
 def _filled(text: str, region: Region, *, with_code: bool) -> str:

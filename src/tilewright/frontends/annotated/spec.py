@@ -189,7 +189,7 @@ def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) 
     reader = _Reader(line)
     if len(code) > MAX_SPEC:
         reader.fail(f"a specification has at most {MAX_SPEC} characters, got {len(code)}")
-    text = _without_comments(code)
+    text = uncommented(code)
     while (match := _IMPORT.match(text) or re.search(r"(?<=[};])" + _IMPORT.pattern, text)) is not None:
         if reader.count >= _MOST_IMPORTS:
             reader.fail(f"a specification imports at most {_MOST_IMPORTS} others, got more")
@@ -210,7 +210,7 @@ def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) 
             continue
         if match["kind"] not in KINDS:
             reader.fail(f"a definition is of {', '.join(sorted(KINDS))}, got {match['kind'][:60]!r}")
-        end = _find(text, "}", match.end())
+        end = find(text, "}", match.end())
         if end < 0:
             reader.fail(f"the definition of {match['kind']} is not closed by a brace")
         _definition(reader, match["kind"], text[match.end() : end])
@@ -229,11 +229,11 @@ def read_spec(code: str, line: int = 1, load: Callable[[str], str] = _no_files) 
 
 def _imported(reader: _Reader, text: str) -> str:
     """Return what an imported file specifies."""
-    plain = _without_comments(text)
+    plain = uncommented(text)
     match = _NAMED.match(plain)
     if match is None:
         return plain
-    end = _find(plain, "}", match.end())
+    end = find(plain, "}", match.end())
     if end < 0 or plain[end + 1 :].strip(" \t\r\n;"):
         reader.fail("an imported specification is one spec NAME { … }, or what stands in it")
     return plain[match.end() : end]
@@ -269,7 +269,7 @@ def _lines(text: str) -> list[str]:
     return [text[a:b] for a, b in itertools.pairwise(bounds)]
 
 
-def _without_comments(text: str) -> str:
+def uncommented(text: str) -> str:
     """Drop what follows ``#`` up to the end of its line, outside quotes."""
     out: list[str] = []
     quote = ""
@@ -308,7 +308,7 @@ def _scan(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
             yield place, character
 
 
-def _find(text: str, wanted: str, start: int) -> int:
+def find(text: str, wanted: str, start: int) -> int:
     """Return the place of a character outside quotes and brackets, or -1."""
     return next((place for place, character in _scan(text, start) if character == wanted), -1)
 
@@ -320,19 +320,19 @@ def _split(text: str, separator: str) -> list[str]:
     return [text[a + 1 : b] for a, b in itertools.pairwise(bounds)]
 
 
-def arguments(text: str, where: str) -> tuple[tuple[str, str], ...]:
+def arguments(text: str, where: str, separator: str = ",") -> tuple[tuple[str, str], ...]:
     """Split ``name=EXPR, name=EXPR`` into names and texts; an argument without a name has the empty one.
 
     >>> arguments("ufactor=4, tile=[('i',T,'ii')]", "line 1")
     (('ufactor', '4'), ('tile', "[('i',T,'ii')]"))
     """
     found: dict[str, str] = {}
-    for part in _split(text, ","):
+    for part in _split(text, separator):
         if not part.strip():
             continue
         match = _SETTING.fullmatch(part)
         name, value = (match["name"], match["value"]) if match is not None else ("", part)
         if name in found:
-            raise UsageError(f"the argument {name!r} stands twice in {where}")
+            raise UsageError(f"the argument {name or '(without a name)'!r} stands twice in {where}")
         found[name] = value.strip()
     return tuple(found.items())

@@ -273,14 +273,7 @@ SCALARS = {"alpha": 64.0, "amount": 1.0, "k": 0.05}
 @checked
 @functools.lru_cache(maxsize=64)
 def pipeline(name: str, **options: float | bool | None) -> Pipeline:
-    """Return a pipeline that ships.
-
-    Args:
-        name: One of :data:`MAKERS`.
-        options: What its maker takes: ``radius``, ``sigma``, ``gradient``.
-
-    Raises:
-        UsageError: If there is none, or it takes no such option.
+    """Return one of :data:`MAKERS`' pipelines, with what its maker takes: ``radius``, ``sigma``, ``gradient``.
 
     >>> len(pipeline("canny").stencils)
     8

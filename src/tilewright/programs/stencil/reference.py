@@ -165,25 +165,13 @@ def silent() -> None:
 
 def run(
     problem: Problem,
-    arrays: Mapping[str, Sequence[Array]],
+    arrays: Mapping[str, Sequence[Array]],  # per field its versions, newest first
     scalars: Mapping[str, Any],
-    dtype: npt.DTypeLike | None = None,
-    stepped: Callable[[], None] = silent,
-    added: Callable[[int], Added] = lambda _: {},
+    dtype: npt.DTypeLike | None = None,  # to compute in; the problem's by default
+    stepped: Callable[[], None] = silent,  # called after every step
+    added: Callable[[int], Added] = lambda _: {},  # what sources add, by the number of steps done
 ) -> dict[str, Array]:
-    """Run a problem.
-
-    Args:
-        problem: The problem.
-        arrays: Per field its versions, newest first, each of the problem's shape.
-        scalars: Values of the program's scalars.
-        dtype: Element type to compute in; the problem's by default.
-        stepped: Called after every step.
-        added: What sources add, by the number of steps done.
-
-    Returns:
-        The newest version of every updated field.
-    """
+    """Run a problem; returns the newest version of every updated field."""
     state = start(problem, arrays, dtype)
     typed = typed_scalars(problem.dtype if dtype is None else np.dtype(dtype).name, scalars)
     with np.errstate(all="ignore"):

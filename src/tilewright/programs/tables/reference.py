@@ -79,21 +79,10 @@ def outside(program: Recurrence, data: TableData, table: str, rows: Array, colum
 
 
 def fill(program: Recurrence, data: TableData) -> dict[str, Array]:
-    """Fill the tables.
+    """Fill the tables; each is of ``data.shape``.
 
     Cells with the same value of ``w i + j`` are computed at once, where w is the least number for which no dependence
     joins two of them: 1, the anti-diagonals, unless a read goes up and to the right.
-
-    Args:
-        program: The recurrence.
-        data: Its data.
-
-    Returns:
-        The tables; each of ``data.shape``.
-
-    Raises:
-        ArrayError: If an array is missing or has another shape.
-        UsageError: If a scalar is missing, or the type cannot be computed in.
     """
     check_data(program, data)
     offsets = [offset for many in program.reads.values() for offset in many]

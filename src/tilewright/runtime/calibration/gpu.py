@@ -6,34 +6,40 @@ their times. Times are the device's own, by events; the least of some repeats af
 compiler is slow, time is up before: then fewer instances are measured, and the note of the value says how many.
 """
 
+import itertools
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.base.constants import STATIC_SHARED
+from tilewright.base.errors import TilewrightError
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu import micro as gpu_micro
+from tilewright.codegen.gpu.chip import values_of
 from tilewright.costs import fit
 from tilewright.costs.hexagonal import exact
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import Machine
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.calibration.fits import Instance, entered
-from tilewright.runtime.calibration.tiles import calibration_tiling
 from tilewright.runtime.devices import gpu
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.memory import Array
 from tilewright.runtime.session import Inputs
+from tilewright.schedules import catalogue
 from tilewright.schedules.gpu_schedule import GpuSchedule
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.legality import Legal
+from tilewright.schedules.prism import geometry
+from tilewright.schedules.tiling import NONE, Tiling
 
 Note = Callable[[str], None]
 Scheduler = Callable[[Problem, Tiling], GpuSchedule]
@@ -41,6 +47,12 @@ _EMPTY, _COPY, _BARRIER, _SHARED = range(4)
 _HEIGHTS = (1.0, 0.5, 0.25)
 """Heights of the instances' tiles over that of the default tile: C_iter must not depend on them."""
 _REPEATS = 3
+_TILE_SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
+    1: ((512,), (256,), (64,)),
+    2: ((16, 128), (8, 128), (8, 64), (4, 64), (4, 32)),
+    3: ((4, 4, 32), (4, 2, 32), (2, 2, 32), (2, 1, 16)),
+}
+_TILE_HEIGHTS = {1: (32, 16, 8, 4, 2), 2: (16, 8, 4, 2), 3: (6, 4, 2)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,3 +293,40 @@ class _Bench:
         few, many = self._protocol.turns
         spent = [self._device.timed(lambda turns=turns: self.start(kernel, groups, turns)) for turns in (few, many)]  # type: ignore[misc]
         return max(0.0, spent[1] - spent[0]) / (many - few)
+
+
+def calibration_tiling(problem: Problem, limit: int = STATIC_SHARED) -> Tiling:
+    """Return the first legal hexagonal or hybrid tiling, with threads, of a short list, that fits on chip, or ``none``.
+
+    What a run takes by default is the cost model's choice, see :mod:`tilewright.tuning.gpu_default`.
+    """
+    if problem.steps < 2:
+        return NONE
+    for tiling in _candidates(problem):
+        try:
+            complete = catalogue.complete(problem, tiling)
+            legal = isinstance(catalogue.check(problem, complete), Legal)
+        except TilewrightError:
+            return NONE
+        if not legal:
+            return NONE
+        if chip_bytes(problem, complete) <= limit:
+            return complete
+    return NONE
+
+
+def chip_bytes(problem: Problem, tiling: Tiling) -> int:
+    """Return the memory on chip that a group of a completed prism tiling needs."""
+    return values_of(problem, geometry(problem, tiling)) * problem.itemsize
+
+
+def _candidates(problem: Problem) -> Iterator[Tiling]:
+    rank = problem.program.rank
+    try:
+        least = slopes(problem)[0].widest
+    except TilewrightError:
+        return
+    for height, space in itertools.product(_TILE_HEIGHTS[rank], _TILE_SIZES[rank]):
+        sizes = (max(space[0], least), *space[1:])
+        threads = {1: (256,), 2: (1, space[-1]), 3: (1, space[1] if rank == 3 else 1, space[-1])}[rank]
+        yield Tiling(family="hexagonal" if rank == 1 else "hybrid", time=height, space=sizes, threads=threads)

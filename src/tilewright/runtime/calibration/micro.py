@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.codegen.print.c_prelude import helper, prelude
 from tilewright.codegen.source import c_source
-from tilewright.runtime.cpu import CompiledFunction, functions
+from tilewright.runtime.call import CompiledFunction, addresses, functions
 from tilewright.runtime.memory import allocate
 from tilewright.runtime.toolchains.cpu import Toolchain
 
@@ -115,7 +115,7 @@ def bandwidth(micro: Micro, size: int, threads: int, *, cached: bool, samples: i
     buffers = [allocate(apart * threads * WORD) for _ in range(2)]
     for buffer in buffers:
         buffer.view(np.float32)[:] = 1.0
-    fields = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uintp)
+    fields = addresses(buffers)
     moved = elements * WORD * threads * (2 if cached else 3)  # else a line is fetched before it is written
     seconds = _time(micro.copy, fields, (elements, threads, apart), samples)
     return tuple(moved / each for each in seconds)
@@ -125,7 +125,7 @@ def function_seconds(micro: Micro, samples: int) -> tuple[float, ...]:
     """Measure the exponential of one float32 in a vector, in seconds, its data being in L1."""
     buffers = [allocate(_FUNCTION_ELEMENTS * WORD) for _ in range(2)]
     buffers[0].view(np.float32)[:] = np.linspace(-3, 3, _FUNCTION_ELEMENTS)
-    fields = np.array([buffer.ctypes.data for buffer in buffers], dtype=np.uintp)
+    fields = addresses(buffers)
     return tuple(
         each / _FUNCTION_ELEMENTS for each in _time(micro.function, fields, (_FUNCTION_ELEMENTS, 1, 0), samples)
     )

@@ -389,15 +389,7 @@ def library() -> _Packages:
 
 
 def select(wanted: str = "") -> CudaDevice:
-    """Find a device; no other one is opened.
-
-    Args:
-        wanted: Its number, or part of its name; the first one by default.
-
-    Raises:
-        ToolchainError: If there is no driver or no device.
-        UsageError: If none fits.
-    """
+    """Find a device by its number or a part of its name, the first one by default; no other one is opened."""
     count = _count()
     if not wanted:
         return opened(0)

@@ -73,11 +73,7 @@ def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule:
 
 
 def load(device: Device, artifact: Artifact[DeviceLayout], schedule: GpuSchedule) -> DeviceKernels:
-    """Make compiled kernels ready to be started.
-
-    Raises:
-        ToolchainError: If they do not load.
-    """
+    """Make compiled kernels ready to be started."""
     kernels = tuple(device.build(artifact.source))
     return DeviceKernels(
         device=device, source=artifact.source, schedule=schedule, kernels=kernels, resources=artifact.resources

@@ -51,15 +51,7 @@ def devices() -> tuple[Any, ...]:
 
 
 def select(wanted: str = "") -> "OpenClDevice":
-    """Open a device.
-
-    Args:
-        wanted: Its number in :func:`devices`, or part of its name; the first one by default.
-
-    Raises:
-        ToolchainError: If there is no OpenCL device.
-        UsageError: If none fits.
-    """
+    """Open a device by its number in :func:`devices` or a part of its name, the first one by default."""
     every = devices()
     if not every:
         raise ToolchainError("there is no OpenCL device", f"install a driver, PoCL, or Oclgrind: {INSTALL}")

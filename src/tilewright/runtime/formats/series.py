@@ -64,11 +64,7 @@ class Series(Protocol):
     """Where states are written to."""
 
     def append(self, step: int, values: Mapping[str, Array]) -> None:
-        """Write a record.
-
-        Raises:
-            ArrayError: If it cannot be written.
-        """
+        """Write a record; raises an ArrayError where it cannot be."""
 
 
 def is_series(path: object) -> bool:

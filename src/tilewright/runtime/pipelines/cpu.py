@@ -3,19 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.codegen.pipelines.group import GroupLayout, emit_group
 from tilewright.programs.pipelines.problem import PipelineProblem
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.memory import Workspace, allocate, check_memory
+from tilewright.runtime.call import CompiledFunction, functions, scratch
+from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.schedules.pipelines.fusion import Fusion
 from tilewright.schedules.pipelines.rows import RowTile
 
-Array = npt.NDArray[Any]
 _STREAM_BYTES = 2**25
 """Arrays above this size do not stay in a cache, so they are written past it."""
 _BAND_CELLS = 2**22
@@ -56,11 +53,12 @@ def execute(
     """Run compiled groups."""
     values = np.array([*scalars, 0.0], dtype=np.float64)
     for step in steps:
-        count = threads if step.compiled.parallel and problem.cells >= _THREADED_CELLS else 1
+        count = step.compiled.team(threads, worth=problem.cells >= _THREADED_CELLS)
         used = [arrays[grid] for grid in (*step.layout.inputs, *step.layout.outputs)]
         size = [count, _band(problem, step.tile, count), int(_streams(step, arrays)), *problem.shape]
         for array in used:
             size += [stride // array.itemsize for stride in array.strides[:-1]]
+        check_memory(step.layout.scratch * count)
         work = workspace.take(step.layout.scratch * count)
         step.compiled(used, size, work, values)
         workspace.give(work)
@@ -81,14 +79,5 @@ def _band(problem: PipelineProblem, tile: RowTile, threads: int) -> int:
 
 def new_grid(problem: PipelineProblem, grid: str) -> Array:
     """Allocate a grid: contiguous, aligned to a cache line, its content arbitrary."""
-    size = problem.cells * problem.itemsize(grid)
-    check_memory(size)
-    return allocate(size).view(problem.dtype(grid)).reshape(problem.shape)
-
-
-def usable(array: Array, dtype: str) -> Array:
-    """Return an array that kernels can read: the right type, whole cells along the last axis, positive strides."""
-    straight = array.strides[-1] == array.itemsize or array.shape[-1] == 1
-    whole = all(stride % array.itemsize == 0 and stride >= 0 for stride in array.strides)
-    good = array.dtype == np.dtype(dtype) and array.flags.aligned and straight and whole
-    return array if good else np.ascontiguousarray(array, dtype=dtype)
+    memory = scratch(problem.cells * problem.itemsize(grid))
+    return memory.view(problem.dtype(grid)).reshape(problem.shape)

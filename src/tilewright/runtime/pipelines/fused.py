@@ -1,26 +1,16 @@
 """Fused pairs of matrix products on this CPU: compiled, cached and called."""
 
-import functools
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.matrices.matmul import emit_fused, work_elements
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.memory import allocate, check_memory
+from tilewright.runtime.call import by_cells, compiled, scratch
+from tilewright.runtime.memory import Array
 from tilewright.schedules.bodies.unrolling import Blocking
 
-Array = npt.NDArray[Any]
 DTYPES = ("float32", "float64")
 _THREADED = 500_000
 """Multiply-adds below which a second thread costs more than it brings."""
-
-
-@functools.lru_cache(maxsize=8)
-def _kernel(fusion: str, dtype: str, how: Blocking) -> CompiledFunction:
-    return functions(emit_fused(fusion, dtype, how))[0]
 
 
 def block_sizes(fusion: str, p: tuple[int, int, int, int], tile: tuple[int, int], threads: int) -> tuple[int, int]:
@@ -44,33 +34,15 @@ def fused_product(
     """Multiply (A1 A2) A3 (``left``) or A1 (A2 A3) (``right``) without storing the product in brackets."""
     a1, a2, a3 = operands  # of any strides, no extent 0
     dtype = str(a1.dtype)
-    compiled = _kernel(fusion, dtype, how)
+    (kernel,) = compiled(emit_fused, fusion, dtype, how)
     p = (a1.shape[0], a1.shape[1], a2.shape[1], a3.shape[1])
     work_size = p[0] * p[2] * (p[1] + p[3]) if fusion == "left" else p[1] * p[3] * (p[2] + p[0])
-    count = threads if compiled.parallel and work_size >= _THREADED else 1
+    count = kernel.team(threads, worth=work_size >= _THREADED)
     x, y = block_sizes(fusion, p, tile, count)
-    a1 = _rows(a1)
-    a2 = _rows(a2) if fusion == "right" else _plain(a2)
-    a3 = _plain(a3)
+    a1, a2, a3 = by_cells(a1, rows=True), by_cells(a2, rows=fusion == "right"), by_cells(a3)
     needed = work_elements(fusion, how.panel(a1.itemsize), p, (x, y), count) * a1.itemsize
-    check_memory(needed + p[0] * p[3] * a1.itemsize)
-    work = allocate(needed)
-    result = np.empty((p[0], p[3]), dtype=dtype)
+    work = scratch(needed, p[0] * p[3] * a1.itemsize)
+    result = np.empty((p[0], p[3]), dtype)
     strides = [stride // a1.itemsize for stride in (a1.strides[0], *a2.strides, *a3.strides, result.strides[0])]
-    compiled((a1, a2, a3, result), (*p, *strides, x, y, count), work)
+    kernel((a1, a2, a3, result), (*p, *strides, x, y, count), work)
     return result
-
-
-def _rows(array: Array) -> Array:
-    """Return an array whose rows are contiguous and aligned."""
-    straight = array.strides[1] == array.itemsize or array.shape[1] == 1
-    return array if straight and _usable(array) else np.ascontiguousarray(array)
-
-
-def _plain(array: Array) -> Array:
-    return array if _usable(array) else np.ascontiguousarray(array)
-
-
-def _usable(array: Array) -> bool:
-    whole = all(stride % array.itemsize == 0 for stride in array.strides)
-    return array.flags.aligned and array.dtype.isnative and whole

@@ -1,16 +1,13 @@
 """Hysteresis thresholds on this CPU, or with NumPy where there is no compiler."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import ToolchainError
 from tilewright.codegen.hysteresis import emit_hysteresis
-from tilewright.runtime.cpu import functions
+from tilewright.runtime.call import compiled, packed, scratch
+from tilewright.runtime.memory import Array
 from tilewright.runtime.warn import warn_once
-
-Array = npt.NDArray[Any]
 
 
 def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
@@ -21,16 +18,15 @@ def hysteresis(values: Array, low: float, high: float) -> npt.NDArray[np.uint8]:
     >>> hysteresis(np.array([[0.0, 0.2, 0.5], [0.0, 0.0, 0.0], [0.2, 0.0, 0.0]]), 0.1, 0.4).tolist()
     [[0, 255, 255], [0, 0, 0], [0, 0, 0]]
     """
-    given = np.ascontiguousarray(values)
+    given = packed(values)
     try:
-        (compiled,) = functions(emit_hysteresis(str(given.dtype)))
+        (kernel,) = compiled(emit_hysteresis, str(given.dtype))
     except ToolchainError as error:
         warn_once(f"running with NumPy, which is many times slower: {error}")
         return _with_numpy(given, low, high)
-    edges = np.empty(given.shape, dtype=np.uint8)
-    stack = np.empty(given.size, dtype=np.int64)
+    stack, edges = scratch(8 * given.size, given.size), np.empty(given.shape, dtype=np.uint8)
     limits = np.array([low, high], dtype=np.float64)
-    compiled((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
+    kernel((given, edges, stack), (*given.shape, given.shape[1]), values=limits)
     return edges
 
 

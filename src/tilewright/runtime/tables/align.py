@@ -1,6 +1,5 @@
 """Local alignment on this CPU: the kernel compiled, cached and called; alignments traced tile by tile."""
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,7 @@ from tilewright.base.constants import ALIGNMENT_LANES
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.codegen.tables.align import emit_align
 from tilewright.programs.tables.scoring import Codes, Scoring
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.memory import allocate, check_memory
+from tilewright.runtime.call import CompiledFunction, compiled, packed, scratch
 
 Ints = npt.NDArray[np.int32]
 _FLAG_WORDS = 16
@@ -53,10 +51,8 @@ class AlignmentPath:
     steps: npt.NDArray[np.uint8]  # from the start
 
 
-@functools.lru_cache(maxsize=1)
-def _kernels() -> tuple[CompiledFunction, CompiledFunction]:
-    score, trace = functions(emit_align())
-    return score, trace
+def _kernels() -> tuple[CompiledFunction, ...]:
+    return compiled(emit_align)
 
 
 def parallel() -> bool:
@@ -70,19 +66,18 @@ def score_table(pair: Pair, tile: tuple[int, int], threads: int, *, keep: bool =
     x, y, scoring = pair.x, pair.y, pair.scoring
     (m, n), (t, s) = (len(x), len(y)), tile
     tall, wide = ceil_div(m, t), ceil_div(n, s)
-    count = min(threads, wide) if kernel.parallel else 1
+    count = kernel.team(threads, parts=wide)
     letters = len(scoring.letters)
     columns = round_up(s, ALIGNMENT_LANES)
     own = 25 * columns + 7 * letters * columns + round_up(16 * t, ALIGNMENT_LANES) + ALIGNMENT_LANES
     copies = (wide + 1) * m + (tall + 1) * n if keep else m
-    check_memory(8 * copies + own * count)
+    work = scratch(own * count, 8 * copies)
     left = np.zeros((2, wide + 1 if keep else 1, m), dtype=np.int32)
     top = np.zeros((2, tall + 1, n) if keep else (2, 1, 1), dtype=np.int32)
     best = np.zeros((tall, wide), dtype=np.int32)
     used = np.zeros((tall, wide), dtype=np.uint8)
     flags = np.zeros(wide * _FLAG_WORDS, dtype=np.int64)
     matrix = scoring.array()
-    work = allocate(own * count)
     # Columns that only fill up a tile score at most 0, whatever the matrix: nothing may grow there.
     lowest = min(0, int(matrix.min()))
     sizes = (m, n, letters, scoring.gap_open, scoring.gap_extend, t, s, count, int(keep), bits, lowest, own)
@@ -142,6 +137,6 @@ class _Visit:
             *table.left[:, tile[1], i0 : i0 + rows],
             *table.top[:, tile[0], j0 : j0 + columns],
         )
-        arrays = (*(np.ascontiguousarray(part) for part in parts), self.way, self.steps)
+        arrays = (*map(packed, parts), self.way, self.steps)
         _kernels()[1](arrays, sizes, self.work)
         return sizes, self.steps[: sizes[9]].copy()

@@ -1,6 +1,5 @@
 """Recurrences on this CPU: compiled, cached and called."""
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +10,7 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.tables.cpu import emit_table, work_bytes
 from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
-from tilewright.programs.tables.table import Recurrence
-from tilewright.runtime.cpu import CompiledFunction, functions
-from tilewright.runtime.memory import allocate, check_memory
+from tilewright.runtime.call import CompiledFunction, addresses, compiled, scratch
 
 Array = npt.NDArray[Any]
 _FLAG_WORDS = 16
@@ -30,12 +27,7 @@ class Filled:
 
 def kernel_of(plan: TablePlan) -> CompiledFunction:
     """Compile the kernel of a plan, or find what an earlier call or run made of it."""
-    return _kernel(plan.program, plan.dtype, plan.floating, plan.kept)
-
-
-@functools.lru_cache(maxsize=64)
-def _kernel(program: Recurrence, dtype: str, floating: tuple[str, ...], kept: int) -> CompiledFunction:
-    return functions(emit_table(program, dtype, floating, kept))[0]
+    return compiled(emit_table, plan.program, plan.dtype, plan.floating, plan.kept)[0]
 
 
 def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
@@ -43,11 +35,11 @@ def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> 
     program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
-    count = max(1, min(plan.threads, tall)) if kernel.parallel else 1
+    count = kernel.team(plan.threads, parts=tall)
     itemsize = np.dtype(data.dtype).itemsize
     own = work_bytes(program, itemsize, tile, plan.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
-    check_memory(len(program.tables) * per_table * itemsize + own * count)
+    work = scratch(own * count, len(program.tables) * per_table * itemsize)
     arrays: list[Array] = []
     results: dict[str, Array] = {}
     for name in program.tables:
@@ -64,7 +56,6 @@ def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> 
     widths = [data.arrays[each.name].shape[1] for each in program.inputs if each.kind == "matrix"]
     sizes = [m, n, *tile, count, *wanted, own, *widths]
     scalars = [np.array([data.scalars[name]], dtype=data.dtype) for name in program.scalars]
-    values = np.array([each.ctypes.data for each in scalars] or [0], dtype=np.uintp)
-    kernel(arrays, sizes, allocate(own * count), values)
+    kernel(arrays, sizes, work, addresses(scalars))
     total = joined(program, folded) if wanted[1] else None
     return Filled(tables=results if wanted[0] else {}, last=last[0], folded=total)

@@ -4,10 +4,12 @@ import functools
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +18,6 @@ from tilewright.base.fingerprint import fingerprint
 from tilewright.machines.host import CpuDescription
 from tilewright.runtime import cache
 from tilewright.runtime.host import cpu_features, describe_cpu
-from tilewright.runtime.toolchains import call as compiler_call
 from tilewright.runtime.warn import warn_once
 
 _INSTALL = {
@@ -60,6 +61,8 @@ _PROCESSOR = ("-march=", "-mcpu=")
 """Options of a command that say which processor to compile for."""
 _SYNTAX_BYTES = 2**31
 """What looking at the syntax of a file may take."""
+# The shell limits itself and becomes the compiler, so no moment is left in which a compiler runs without its limit.
+_LIMITED = ("/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"')
 COMPILE_SECONDS = 120.0
 """Limit on one call of the compiler. GCC takes less than a second for every kernel of the catalogue; this leaves room
 for texts of many kernels (a calibration's; those of random programs have taken over a minute on a busy machine), large
@@ -358,7 +361,7 @@ def _call(
     arguments: tuple[str, ...], seconds: float, folder: str | None = None, memory: int | None = None
 ) -> subprocess.CompletedProcess[str]:
     try:
-        return compiler_call.call(arguments, seconds, folder, memory)
+        return _ended_process(arguments, seconds, folder, memory)
     except subprocess.TimeoutExpired:
         raise CompilerTimeoutError(
             f"the compiler {arguments[0]!r} did not finish in {seconds:g} s",
@@ -366,3 +369,44 @@ def _call(
         ) from None
     except OSError as error:
         raise ToolchainError(f"the compiler {arguments[0]!r} cannot be run: {error.strerror}", INSTALL_HINT) from None
+
+
+def _ended_process(
+    arguments: tuple[str, ...], seconds: float, folder: str | None, memory: int | None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, which leaves nothing behind however it ends; its processes may take ``memory`` bytes on Linux.
+
+    A driver that is killed leaves the compiler that it started running and their temporary files where they are; so
+    these are put into a folder of the caller's, and both are killed.
+    """
+    environment = {**os.environ, "LC_ALL": "C"} | ({} if folder is None else {"TMPDIR": folder})
+    command = arguments
+    if memory is not None and sys.platform == "linux":
+        if shutil.which(command[0]) is None:
+            raise FileNotFoundError(f"no such program: {command[0]}")
+        command = (*_LIMITED, str(memory // 1024), *command)
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
+        try:
+            out, said = process.communicate(timeout=seconds)
+        except BaseException:
+            for child in _children(process.pid):
+                with suppress(OSError):
+                    os.kill(child, signal.SIGKILL)
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, out, said)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    except (OSError, ValueError):  # another system, or one that does not tell
+        return []

@@ -135,11 +135,20 @@ class Codesign:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the best design should know: one sentence each."""
+        found, width = [], self.best.vector_width
         if self.exploration.width_cost:
-            return ("the width of an SM is charged by our estimate; the thesis charges none: --no-width-cost",)
-        width = self.best.vector_width
-        built = f"nobody has built an SM of {width} units, the widest has {WIDEST}: as in the thesis nothing charges it"
-        return (f"{built}; --width-cost does",) if width > WIDEST else ()
+            found.append("the width of an SM is charged by our estimate; the thesis charges none: --no-width-cost")
+        elif width > WIDEST:
+            built = (
+                f"nobody has built an SM of {width} units, the widest has {WIDEST}: as in the thesis nothing charges"
+            )
+            found.append(f"{built} it; --width-cost does")
+        if self.exploration.options.form.model == "exact":
+            found.append(
+                "times are by the equations of the thesis, without thread blocks and streaming tiles, by which predict "
+                "orders chips otherwise: docs/codesign.md, Accuracy"
+            )
+        return tuple(found)
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON document of ``tilewright codesign``."""

@@ -15,9 +15,10 @@ from tilewright.programs.pipelines import catalogue
 from tilewright.programs.pipelines.pipeline import DTYPES, Pipeline, halo_text
 from tilewright.programs.pipelines.problem import Array, PipelineProblem, compute, make_pipeline_problem
 from tilewright.programs.stencil.boundaries import BoundarySpec, parse_boundary
+from tilewright.runtime.call import by_cells
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.memory import Workspace
-from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid, usable
+from tilewright.runtime.pipelines.cpu import Step, compile_pipeline, execute, new_grid
 from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.pipelines import fusion as fusions
@@ -80,7 +81,10 @@ class StencilPipeline:
         if iterations > 1:
             _check_iterated(problem)
         targets = _targets(problem, out)
-        current = [usable(array, problem.dtype(grid)) for array, grid in zip(given, self.program.inputs, strict=True)]
+        current = [
+            by_cells(array, problem.dtype(grid), rows=True, forward=True)
+            for array, grid in zip(given, self.program.inputs, strict=True)
+        ]
         for _ in range(iterations):
             results = _run(problem, current, values, _How(fusion, backend, thread_count(threads), strict))
             current = [*results, *current[len(results) :]]

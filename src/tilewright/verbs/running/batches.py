@@ -19,6 +19,7 @@ from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.runtime.batches import run_batch
 from tilewright.runtime.busy import unoccupied
+from tilewright.runtime.call import overlap
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.session import Inputs
@@ -156,7 +157,7 @@ def _as_grids(
     every = [each for by_field in targets for each in by_field.values()]
     if not every or any(each.dtype != problem.dtype for each in every):
         return None
-    if any(np.may_share_memory(each, given) for each in every for kept in read.values() for given in kept):
+    if overlap(every, [given for kept in read.values() for given in kept]):
         return None
     if any(batch.stacked(each) is None for each in every):
         return None

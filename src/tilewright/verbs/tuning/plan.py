@@ -366,7 +366,7 @@ class Plan:
         Raises:
             UsageError: If nothing was measured, or the file cannot be written.
         """
-        from tilewright.report.scatter import scatter
+        from tilewright.report.plots import scatter
 
         pairs = [
             (each.predicted_seconds, each.measured_seconds, each.tiling.family)

@@ -27,6 +27,7 @@ from tilewright.programs.stencil.weights import (
     weighted_sum,
 )
 from tilewright.runtime import cpu
+from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.schedules import catalogue
@@ -195,7 +196,7 @@ def check(problem, tiling, seed=2):
         field: [draw.random(problem.shape).astype(problem.dtype) for _ in range(problem.program.history(field))]
         for field in problem.program.fields
     }
-    result = cpu.execute(kernel, problem, Inputs(arrays=given, scalars={}), threads=2)
+    result = execute(kernel, problem, Inputs(arrays=given, scalars={}), threads=2)
     exact, allowed = rounding.bound(problem, given, {})
     for field in exact:
         error, good = rounding.worst_excess(result[field], exact[field], allowed[field])

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from tilewright.base.errors import UsageError
-from tilewright.runtime.energy import power
+from tilewright.runtime import power
 
 
 @pytest.fixture
