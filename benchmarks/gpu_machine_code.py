@@ -31,7 +31,6 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.devices import nvdisasm, nvrtc
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import NONE, Tiling, parse
 from tilewright.tuning.gpu_default import gpu_defaults
@@ -117,7 +116,7 @@ def edge_tiles(problem: Problem, tiling: Tiling) -> float:
 def tested(problem: Problem, tiling: Tiling, machine: Machine) -> Bound | None:
     """Return the bound of the loop that tests every cell, which streaming tiles at edges take; None for others."""
     asked = work(problem, gpu_schedule(problem, tiling))
-    if asked is None or not traits(tiling.family).streams:
+    if asked is None or not tiling.family.streams:
         return None
     small = dataclasses.replace(problem, shape=(64,) * problem.program.rank, steps=2)
     source = emit_device(small, gpu_schedule(small, tiling), "cuda")

@@ -31,7 +31,7 @@ from tilewright.machines.files import load
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.formats.logs import read_stencilbench
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import Tiling, is_gone, parse
 from tilewright.tuning.loops.algorithms import ALGORITHMS
 from tilewright.tuning.search import search
@@ -124,7 +124,9 @@ def of_points(one: LogPoints, constants: GpuConstants) -> Space:
         steps = {name: replace(constants, **{name: (1.0 + STEP) * getattr(constants, name)}) for name in FREE}
         return slopes({name: predicted(some, each) for name, each in steps.items()}, cost[index])
 
-    space = FamilySpace(family="hybrid", sizes=sizes, cost=cost, make=tilings.__getitem__, expected=cost, slopes=along)
+    space = FamilySpace(
+        family=family_named("hybrid"), sizes=sizes, cost=cost, make=tilings.__getitem__, expected=cost, slopes=along
+    )
     return Space(
         name=one.case.program.name,
         tilings=tilings,
@@ -211,7 +213,7 @@ def tuned(space: Space) -> list[int]:
     trials = search(space.family_spaces, effort, Replay(space)).trials
     where = {tiling: place for place, tiling in enumerate(space.tilings)}
     order = [where[trial.candidate.tiling] for trial in trials]
-    return order[:1] + [place for place in order[1:] if not traits(space.tilings[place].family).untiled]
+    return order[:1] + [place for place in order[1:] if not space.tilings[place].family.untiled]
 
 
 def searches(spaces: Sequence[Space], seeds: int) -> list[str]:

@@ -23,6 +23,7 @@ from tilewright.costs.traffic import shared_values
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces import space
 
@@ -82,7 +83,7 @@ def _tiles(setting: Setting) -> Iterator[Tiling]:
         for index in fits[np.argsort(-used[fits], kind="stable")].tolist():
             if len(chosen) >= min(TILES, TILES * turn // len(RESIDENT)):
                 break
-            tile = space.tiling_at("hybrid", sizes, index)
+            tile = space.tiling_at(family_named("hybrid"), sizes, index)
             if index not in chosen and len(_shapes(tile)) == SHAPES:
                 chosen[index] = tile
     yield from chosen.values()

@@ -20,6 +20,7 @@ from tilewright.costs.hexagonal import exact
 from tilewright.costs.setting import make_setting
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.tuning.select import select
 from tilewright.tuning.spaces import space
 from tilewright.verbs.predict import as_machine
@@ -105,7 +106,7 @@ def _gtx980() -> list[str]:
     band = select(result.seconds, sizes)
     lowest, largest = int(band[0]), int(band[np.argmax(result.shared_bytes[band])])
     seconds = float(result.seconds[lowest])
-    first, widest = (space.tiling_at("hybrid", sizes, place) for place in (lowest, largest))
+    first, widest = (space.tiling_at(family_named("hybrid"), sizes, place) for place in (lowest, largest))
     return [
         "gradient2d 8192^2 x 8192 on gtx980:",
         f"- the model's minimum is {seconds:.2f} s at {first}; claimed: 16.4 to 16.5 s",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilewright.programs.stencil.differences import diff, laplacian
     from tilewright.programs.stencil.points import Points
     from tilewright.programs.stencil.program import Program
-    from tilewright.schedules.tiling import Tiling
+    from tilewright.schedules.family import Tiling
     from tilewright.verbs.annotated.annotate import annotate
     from tilewright.verbs.arrays import PerStep, per_step
     from tilewright.verbs.calibrate import calibrate, sensitivity
@@ -148,7 +148,7 @@ _HOMES = {
     "tilewright.programs.stencil.points": ("Points",),
     "tilewright.programs.stencil.boundaries": ("Boundary",),
     "tilewright.programs.stencil.program": ("Program",),
-    "tilewright.schedules.tiling": ("Tiling",),
+    "tilewright.schedules.family": ("Tiling",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -150,19 +150,18 @@ def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extende
     found: list[tuple[Tiling, Extended | None]] = []
     if blocks is not None:
         ranked = gpu_defaults(blocks.extended.problem, machine)
-        found = [(each.tiling, blocks.extended) for each in ranked if not catalogue.traits(each.tiling.family).untiled]
+        found = [(each.tiling, blocks.extended) for each in ranked if not each.tiling.family.untiled]
     return (*found, *((each.tiling, None) for each in gpu_defaults(problem, machine)))
 
 
 def _asked_of_device(problem: Problem, asked: Tiling) -> Tiling:
     """Return a tiling for a GPU, complete and known to be legal, there with the threads of a streaming one."""
-    from tilewright.codegen.gpu.emit import SCHEDULES
-
-    if asked.family not in SCHEDULES:
-        raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {', '.join(SCHEDULES)}")
+    if not asked.family.gpu:
+        known = ", ".join(each for each in catalogue.families() if each.gpu)
+        raise UsageError(f"GPU backends have no kernels for {str(asked)!r}", f"use {known}")
     if asked.neighbours or asked.sums or asked.piece:
         raise UsageError(f"neighbours, sums and piece say how code for CPUs is written, got {str(asked)!r} for a GPU")
-    if catalogue.traits(asked.family).streams:
+    if asked.family.streams:
         asked = stream_block.threads_for(problem, asked)
     block = plain_block(problem, asked, asked.time)
     return catalogue.legal(problem if block is None else block.problem, asked)

@@ -21,6 +21,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, parse
 from tilewright.workloads.stencil import on_machine
 
@@ -108,7 +109,7 @@ def test_the_arrays_and_the_single_tiling_agree():
     setting = make_setting(problem, K20C)
     many = TileSizes(time=np.array([4, 8]), space=(np.array([16, 8]), np.array([32, 64])), k=np.array([0, 0]))
     for model in time_model.MODELS:
-        result = time_model.evaluate("hybrid", many, setting, model)
+        result = time_model.evaluate(family_named("hybrid"), many, setting, model)
         for index, text in enumerate(("hybrid:t=4,s=16x32", "hybrid:t=8,s=8x64")):
             one = time_model.predict(problem, parse(text), K20C, model=model)
             assert result.joules[index] == pytest.approx(one.joules, rel=1e-12)
@@ -118,7 +119,7 @@ def test_the_arrays_and_the_single_tiling_agree():
 def test_a_tile_that_does_not_fit_has_no_energy():
     setting = make_setting(make_problem(program("heat2d"), (2048, 2048), 64), K20C)
     huge = TileSizes(time=np.array([64]), space=(np.array([512]), np.array([512])), k=np.array([0]))
-    assert np.isinf(time_model.evaluate("hybrid", huge, setting).joules[0])
+    assert np.isinf(time_model.evaluate(family_named("hybrid"), huge, setting).joules[0])
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name not in {"host", *SETS}])

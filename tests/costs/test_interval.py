@@ -9,20 +9,21 @@ import tilewright as tw
 from tilewright.base.units import format_seconds
 from tilewright.costs.interval import SHARE, interval, ranges, unmeasured
 from tilewright.report import energy as energy_report
+from tilewright.schedules.family import family_named
 
 
 @pytest.mark.parametrize("family", ["none", "streaming", "hybrid", "diamond", "skewed"])
 @pytest.mark.parametrize("cpu", [True, False])
 def test_an_interval_scales_with_the_time(family, cpu):
-    one, ten = (interval(family, seconds, cpu=cpu) for seconds in (1.0, 10.0))
+    one, ten = (interval(family_named(family), seconds, cpu=cpu) for seconds in (1.0, 10.0))
     assert 0 < one.low < one.high
     assert (ten.low, ten.high) == (10 * one.low, 10 * one.high)
     assert one.share == SHARE
 
 
 def test_what_was_measured_is_surer_than_what_was_not():
-    known = interval("hybrid", 1.0, cpu=False, threads=True)
-    unknown = interval("streaming", 1.0, cpu=False, threads=True)
+    known = interval(family_named("hybrid"), 1.0, cpu=False, threads=True)
+    unknown = interval(family_named("streaming"), 1.0, cpu=False, threads=True)
     assert known.high / known.low < unknown.high / unknown.low
     assert "V100" in known.source
     assert "estimate" in unknown.source
@@ -33,7 +34,9 @@ def test_a_prediction_carries_its_interval():
     shown = found.to_dict()["interval"]
     assert shown["low"] < shown["high"]
     assert shown["share"] == SHARE
-    assert shown["low"] / found.costs.seconds == pytest.approx(interval("hybrid", 1.0, cpu=False, threads=True).low)
+    assert shown["low"] / found.costs.seconds == pytest.approx(
+        interval(family_named("hybrid"), 1.0, cpu=False, threads=True).low
+    )
     assert "80% interval" in dict(found.facts())
 
 
@@ -55,7 +58,7 @@ def test_whatever_predicts_a_time_says_its_interval():
     low, high = plan.winner.predicted_interval
     assert plan.winner.cells()[2] == f"{format_seconds(low)} to {format_seconds(high)}"
     done = tw.run("heat2d", np.zeros((40, 50), np.float32), steps=4, record=True, backend="c", tiling="none")
-    assert done.interval == interval("none", done.predicted_seconds, cpu=True)
+    assert done.interval == interval(family_named("none"), done.predicted_seconds, cpu=True)
     assert f"predicted {format_seconds(done.predicted_seconds)} (80% interval {done.interval.span}), " in str(done)
     assert done.to_dict()["interval"] == done.interval.to_dict()
     assert tw.run("heat2d", np.zeros((4, 5)), steps=1, record=True, backend="numpy").interval is None
@@ -73,7 +76,7 @@ def test_whatever_predicts_a_time_says_its_interval():
 
 def test_comparisons_of_tilings_say_the_intervals_of_their_families():
     given = {"shape": (1024, 1024), "steps": 64, "machine": "gtx980"}
-    hybrid = ranges(["hybrid"], cpu=False, threads=True)
+    hybrid = ranges([family_named("hybrid")], cpu=False, threads=True)
     (said,) = hybrid
     assert said.startswith("80% interval of hybrid: 0.88 to 1.59 times the time, by 25,370 measurements")
     metered = tw.energy("heat2d", **given, tiling="hybrid:t=8,s=8x64")
@@ -89,4 +92,6 @@ def test_comparisons_of_tilings_say_the_intervals_of_their_families():
         said = " ".join(found.intervals)
         assert all(re.search(rf"of [a-z, ]*\b{family}\b[a-z, ]*: ", said) for family in families)
         assert set(found.intervals) <= {part for part in shown(found.to_dict()) if isinstance(part, str)}
-    assert ranges(["none", "hybrid"], cpu=True)[0].startswith("80% interval of none: 0.63 to 1.31 times the time, by ")
+    assert ranges(map(family_named, ["none", "hybrid"]), cpu=True)[0].startswith(
+        "80% interval of none: 0.63 to 1.31 times the time, by "
+    )

@@ -17,6 +17,7 @@ from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import parse
 from tilewright.tuning.select import select
 from tilewright.tuning.spaces import space
@@ -165,9 +166,9 @@ def test_scope_per_sm_shares_the_bus():
 def test_arrays_and_single_tilings_agree(form):
     setting = make_setting(GRADIENT, GTX980)
     sizes = space.feasible(setting, model=form)
-    many = model.evaluate("hybrid", sizes, setting, form)
+    many = model.evaluate(family_named("hybrid"), sizes, setting, form)
     for index in range(0, len(sizes.time), 997):
-        tiling = space.tiling_at("hybrid", sizes, index)
+        tiling = space.tiling_at(family_named("hybrid"), sizes, index)
         costs = model.predict(GRADIENT, tiling, GTX980, model=form)
         assert costs == model.costs_at(many, index, setting)
 

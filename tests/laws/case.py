@@ -13,7 +13,7 @@ from typing import Any
 from tests.sampling import pairwise
 
 from tilewright.programs.stencil.problem import DTYPES
-from tilewright.schedules.catalogue import FAMILIES
+from tilewright.schedules.family import FAMILIES
 
 PROGRAMS = {
     "plane": "def plane(u, a, b):\n    return a * (u[-1, 0] + u[0, 1]) + b * u[1, -1]",

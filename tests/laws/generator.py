@@ -200,7 +200,7 @@ def with_faces(case: LawCase) -> LawCase:
     shape = tuple(max(extent, *pair) for extent, pair in zip(problem.shape, program.reach, strict=True))
     made = make_problem(program, shape, problem.steps, problem.dtype, sides)
     tiling = case.tiling
-    if tiling.family == streaming.NAME and tiling.rows is not None and program.rank > 1:
+    if tiling.family == streaming.FAMILY and tiling.rows is not None and program.rank > 1:
         tiling = replace(tiling, rows=max(tiling.rows, streaming.needed_rows(made)))
     return replace(case, problem=made, tiling=tiling)
 

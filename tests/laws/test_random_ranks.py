@@ -9,8 +9,8 @@ import pytest
 import tilewright as tw
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.schedules.catalogue import FAMILIES
 from tilewright.schedules.families import none
+from tilewright.schedules.family import FAMILIES
 
 from .generator import DRAW, OTHER, OTHER_SEED, WHOLE_SEED, LawCase, make_case, with_faces, with_operators, with_places
 from .harness import tools
@@ -81,13 +81,13 @@ BY_HAND = GRID + 0.05 * (sum(np.roll(GRID, sign, axis) for axis in range(4) for 
 def test_verbs_run_in_four_dimensions() -> None:
     made = tw.run(spread, GRID, steps=1, boundary="wrap", backend="c", a=0.05, record=True)
     assert made.backend == "c"
-    assert made.tiling.family == none.NAME
+    assert made.tiling.family == none.FAMILY
     np.testing.assert_allclose(made.state, BY_HAND, rtol=0, atol=1e-15)
     batch = tw.run(
         spread, np.stack([GRID, 2 * GRID], -1), steps=1, boundary="wrap", a=0.05, axes=(0, 1, 2, 3), threads=1
     )
     np.testing.assert_allclose(batch[..., 1], 2 * BY_HAND, rtol=0, atol=2e-15)
-    assert tw.predict(spread, shape=GRID.shape, steps=4).tiling.family == none.NAME
+    assert tw.predict(spread, shape=GRID.shape, steps=4).tiling.family == none.FAMILY
     assert tw.sparse.from_stencil(spread, shape=(4, 4, 4, 4), a=0.05).shape == (256, 256)
     gradient = tw.vjp(spread, GRID, steps=2, a=0.05, boundary="reflect")[1](np.ones_like(GRID))
     np.testing.assert_allclose(np.asarray(gradient[0] if isinstance(gradient, tuple) else gradient), 1.0, atol=1e-12)
@@ -111,7 +111,7 @@ def test_sources_and_receivers_in_four_dimensions(boundary: str) -> None:
     np.testing.assert_array_equal(traces["u"], recorded["u"])
 
 
-@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {none.NAME}))
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {none.FAMILY}))
 def test_tiles_in_time_are_refused(family: str) -> None:
     with pytest.raises(UsageError, match=r"'spread'.*4"):
         tw.run(spread, GRID, steps=4, a=0.05, tiling=family)

@@ -25,7 +25,7 @@ from .generator import LawCase, make_case
 from .harness import BATCH, computed, tools
 from .test_random_programs import large, seeds
 
-FAMILIES = (skewed.NAME, diamond.NAME)
+FAMILIES = (skewed.FAMILY, diamond.FAMILY)
 CASES = 8
 """Per family and seed."""
 FEW = 6
@@ -44,16 +44,16 @@ def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
     rank = case.problem.program.rank
     inner = [draw.choice(_INNERMOST if axis == rank - 1 else (1, 3, 5, 8, 12)) for axis in range(rank)]
     sub: tuple[int, ...] = ()
-    if rank not in catalogue.family(family).RANKS:
+    if rank not in catalogue.family(family).ranks:
         return None
-    if family == diamond.NAME:
+    if family == diamond.FAMILY:
         time = draw.choice((2, 4, 4, 6, 8))
         least = diamond.least_pitch(case.problem, time)
         space = (least + least % 2 + draw.choice((0, 0, 2, 4, 10)), *inner[1:])
     else:
         time = draw.choice((1, 2, 3, 4, 6, 7))
         space = tuple(inner)
-        if family == skewed.NAME and draw.random() < 0.5:
+        if family == skewed.FAMILY and draw.random() < 0.5:
             sub = space
             space = tuple(size * draw.choice((1, 2, 3)) for size in sub)
     tiling = Tiling(family=family, time=time, space=space, sub=sub)
@@ -133,7 +133,7 @@ def _narrow(**sizes: int) -> Diamond:
 
 
 def test_a_parallelogram_that_leans_too_little_makes_the_law_fail(monkeypatch):
-    cases = _few(skewed.NAME)
+    cases = _few(skewed.FAMILY)
     assert len(cases) == FEW
     assert not any(run_all(cases))
     monkeypatch.setattr(skewed, "Skew", _shallow)
@@ -142,7 +142,7 @@ def test_a_parallelogram_that_leans_too_little_makes_the_law_fail(monkeypatch):
 
 def test_a_diamond_too_steep_makes_the_law_fail(monkeypatch):
     cases = []
-    for case in _few(diamond.NAME):
+    for case in _few(diamond.FAMILY):
         least = diamond.least_pitch(case.problem, case.tiling.time)
         cases.append(replace(case, tiling=replace(case.tiling, space=(least + least % 2, *case.tiling.space[1:]))))
     assert len(cases) == FEW

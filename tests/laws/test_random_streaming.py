@@ -55,7 +55,7 @@ def streaming_case(seed: int, index: int) -> LawCase | None:
     problem = replace(case.problem, shape=shape, steps=steps)
     least = streaming.needed_rows(problem)
     rows = 1 if rank == 1 else min(streaming.MAX_ROWS, least + draw.choice((0, 0, 1, 2)))
-    tiling = Tiling(family=streaming.NAME, time=levels, space=space, rows=rows)
+    tiling = Tiling(family=streaming.FAMILY, time=levels, space=space, rows=rows)
     if not isinstance(catalogue.check(problem, tiling), Legal):
         return None
     return replace(case, problem=problem, tiling=tiling)

@@ -238,7 +238,7 @@ def test_a_fault_in_the_diamond_is_found(monkeypatch, oracle, method, wrong):
     tiling = parse("diamond:t=4,s=8")
     assert oracle(problem, tiling) is None
     if wrong is None:
-        monkeypatch.setattr(catalogue.FAMILIES["diamond"], "check", lambda *_: Legal())
+        monkeypatch.setattr(catalogue.family("diamond"), "check", lambda *_: Legal())
         tiling = parse("diamond:t=4,s=6")
     else:
         monkeypatch.setattr(Diamond, method, wrong)

@@ -11,6 +11,7 @@ from tilewright.costs.time import evaluate, sizes_of
 from tilewright.machines import files
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE
 from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.gpu_default import gpu_defaults
@@ -92,7 +93,7 @@ def hybrid_points(setting, seed):
 def least(problem, machine, seed=0):
     """The least seconds among points of the space that are found without the ranking."""
     setting = make_setting(problem, machine)
-    found = [float(evaluate("none", sizes_of(NONE, setting), setting).seconds[0])]
+    found = [float(evaluate(family_named("none"), sizes_of(NONE, setting), setting).seconds[0])]
     for family in space.families(problem, every=False)[1:]:
         if family == "hybrid":
             points = hybrid_points(setting, seed)

@@ -8,6 +8,7 @@ import pytest
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import TileSizes
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import FamilySpace, effort_level, ranked, shortlist
 
@@ -26,7 +27,11 @@ def family_space(family, heights, widths, cost, expected=None):
 
     costs = np.array([float(cost(t, s)) for t, s in grid])
     return FamilySpace(
-        family=family, sizes=sizes, cost=costs, make=make, expected=costs if expected is None else expected
+        family=family_named(family),
+        sizes=sizes,
+        cost=costs,
+        make=make,
+        expected=costs if expected is None else expected,
     )
 
 
@@ -116,7 +121,7 @@ def test_what_does_not_fit_is_left_out():
 def test_the_order_does_not_depend_on_the_order_of_the_points():
     mixed = np.random.default_rng(1).permutation(len(HEXAGONS.cost))
     other = FamilySpace(
-        family="hexagonal",
+        family=family_named("hexagonal"),
         sizes=HEXAGONS.sizes.take(mixed),
         cost=HEXAGONS.cost[mixed],
         make=lambda index: HEXAGONS.make(int(mixed[index])),

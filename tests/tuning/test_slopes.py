@@ -11,6 +11,7 @@ from tilewright.costs.arrays import TileSizes
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.search import search
 from tilewright.tuning.shortlist import Effort, FamilySpace
@@ -66,7 +67,7 @@ class World:
             for t, s in zip(sizes.time.tolist(), sizes.space[0].tolist(), strict=True)
         ]
         self.space = FamilySpace(
-            family="hexagonal",
+            family=family_named("hexagonal"),
             sizes=sizes,
             cost=cost,
             make=self.tilings.__getitem__,
@@ -74,7 +75,7 @@ class World:
             slopes=lambda index: SPREAD * np.stack([memory[index], ~memory[index]], axis=1),
         )
         self.untiled = FamilySpace(
-            family="none",
+            family=family_named("none"),
             sizes=TileSizes(time=np.array([0]), space=(np.array([0]),), k=np.array([0])),
             cost=np.array([9.0]),
             make=lambda _: NONE,

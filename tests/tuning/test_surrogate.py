@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from tilewright.costs.arrays import TileSizes
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import FamilySpace
 from tilewright.tuning.spaces.space import tiling_at
@@ -130,8 +131,10 @@ def test_thread_blocks_of_one_size_are_candidates_of_their_own():
         threads=(np.array([64, 32, 16]),),
     )
     cost = np.array([1.0, 1.1, 1.2])
-    make = functools.partial(tiling_at, "streaming", sizes)
-    pool = CandidatePool([FamilySpace(family="streaming", sizes=sizes, cost=cost, make=make, expected=cost)])
+    make = functools.partial(tiling_at, family_named("streaming"), sizes)
+    pool = CandidatePool(
+        [FamilySpace(family=family_named("streaming"), sizes=sizes, cost=cost, make=make, expected=cost)]
+    )
     pool.tell(make(1), 5.0)
     assert [each.tiling for each in pool.ask(3)] == [make(0), make(2)]
 

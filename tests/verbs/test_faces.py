@@ -7,7 +7,7 @@ from tests.sampling import covering
 import tilewright as tw
 from tilewright.programs.stencil.boundaries import parse_boundary
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.schedules.catalogue import FAMILIES
+from tilewright.schedules.family import FAMILIES
 
 pytestmark = [
     pytest.mark.usefixtures("mostly_unoptimised"),

@@ -82,7 +82,6 @@ def predict(
     from tilewright.programs.stencil.boundaries import parse_boundary
     from tilewright.report import energy, tables
     from tilewright.runtime.warn import warn_of
-    from tilewright.schedules.catalogue import traits
     from tilewright.verbs import predict as api
     from tilewright.verbs.bottleneck import explain as explanation
     from tilewright.verbs.load import load_any, steps_of
@@ -126,7 +125,7 @@ def predict(
             why = explanation(one).to_dict()
             document["explanation"] = why
             parts.append(energy.explanation(why))
-        if traits(one.tiling.family).hexagons and one.model == "exact":
+        if one.tiling.family.hexagons and one.model == "exact":
             parts += _terms(one, _stencil(known), machine)
         parts += _exported([one], export, document)
         output.show(document, lambda: parts, as_json)

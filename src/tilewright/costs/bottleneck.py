@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import ideal_seconds
+from tilewright.schedules.family import Family
 
 SATURATED = 0.9
 """A resource used at least so far counts as saturated."""
@@ -40,7 +41,7 @@ class Resource:
     saturated: bool  # whether hardly anything is left
 
 
-def resources(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[Resource, ...]:
+def resources(result: Breakdown, index: int, setting: Setting, family: Family | None = None) -> tuple[Resource, ...]:
     """Return the use of every resource by one tiling: those that work first, each group by falling use."""
     seconds = float(result.seconds[index])
     resident = max(1, int(result.tiles_per_sm[index]))
@@ -64,7 +65,9 @@ def resources(result: Breakdown, index: int, setting: Setting, family: str = "")
     return (*ordered(work, "work"), *ordered(held, "held"))
 
 
-def parts_of_time(result: Breakdown, index: int, setting: Setting, family: str = "") -> tuple[tuple[str, float], ...]:
+def parts_of_time(
+    result: Breakdown, index: int, setting: Setting, family: Family | None = None
+) -> tuple[tuple[str, float], ...]:
     """Take the predicted time of one tiling apart, in seconds."""
     seconds, again = float(result.seconds[index]), 1.0
     if result.updates is not None and setting.cells * setting.steps:

@@ -19,7 +19,8 @@ from tilewright.costs.cpu.streaming import both, hides
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
 from tilewright.machines.machine import Quantity
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.families import streaming as streaming_family
+from tilewright.schedules.family import Family
 
 _ROUNDS = 60
 _SMALLEST = 1e-6
@@ -56,7 +57,7 @@ def robust(samples: Sequence[float], unit: str, note: str) -> Quantity:
     return Quantity(value=value, unit=unit, source="measured", note=note, low=low, high=high)
 
 
-def design(family: str, sizes: TileSizes, setting: Setting) -> Floats:
+def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what one instance takes per second of C_iter, of a row's start-up and of a box's.
 
     Read off the time model itself, with transfers and synchronisation switched off, on one core.
@@ -81,7 +82,7 @@ def design(family: str, sizes: TileSizes, setting: Setting) -> Floats:
     )
     one = replace(zero, c_iter=replace(zero.c_iter, value=1.0), swept=replace(zero.swept, value=1.0))
     row = replace(zero, row_seconds=1.0, swept_row_seconds=1.0)
-    if traits(family).untiled:
+    if family.untiled:
         box = replace(zero, swept_box_seconds=1.0)
         return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row, box)])
     # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.
@@ -102,7 +103,7 @@ def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
     one = replace(still, blocked=replace(still.blocked, value=1.0))
     start = replace(still, advance_seconds=1.0)
     near = replace(still, cache_byte_seconds=setting.cache_byte_seconds)
-    rest, *others = (evaluate("streaming", sizes, each) for each in (still, one, start, near))
+    rest, *others = (evaluate(streaming_family.FAMILY, sizes, each) for each in (still, one, start, near))
     turns, felt = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0]), float(rest.compute_seconds[0])
     parts = [float(each.compute_seconds[0]) - felt for each in others]
     hidden = felt if hides(len(setting.shape)) else 0.0

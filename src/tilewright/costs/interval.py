@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from tilewright.base.units import format_seconds
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.family import Family
 
 SHARE = 0.8
 """Share of the measured times that lie inside an interval."""
@@ -43,36 +43,31 @@ class Interval:
         return f"{self.span}, by {self.source}"
 
 
-_CPU = {
-    "none": (0.63, 1.31),
-    "streaming": (0.90, 1.33),
-    "hybrid": (0.80, 1.11),
-    "diamond": (0.77, 1.35),
-    "skewed": (0.89, 2.08),
-}
 _THREADS = (0.88, 1.59)
 _GUESS = (0.5, 2.0)
 
 
-def interval(family: str, seconds: float, *, cpu: bool, threads: bool = False) -> Interval:
+def interval(family: Family, seconds: float, *, cpu: bool, threads: bool = False) -> Interval:
     """Return the range in which a measured time is expected; the predicted one may lie outside where a model errs.
 
-    >>> interval("streaming", 2.0, cpu=True).high
+    >>> from tilewright.schedules.catalogue import family
+    >>> interval(family("streaming"), 2.0, cpu=True).high
     2.66
     """
-    if cpu and family in _CPU:
-        (low, high), source = _CPU[family], _SWEEPS
-    elif threads and traits(family).hexagons and not cpu:
+    if cpu and family.cpu_range:
+        (low, high), source = family.cpu_range, _SWEEPS
+    elif threads and family.hexagons and not cpu:
         (low, high), source = _THREADS, _LOGS
     else:
         return unmeasured(seconds)
     return Interval(low=low * seconds, high=high * seconds, share=SHARE, source=source)
 
 
-def ranges(families: Iterable[str], *, cpu: bool, threads: bool = False) -> tuple[str, ...]:
+def ranges(families: Iterable[Family], *, cpu: bool, threads: bool = False) -> tuple[str, ...]:
     """Say the intervals of several families as factors of their times, those that are alike together.
 
-    >>> ranges(["hybrid", "none", "hybrid"], cpu=False)
+    >>> from tilewright.schedules.catalogue import family
+    >>> ranges(map(family, ["hybrid", "none", "hybrid"]), cpu=False)
     ('80% interval of hybrid, none: 0.5 to 2 times the time, by an estimate: no measurements are recorded',)
     """
     alike: dict[Interval, list[str]] = {}

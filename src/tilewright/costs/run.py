@@ -8,27 +8,26 @@ last one, so that their model has these transfers already. For runs of a few ste
 from typing import TypeVar
 
 from tilewright.base.constants import CACHE_LINE
-from tilewright.costs import strategies
 from tilewright.costs.arrays import Floats
 from tilewright.costs.cpu.levels import grid_seconds
 from tilewright.costs.setting import Setting
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.family import Family
 
 Seconds = TypeVar("Seconds", float, Floats)
 
 
-def run_seconds(family: str, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
+def run_seconds(family: Family, seconds: Seconds, setting: Setting, *, copies: bool = True) -> Seconds:
     """Return the seconds by which families are compared for a run, with a margin where a model is less certain."""
-    margin = setting.coefficients.strategy_margin if family in strategies.FAMILIES else 1.0
-    if setting.guessed and not traits(family).untiled:
+    margin = 1.0 if family.trusted else setting.coefficients.strategy_margin
+    if setting.guessed and not family.untiled:
         margin *= setting.coefficients.uncalibrated_margin
     return whole_seconds(family, margin * seconds, setting) if copies else margin * seconds
 
 
-def whole_seconds(family: str, seconds: Seconds, setting: Setting) -> Seconds:
+def whole_seconds(family: Family, seconds: Seconds, setting: Setting) -> Seconds:
     """Return the seconds of a whole run: its kernel's, its points', and those of copies where the family needs them."""
     seconds = seconds + point_seconds(setting)
-    return seconds + (copy_seconds(setting) if setting.cpu and not traits(family).streams else 0.0)
+    return seconds + (copy_seconds(setting) if setting.cpu and not family.streams else 0.0)
 
 
 def point_seconds(setting: Setting) -> float:

@@ -147,7 +147,8 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *
     rows, across = (regions.parts(problem, parts, across=each) if cpu else some for each in (False, True))
     count = regions.counts(problem, some)
     waits = (count.writes - count.fetches) * machine.inplace_cut_cycles.value / machine.clock.value if cpu else 0.0
-    stream = streaming.block_growth(problem) if cpu and not storage.states and streaming.applies(problem) else None
+    streams = cpu and not storage.states and streaming.FAMILY.applies(problem)
+    stream = streaming.block_growth(problem) if streams else None
     c_iter = _mean(some, lambda each: iteration_seconds(each, machine, problem.dtype))
     return Setting(
         problem=problem,
@@ -208,7 +209,7 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *
         stream=stream,
         reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
         gpu=None if cpu else hardware(machine, int((machine.block_shared_bytes or machine.shared_bytes).value)),
-        block=stream_block.block_growth(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
+        block=stream_block.block_growth(problem) if not cpu and streaming.FAMILY.applies(problem, gpu=True) else None,
         guessed=cpu and machine.dram_bandwidth.source == "estimated",
     )
 

@@ -26,13 +26,11 @@ from tilewright.costs.hexagonal import exact
 from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
 from tilewright.costs.strategy_work import StrategyWork, work_of
-from tilewright.schedules.catalogue import traits
-
-FAMILIES = ("skewed", "diamond")
+from tilewright.schedules.family import Family
 
 
-def evaluate(family: str, sizes: TileSizes, setting: Setting) -> Breakdown:
-    """Evaluate the time model of one of :data:`FAMILIES`; of diamonds the first size is the pitch."""
+def evaluate(family: Family, sizes: TileSizes, setting: Setting) -> Breakdown:
+    """Evaluate the time model of skewed tiles, of diamonds, whose first size is the pitch, or of counted tiles."""
     work = work_of(family, sizes, setting)
     return _on_cpu(work, sizes, setting) if setting.cpu else _on_gpu(work, sizes, setting)
 
@@ -128,7 +126,7 @@ def _breakdown(
     )
 
 
-def shared_bytes(family: str, sizes: TileSizes, setting: Setting) -> Floats:
+def shared_bytes(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
     """Return what a block keeps on chip, in bytes; shape (n,)."""
     return work_of(family, sizes, setting).shared_values * setting.itemsize
 
@@ -165,12 +163,12 @@ def shared_rounds(work: StrategyWork, cores: int) -> Floats:
     return np.where(work.ramp > 0, piped, whole)
 
 
-def check(family: str, sizes: tuple[int, ...], time: int, setting: Setting) -> None:
+def check(family: Family, sizes: tuple[int, ...], time: int, setting: Setting) -> None:
     """Refuse sizes that no tile of a family can have."""
     if len(sizes) != len(setting.shape):
         raise UsageError(f"{family} tiles have one size per axis: {len(setting.shape)}, got {len(sizes)}")
     least = setting.slopes[0] * time * setting.stages
-    if traits(family).diamonds and (time % 2 or sizes[0] % 2 or sizes[0] < least):
+    if family.diamonds and (time % 2 or sizes[0] % 2 or sizes[0] < least):
         raise UsageError(
             f"diamonds have an even height and an even pitch of at least {least}, got t={time}, s={sizes[0]}"
         )

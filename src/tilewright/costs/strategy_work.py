@@ -1,17 +1,27 @@
 """What skewed and diamond tiles are: wavefronts, blocks, points, words in and out, what stays on chip.
 
+Families without equations are known by what :meth:`tilewright.schedules.family.Family.work` counts (:func:`counted`).
+
 Time skewing fills and drains a pipeline: its wavefronts grow to their full width and shrink again, which costs rounds
 with idle SMs. The words of a skewed tile in 1D are those of the thesis' J1D, M_io = 2 (t_S + 2 t_T), up to one row.
 """
 
-from collections.abc import Callable
+import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.setting import Setting
+from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules import catalogue
+from tilewright.schedules.family import Family, Tiling
+
+if TYPE_CHECKING:  # runs count nothing
+    from tilewright.schedules.counting.block import BlockCounts
+    from tilewright.schedules.counting.spans import Spans, TileWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +47,11 @@ class StrategyWork:
     steps_in_sequence: Ints  # barriers of a block: one per row of every sub-tile
 
 
-def work_of(family: str, sizes: TileSizes, setting: Setting) -> StrategyWork:
+def work_of(family: Family, sizes: TileSizes, setting: Setting) -> StrategyWork:
     """Return what the tiles of a family are."""
-    return _WORK[family](sizes, setting)
+    if family.diamonds:
+        return diamond(sizes, setting)
+    return skewed(sizes, setting) if family.parallelograms else counted(family, sizes, setting)
 
 
 def _product(columns: list[Floats]) -> Floats:
@@ -165,7 +177,42 @@ def diamond(sizes: TileSizes, setting: Setting) -> StrategyWork:
     )
 
 
-_WORK: dict[str, Callable[[TileSizes, Setting], StrategyWork]] = {
-    "skewed": skewed,
-    "diamond": diamond,
-}
+def counted(family: Family, sizes: TileSizes, setting: Setting) -> StrategyWork:
+    """Tiles of a family without equations, by :meth:`Family.work`: one after the other, not by arrays."""
+    rows = sizes.time * setting.stages
+    rows_of = zip(*(column.tolist() for column in (sizes.time, *sizes.space)), strict=True)
+    tilings = [Tiling(family=family, time=time, space=tuple(space)) for time, *space in rows_of]
+    every = [_work(setting.problem, tiling) for tiling in tilings]
+    blocks, spans = [each.block for each in every], [each.spans for each in every]
+
+    def column(parts: "list[BlockCounts] | list[Spans]", name: str) -> Floats:
+        return np.array([getattr(each, name) for each in parts], dtype=np.float64)
+
+    points = column(blocks, "points")
+    fronts = np.maximum(column(spans, "wavefronts").astype(np.int64), 1)
+    tiles = np.maximum(column(spans, "tiles"), 1.0)
+    pieces = _moving_pieces(sizes, setting)
+    return StrategyWork(
+        wavefronts=fronts,
+        width=tiles / fronts,
+        ramp=np.zeros_like(rows),
+        tiles=tiles,
+        count=np.maximum(column(spans, "subtiles"), 1.0).astype(np.int64),
+        rows=rows,
+        points=points,
+        vectors=points / setting.vector_width,
+        input_values=column(blocks, "live_in"),
+        output_values=column(blocks, "live_out"),
+        shared_values=column(blocks, "footprint"),
+        pieces=pieces,
+        breaks=_breaks(sizes, pieces),
+        between=np.full(rows.shape, np.inf),
+        around=traffic.around(sizes, setting, range(len(sizes.space))),
+        steps_in_sequence=rows,
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _work(problem: Problem, tiling: Tiling) -> "TileWork":
+    """What a family says of a tiling's tiles; it is asked again where energy is counted."""
+    return tiling.family.work(problem, catalogue.complete(problem, tiling))

@@ -24,8 +24,8 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules.catalogue import family as family_of
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.catalogue import families
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 
 if TYPE_CHECKING:  # models of GPUs are loaded where one is asked
@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # models of GPUs are loaded where one is asked
     from tilewright.costs.gpu.terms import CompiledCounts
 
 MODELS = ("exact", "published")
-FAMILIES = ("none", "hexagonal", "hybrid", "streaming", *strategies.FAMILIES)
 _LARGEST = 2**20
 _LARGEST_TILE = 2**40
 
@@ -103,7 +102,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
 
     Args:
         problem: What is computed.
-        tiling: How it is cut, by one of :data:`FAMILIES`. Legality is not checked here.
+        tiling: How it is cut. Legality is not checked here.
         machine: Where it runs.
         model: ``exact``, or ``published`` for the equations as printed.
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
@@ -127,7 +126,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
             raise UsageError(
                 f"a block of {machine.name} has at most {setting.gpu.block_threads} threads, got {str(tiling)!r}"
             )
-        if traits(tiling.family).streams and result.shared_bytes[0] <= setting.block_bytes:
+        if tiling.family.streams and result.shared_bytes[0] <= setting.block_bytes:
             raise UsageError(
                 f"a thread of {str(tiling)!r} needs more registers than {machine.name} gives it, so that values spill",
                 "take more threads, or smaller sizes",
@@ -141,7 +140,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     return costs_at(result, 0, setting)
 
 
-def _lengthened(setting: Setting, family: str, ratio: float) -> Setting:
+def _lengthened(setting: Setting, family: Family, ratio: float) -> Setting:
     """A setting in which the arithmetic of a family's code takes so many times as long."""
     if ratio == 1.0:
         return setting
@@ -149,16 +148,16 @@ def _lengthened(setting: Setting, family: str, ratio: float) -> Setting:
     def longer(known: Quantity) -> Quantity:
         return replace(known, value=ratio * known.value, source="estimated", low=None, high=None)
 
-    if traits(family).streams:
+    if family.streams:
         return replace(setting, blocked=longer(setting.blocked), blocked_across=longer(setting.blocked_across))
-    if traits(family).untiled:
+    if family.untiled:
         return replace(setting, swept=longer(setting.swept))
     return replace(setting, c_iter=longer(setting.c_iter))
 
 
-def models_threads(family: str, setting: Setting) -> bool:
+def models_threads(family: Family, setting: Setting) -> bool:
     """Whether the exact model knows thread blocks of a family's hexagons: on GPUs, with other axes beside them."""
-    return traits(family).hexagons and setting.gpu is not None and len(setting.shape) > 1
+    return family.hexagons and setting.gpu is not None and len(setting.shape) > 1
 
 
 def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None" = None) -> "selector.Terms":
@@ -187,7 +186,7 @@ def _compiled(resources: Resources | None) -> "CompiledCounts | None":
 
 
 def evaluate(
-    family: str,
+    family: Family,
     sizes: TileSizes,
     setting: Setting,
     model: str = "exact",
@@ -196,18 +195,24 @@ def evaluate(
     """Evaluate the model for arrays of tile sizes: the one cost by which everything here ranks and predicts."""
     if model not in MODELS:
         raise UsageError(f"the model is one of {', '.join(MODELS)}, got {model!r}")
-    if family not in FAMILIES:
-        raise UsageError(f"the time model covers {', '.join(FAMILIES)}, got {family!r}")
+    if family.tables:
+        known = ", ".join(each for each in families() if not each.tables)
+        raise UsageError(f"the time model covers {known}, got {str(family)!r}")
+    if not (setting.cpu or family.gpu):
+        known = ", ".join(each for each in families() if each.gpu)
+        raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {known}")
     result = _timed(family, sizes, setting, model, compiled)
-    if setting.state_bytes and setting.cpu and not traits(family).untiled:  # a sweep moves every version anyway
+    if setting.state_bytes and setting.cpu and not family.untiled:  # a sweep moves every version anyway
         result = replace(result, seconds=with_states(result.seconds, sizes, setting))
     return _with_energy(result, family, sizes, setting, model)
 
 
-def _timed(family: str, sizes: TileSizes, setting: Setting, model: str, compiled: "CompiledCounts | None") -> Breakdown:
-    if traits(family).untiled:
+def _timed(
+    family: Family, sizes: TileSizes, setting: Setting, model: str, compiled: "CompiledCounts | None"
+) -> Breakdown:
+    if family.untiled:
         return untiled.evaluate(setting)  # one result, whatever the sizes
-    if traits(family).streams:
+    if family.streams:
         if setting.cpu:
             return streaming.evaluate(sizes, setting)
         if setting.gpu is None:
@@ -215,14 +220,14 @@ def _timed(family: str, sizes: TileSizes, setting: Setting, model: str, compiled
         from tilewright.costs.gpu import streaming as streaming_gpu
 
         return _of_blocks(streaming_gpu.evaluate(sizes, setting, setting.gpu, compiled), sizes, setting)
-    if family in strategies.FAMILIES:
+    if not family.hexagons:
         return strategies.evaluate(family, sizes, setting)
     if model == "published":
         return published.evaluate(sizes, setting)
     return cached.evaluate(sizes, setting) if setting.cpu else _hexagons(family, sizes, setting, compiled)
 
 
-def _hexagons(family: str, sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None") -> Breakdown:
+def _hexagons(family: Family, sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None") -> Breakdown:
     """Hexagons on a GPU: what they move by exact geometry, and where thread blocks are modelled the time of these."""
     if not models_threads(family, setting) or not len(sizes.time) or not setting.steps:
         return exact.evaluate(sizes, setting)
@@ -255,16 +260,16 @@ def _of_blocks(result: Breakdown, sizes: TileSizes, setting: Setting) -> Breakdo
     return replace(result, seconds=np.where(count <= setting.gpu.block_threads, result.seconds, np.inf))
 
 
-def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
+def _with_energy(result: Breakdown, family: Family, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
     """Add the energy: updates of the exact problem, of tiles where they overlap, of all whole tiles as printed."""
     rule = setting.energy
     if rule is None:
         return result
     moved = result.dram_bytes
     updates = np.full(moved.shape, rule.updates)
-    if traits(family).hexagons and model == "published" and len(setting.shape) == 2:
+    if family.hexagons and model == "published" and len(setting.shape) == 2:
         moved, updates = published_energy.printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
-    elif traits(family).streams or (traits(family).hexagons and model == "published"):
+    elif family.streams or (family.hexagons and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
     joules = rule.joules(result.seconds, moved, updates, result.shared_words)
@@ -274,8 +279,8 @@ def _with_energy(result: Breakdown, family: str, sizes: TileSizes, setting: Sett
 def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
     """Return one tiling's sizes as arrays of shape (1,), checked against the problem."""
     rank = len(setting.shape)
-    if traits(tiling.family).hexagons:
-        if rank not in family_of(tiling.family).RANKS:
+    if tiling.family.hexagons:
+        if rank not in tiling.family.ranks:
             raise IllegalTilingError(
                 f"hexagonal tiles are for 1D and hybrid ones for 2D and 3D, got {str(tiling)!r} in {rank}D"
             )
@@ -289,7 +294,7 @@ def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
             )
         if tiling.time > _LARGEST or tiling.time * int(np.prod([float(s) for s in tiling.space])) > _LARGEST_TILE:
             raise IllegalTilingError(f"the tile {str(tiling)!r} is larger than any machine could hold")
-    if tiling.family in strategies.FAMILIES:
+    elif not (tiling.family.untiled or tiling.family.streams):
         strategies.check(tiling.family, tiling.space, tiling.time, setting)
     space = tiling.space or (1,) * rank
     return TileSizes(
@@ -332,13 +337,13 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
     )
 
 
-def ideal_seconds(setting: Setting, family: str = "", model: str = "exact") -> float:
+def ideal_seconds(setting: Setting, family: Family | None = None, model: str = "exact") -> float:
     """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound."""
     iteration = setting.c_iter.value  # of hexagons, and where no family is given
-    if family and traits(family).streams:
+    if family and family.streams:
         known = setting.blocked if setting.gpu is None else streaming_seconds(setting, setting.gpu)
         iteration = known.value
-    elif family and not traits(family).hexagons:
+    elif family and not family.hexagons:
         iteration = setting.other.value
     elif family and model == "exact" and setting.gpu is not None and models_threads(family, setting):
         from tilewright.costs.gpu import threads as selector

@@ -33,6 +33,7 @@ from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
+from tilewright.schedules.family import Family
 from tilewright.schedules.parts import Parts
 from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling, as_tiling
@@ -81,11 +82,11 @@ def applies(problem: Problem, computer: Computer) -> bool:
     )
 
 
-def _families(problem: Problem, computer: Computer) -> tuple[str, ...]:
+def _families(problem: Problem, computer: Computer) -> tuple[Family, ...]:
     """Families that may sweep over a problem."""
     asked = as_tiling(computer.tiling)
     named = space.families(problem, cpu=True) if asked is None else (asked.family,)
-    return tuple(each for each in named if catalogue.traits(each).sweep is not None)
+    return tuple(each for each in named if each.sweeps)
 
 
 def plan(problem: Problem, memory: int, machine: Machine, computer: Computer, steps: int | None = None) -> Swept | None:
@@ -153,7 +154,7 @@ class _Choices:
             )
         self._known: list[tuple[float, Tiling]] = []
 
-    def _ascending(self, family: str, sizes: TileSizes, seconds: Floats) -> Iterator[tuple[float, Tiling]]:
+    def _ascending(self, family: Family, sizes: TileSizes, seconds: Floats) -> Iterator[tuple[float, Tiling]]:
         for index in np.argsort(seconds, kind="stable").tolist():
             if not np.isfinite(seconds[index]):
                 return

@@ -63,9 +63,8 @@ def drawn(problem: Problem, tiling: Tiling) -> Any:  # noqa: ANN401  (a figure o
     if problem.steps == 0:
         raise UsageError("a tiling is drawn over time, got a problem of 0 steps", "give at least one step")
     figure_class = plots.matplotlib("figure", "drawing").Figure
-    traits = catalogue.traits(tiling.family)
-    if traits.tables or traits.streams:
-        draw = _draw_table if traits.tables else draw_stream
+    if tiling.family.tables or tiling.family.streams:
+        draw = _draw_table if tiling.family.tables else draw_stream
         return draw(figure_class(figsize=(7.2, 5.4), layout="constrained"), problem, tiling)
     tree = catalogue.tree(problem, tiling)
     first = axis_of_tiles(tree)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.tiling import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +56,3 @@ def untileable(problem: Problem) -> Violation | None:
                         hint="use the tiling none, or another boundary",
                     )
     return None
-
-
-def wide_enough(problem: Problem, tiling: Tiling, least: int) -> Verdict:
-    """Say whether tiles are as wide along axis 0 as the reach asks for; narrower ones are refused."""
-    size = tiling.space[0]
-    if size >= least:
-        return Legal()
-    return Violation(
-        reason=f"the tiles of {tiling} are narrower than what {problem.program.name!r} reaches: their first size is "
-        f"{size}, and below {least} dependences lead beyond the neighbouring tile",
-        hint=f"make the first tile size at least {least}",
-    )

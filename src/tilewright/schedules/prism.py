@@ -7,23 +7,22 @@ the other axes; its *sub-tiles*, one per combination of classic cuts, run in lex
 Source: Grosser et al., "Hybrid hexagonal/classical tiling for GPUs" (CGO 2014), and Prajapati et al. 2017, section 3.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import ClassVar, Generic
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
+from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
-from tilewright.schedules.legality import Verdict, untileable, wide_enough
+from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
 from tilewright.schedules.parts import BEGIN, END, Parts, reach
-from tilewright.schedules.tiling import Tiling
 from tilewright.schedules.tree.affine import STEPS, Expr, Integer, Name, Whole, extent_of, least, most
 from tilewright.schedules.tree.nodes import Let, Loop, Mark, Node, Parallel, Range, logical_step, nest
 
-DIAMOND = "diamond"
-"""Name of the family whose prisms have diamonds for faces."""
 MAX_HEIGHT = 4096
 """Largest height of a tile in time steps."""
 
@@ -49,7 +48,7 @@ def geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
     base, *sizes = tiling.space
     height = tiling.time * stages
     face: Face = Hexagon(height=height, base=base, slope=first.widest)
-    if tiling.family == DIAMOND:
+    if tiling.family.diamonds:
         face = Diamond(height=height, pitch=base)
     return Prism(
         hexagon=face,
@@ -58,75 +57,88 @@ def geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
     )
 
 
-def complete(problem: Problem, tiling: Tiling, ranks: tuple[int, ...], default: Tiling) -> Tiling:
-    """Fill in what a prism tiling leaves out and refuse what does not apply; ``default`` is raised to the slope."""
-    rank, name = problem.program.rank, tiling.family
-    if rank not in ranks:
-        dimensions = " or ".join(f"{r}D" for r in ranks)
-        raise IllegalTilingError(
-            f"{name} tiles cut {dimensions} programs, {problem.program.name!r} is {rank}D",
-            "use none" if rank > MAX_TILED_RANK else "use hexagonal in 1D, hybrid in 2D and 3D",
+class Prisms(Family):
+    """Families whose tiles are prisms."""
+
+    gpu = sweeps = True
+    defaults: ClassVar[Mapping[int, tuple[int, tuple[int, ...]]]]  # per rank height and sizes, raised to the slope
+
+    def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
+        """Fill in the height and the sizes and refuse what does not apply."""
+        rank = problem.program.rank
+        if rank not in self.ranks:
+            dimensions = " or ".join(f"{r}D" for r in self.ranks)
+            raise IllegalTilingError(
+                f"{self} tiles cut {dimensions} programs, {problem.program.name!r} is {rank}D",
+                "use none" if rank > MAX_TILED_RANK else "use hexagonal in 1D, hybrid in 2D and 3D",
+            )
+        usual, sizes = self.defaults[rank]
+        space = tiling.space or (max(sizes[0], slopes(problem)[0].widest), *sizes[1:])
+        time = usual if tiling.time == 1 and not tiling.space else tiling.time
+        example = f"write it like {self}:t={usual},s={format_shape(sizes)}"
+        if len(space) != rank:
+            raise UsageError(
+                f"a {self} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example
+            )
+        if time % 2 or not 2 <= time <= MAX_HEIGHT:
+            raise UsageError(
+                f"the height t of a {self} tile is an even number from 2 to {MAX_HEIGHT}, got t={time}", example
+            )
+        if tiling.sub:
+            raise UsageError(f"a {self} tile has no sub-tiles of its own, got sub={format_shape(tiling.sub)}", example)
+        if tiling.threads and len(tiling.threads) != rank:
+            raise UsageError(f"threads are given per axis, {rank} for {problem.program.name!r}, got {tiling}", example)
+        return replace(tiling, time=time, space=space)
+
+    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+        """Say whether every dependence is kept, flow and memory.
+
+        Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper.
+        """
+        least, size = _least(problem, geometry(problem, tiling)), tiling.space[0]
+        violation = untileable(problem)
+        if violation or size >= least:
+            return violation or Legal()
+        return Violation(
+            reason=f"the tiles of {tiling} are narrower than what {problem.program.name!r} reaches: their first size "
+            f"is {size}, and below {least} dependences lead beyond the neighbouring tile",
+            hint=f"make the first tile size at least {least}",
         )
-    space = tiling.space or (max(default.space[0], slopes(problem)[0].widest), *default.space[1:])
-    time = default.time if tiling.time == 1 and not tiling.space else tiling.time
-    example = f"write it like {name}:t={default.time},s={format_shape(default.space)}"
-    if len(space) != rank:
-        raise UsageError(f"a {name} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
-    if time % 2 or not 2 <= time <= MAX_HEIGHT:
-        raise UsageError(
-            f"the height t of a {name} tile is an even number from 2 to {MAX_HEIGHT}, got t={time}", example
+
+    def tree(self, problem: Problem, tiling: Tiling) -> Node:
+        """Return the order: wavefronts of the two colours in turn, which threads share.
+
+        Inside a tile the classic cuts run in sequence, inside a cut the rows of the face follow each other in time.
+        """
+        cut = geometry(problem, tiling)
+        return Mark(cut.hexagon.note, wavefronts(cut.symbolic()))
+
+    def sweep(self, problem: Problem, tiling: Tiling) -> Parts | None:
+        """Return how a tiling sweeps over a grid; None if its tiles depend on others than neighbours.
+
+        Part ``p`` has of every wavefront the tile ``p`` less half the number of the wavefront, rounded up: one that
+        leans to the left, as tiles of the wavefront before it do that it depends on, so that every tile comes after all
+        that it depends on. Of each wavefront the tiles of the parts :data:`BEGIN` to :data:`END` run at once.
+        """
+        cut = geometry(problem, tiling)
+        if tiling.space[0] < _least(problem, cut):
+            return None
+        face, extent = cut.hexagon, problem.shape[0]
+        waves = ceil_div(problem.steps * cut.stages, face.half) + 1
+        margin = face.overhang + reach(problem)
+        return Parts(
+            tree=Mark(f"swept: {face.note}", wavefronts(cut.symbolic(), part=(BEGIN, END))),
+            count=max(face.tiles(0, extent), face.tiles(1, extent)) + waves // 2,
+            pitch=face.pitch,
+            behind=(waves - 1) * face.pitch // 2 + margin,
+            ahead=face.base - face.pitch + margin,
         )
-    if tiling.sub:
-        raise UsageError(f"a {name} tile has no sub-tiles of its own, got sub={format_shape(tiling.sub)}", example)
-    if tiling.threads and len(tiling.threads) != rank:
-        raise UsageError(f"threads are given per axis, {rank} for {problem.program.name!r}, got {tiling}", example)
-    return replace(tiling, time=time, space=space)
-
-
-def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether a completed prism tiling keeps every dependence of the problem, flow and memory.
-
-    Hexagons whose base holds the reach per logical step do, and diamonds whose sides are no steeper.
-    """
-    least = _least(problem, geometry(problem, tiling))
-    return untileable(problem) or wide_enough(problem, tiling, least)
 
 
 def _least(problem: Problem, cut: Prism[int]) -> int:
     """The first size from which on no dependence leads beyond the neighbouring tiles."""
     reach = slopes(problem)[0].widest
     return reach * cut.hexagon.height if isinstance(cut.hexagon, Diamond) else reach
-
-
-def tree(problem: Problem, tiling: Tiling) -> Node:
-    """Return the order of a completed prism tiling: wavefronts of the two colours in turn, which threads share.
-
-    Inside a tile the classic cuts run in sequence, inside such a cut the rows of the face follow each other in time.
-    """
-    cut = geometry(problem, tiling)
-    return Mark(cut.hexagon.note, wavefronts(cut.symbolic()))
-
-
-def sweep(problem: Problem, tiling: Tiling) -> Parts | None:
-    """Return how a completed prism tiling sweeps over a grid; None if its tiles depend on others than neighbours.
-
-    Part ``p`` has of every wavefront the tile ``p`` less half the number of the wavefront, rounded up: one that leans
-    to the left, as tiles of the wavefront before it do that it depends on, so that every tile comes after all that it
-    depends on. Of each wavefront the tiles of the parts :data:`BEGIN` to :data:`END` run at once.
-    """
-    cut = geometry(problem, tiling)
-    if tiling.space[0] < _least(problem, cut):
-        return None
-    face, extent = cut.hexagon, problem.shape[0]
-    waves = ceil_div(problem.steps * cut.stages, face.half) + 1
-    margin = face.overhang + reach(problem)
-    return Parts(
-        tree=Mark(f"swept: {face.note}", wavefronts(cut.symbolic(), part=(BEGIN, END))),
-        count=max(face.tiles(0, extent), face.tiles(1, extent)) + waves // 2,
-        pitch=face.pitch,
-        behind=(waves - 1) * face.pitch // 2 + margin,
-        ahead=face.base - face.pitch + margin,
-    )
 
 
 def wavefronts(cut: Prism[Expr], part: tuple[Expr, Expr] | None = None) -> Node:

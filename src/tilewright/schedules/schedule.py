@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.bodies.body import Body
 from tilewright.schedules.bodies.unrolling import TableShape
-from tilewright.schedules.tiling import Tiling
+from tilewright.schedules.family import Tiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

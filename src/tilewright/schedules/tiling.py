@@ -1,94 +1,29 @@
-"""The tiling value and its notation: ``family:name=value,…``."""
+"""The notation of tilings: ``family:name=value,…``."""
 
 import re
-from dataclasses import InitVar, dataclass, fields
 from typing import overload
 
 from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
-from tilewright.base.units import format_shape, parse_shape
+from tilewright.base.units import parse_shape
 from tilewright.schedules.bodies.body import FORMS, NEIGHBOURS
+from tilewright.schedules.families import none
+from tilewright.schedules.family import LONG, Tiling, family_named
+
+__all__ = ["NONE", "Tiling", "as_tiling", "is_gone", "parse"]
 
 _WHOLE = re.compile(r"[0-9]{1,12}")
-_SHORT = {"t": "time", "s": "space"}
-_LONG = {"time": "t", "space": "s"}
-_UNUSED = {"variant": "fixed", "reuse": "place"}
-"""Keys that meant something until version 0.3.0: read, written as they always were, and without a meaning."""
+_SHORT = {short: name for name, short in LONG.items()}
 _WORDS = {"variant": ("fixed", "param"), "reuse": ("place", "move"), "neighbours": NEIGHBOURS, "sums": FORMS}
 """Keys whose values are words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tiling:
-    """The order of execution of a kernel, and what is asked for of its code beyond the rule's choice.
-
-    Attributes:
-        family: Name of the tiling family.
-        time: Height of a tile in time steps (the papers' t_T); 1 where time is not tiled.
-        space: Tile sizes per axis, outermost first (the papers' t_S1, t_S2, t_S3); empty where the family has none.
-        sub: Sub-tile sizes per axis; empty where the family has none.
-        threads: Threads per axis of a GPU's thread block; empty for the family's default.
-        k: Tiles resident per SM; None for the largest number that fits.
-        rows: Rows blocked in registers; None for the family's default.
-        unroll: Unroll factor of the innermost loop; None for the compiler's choice.
-        variant: Means nothing; an argument until version 0.3.0, which is accepted.
-        reuse: The same.
-        neighbours: On a CPU, where vectors beside others come from: ``loads`` or ``shuffles``; None for the default.
-        sums: On a CPU, how weighted sums are written, one of :data:`tilewright.schedules.bodies.body.FORMS`; None for
-            the default.
-        piece: On a CPU, cells of a piece of a sweep that goes through several statements; None for the default.
-
-    Examples:
-        >>> str(parse("hybrid:t=16,s=8x64,threads=1x64"))
-        'hybrid:t=16,s=8x64,threads=1x64'
-    """
-
-    family: str
-    time: int = 1
-    space: tuple[int, ...] = ()
-    sub: tuple[int, ...] = ()
-    threads: tuple[int, ...] = ()
-    k: int | None = None
-    rows: int | None = None
-    unroll: int | None = None
-    variant: InitVar[str] = _UNUSED["variant"]
-    reuse: InitVar[str] = _UNUSED["reuse"]
-    neighbours: str | None = None
-    sums: str | None = None
-    piece: int | None = None
-
-    def __str__(self) -> str:
-        parts = []
-        for item in fields(self)[1:]:
-            value = getattr(self, item.name)
-            if value == item.default:
-                continue
-            text = format_shape(value) if isinstance(value, tuple) else str(value)
-            parts.append(f"{_LONG.get(item.name, item.name)}={text}")
-        return f"{self.family}:{','.join(parts)}" if parts else self.family
-
-    def to_dict(self) -> dict[str, object]:
-        """Return it as plain data: every key but those that say how code is written, where they are open.
-
-        Examples:
-            >>> parse("none").to_dict()["k"], "sums" in parse("none").to_dict()
-            (None, False)
-        """
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
-        code = {name: plain.pop(name) for name in ("neighbours", "sums", "piece")}
-        return {**plain, **_UNUSED, **{name: value for name, value in code.items() if value is not None}}
-
-
-NONE = Tiling(family="none")
+NONE = Tiling(family=none.FAMILY)
 """No tiling: one sweep over the grid per statement and step."""
 
 
 def parse(text: str) -> Tiling:
     """Parse a tiling; whatever ``str(tiling)`` writes is accepted."""
-    family, _, rest = text.strip().partition(":")
-    if family in GONE:
-        raise GONE[family].error()
+    name, _, rest = text.strip().partition(":")
+    family = family_named(name)
     values: dict[str, int | str | tuple[int, ...]] = {}
     for part in rest.split(",") if rest else []:
         short, _, value = part.strip().partition("=")

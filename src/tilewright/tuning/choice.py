@@ -8,6 +8,7 @@ from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.ranking import best_tiling
 from tilewright.tuning.spaces.form_cost import arithmetic_ratio
@@ -33,7 +34,7 @@ def choose_tiling(problem: Problem, machine: Machine, storage: Storage = PLAIN, 
     if setting.guessed and problem.steps < _FEWEST_STEPS:
         return catalogue.complete(problem, NONE)
 
-    def expected(family: str, seconds: float) -> float:
+    def expected(family: Family, seconds: float) -> float:
         return run_seconds(family, seconds, setting, copies=copies)
 
     return catalogue.complete(problem, best_tiling(problem, setting, "exact", expected))
@@ -45,7 +46,7 @@ def choose_blocks(
     """Return how a periodic problem runs in time tiles, in blocks on an extended grid; None where it does not."""
     if storage.states or problem.regions or problem.points.faces:
         return None  # what was right of the copies around one state is not right of those around another
-    if problem.steps < 2 or not wrapped_axes(problem) or (tiling and catalogue.traits(tiling.family).untiled):
+    if problem.steps < 2 or not wrapped_axes(problem) or (tiling and tiling.family.untiled):
         return None
     if tiling is None:
         return plan_blocks(problem, machine, lambda block: choose_tiling(block, machine, copies=False))

@@ -13,7 +13,6 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
@@ -35,7 +34,7 @@ def gpu_defaults(problem: Problem, machine: Machine) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     plain = math.inf
     for family, sizes, result in contenders(problem, setting, "exact", _OF_FAMILY):
-        if traits(family).untiled:
+        if family.untiled:
             plain = float(result.seconds[0])
             continue
         for index in selection.select(result.seconds, sizes, within=math.inf, top=_OF_FAMILY).tolist():

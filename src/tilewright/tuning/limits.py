@@ -10,7 +10,6 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -39,7 +38,7 @@ def device_bytes(problem: Problem, tiling: Tiling) -> int:
     """Return the bytes of all buffers of a run on a GPU; streaming tiles keep two sets of what they update."""
     program = problem.program
     copies = program.analysis.copies
-    if traits(tiling.family).streams:
+    if tiling.family.streams:
         updated = set(program.updated)
         copies = tuple(2 * program.history(name) if name in updated else 1 for name in program.fields)
     return sum(copies) * problem.cells * problem.itemsize
@@ -47,7 +46,7 @@ def device_bytes(problem: Problem, tiling: Tiling) -> int:
 
 def _blocks(problem: Problem, tiling: Tiling, costs: Costs) -> int:
     """Blocks that are launched at a time."""
-    if not traits(tiling.family).untiled:
+    if not tiling.family.untiled:
         return costs.tiles_per_wavefront
     cells = gpu_schedule(problem, tiling).cells
     return math.prod(-(-extent // each) for extent, each in zip(problem.shape, cells, strict=True))

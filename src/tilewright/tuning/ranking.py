@@ -12,13 +12,13 @@ from tilewright.costs.arrays import TileSizes
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.setting import Setting
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules import catalogue
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import select as selection
 from tilewright.tuning.spaces import space
 
 
-def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ...]:
+def families_of(problem: Problem, setting: Setting, model: str) -> tuple[Family, ...]:
     """Return the families among which a model of this name chooses: equations are printed for hexagons.
 
     On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
@@ -29,14 +29,14 @@ def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ..
     )
     if setting.cpu or model == "exact":
         return found
-    return tuple(each for each in found if not catalogue.traits(each).streams)
+    return tuple(each for each in found if not each.streams)
 
 
 def best_tiling(
     problem: Problem,
     setting: Setting,
     model: str,
-    expected: Callable[[str, float], float] = lambda _, seconds: seconds,
+    expected: Callable[[Family, float], float] = lambda _, seconds: seconds,
 ) -> Tiling:
     """Return the model's choice among every legal family, by what is expected of a family's least seconds."""
     chosen, lowest = NONE, np.inf
@@ -51,7 +51,7 @@ def best_tiling(
 
 def contenders(
     problem: Problem, setting: Setting, model: str, fewest: int = 1
-) -> Iterator[tuple[str, TileSizes, Breakdown]]:
+) -> Iterator[tuple[Family, TileSizes, Breakdown]]:
     """Yield every family with its space and costs, ``none`` first; of hybrid tiles on a GPU what can be the best."""
     best = np.inf
     families = families_of(problem, setting, model)
@@ -66,9 +66,9 @@ def contenders(
         yield family, sizes, result
 
 
-def evaluated(setting: Setting, family: str, model: str, *, coarse: bool = False) -> tuple[TileSizes, Breakdown]:
+def evaluated(setting: Setting, family: Family, model: str, *, coarse: bool = False) -> tuple[TileSizes, Breakdown]:
     """Return a family's space and its costs; without tiling, the space is one point."""
-    if catalogue.traits(family).untiled:
+    if family.untiled:
         sizes = time_model.sizes_of(NONE, setting)
     else:
         sizes = space.feasible(setting, coarse=coarse, family=family, model=model)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from tilewright.base.records import Measurement, Outcome
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.shortlist import Candidate, Effort, FamilySpace, shortlist
 from tilewright.tuning.surrogate import CandidatePool
@@ -165,7 +164,7 @@ def search(  # noqa: PLR0913
     interrupted = confirmed = False
     try:  # an interrupt from the meter leaves the best so far as the winner
         if keep:
-            opening = [each for each in first[:_OPENING] if each is first[0] or traits(each.tiling.family).untiled]
+            opening = [each for each in first[:_OPENING] if each is first[0] or each.tiling.family.untiled]
             _try_all(state, opening)
             _learn(state, family_spaces, len(state.trials) + keep)
         _try_all(state, first)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.select import rank
 
@@ -52,7 +52,7 @@ class Candidate:
 class FamilySpace:
     """The space of one family."""
 
-    family: str
+    family: Family
     sizes: TileSizes  # points
     cost: Floats  # predicted cost per point, infinite where one does not fit
     make: Callable[[int], Tiling]  # makes the tiling of a point
@@ -118,7 +118,7 @@ def shortlist(family_spaces: Sequence[FamilySpace], count: int) -> tuple[Candida
     untiled = [
         family_space.at(index)
         for family_space in family_spaces
-        if traits(family_space.family).untiled
+        if family_space.family.untiled
         for index in _best(family_space, 1)
     ]
     heads = [candidate for family_space in family_spaces for candidate in ranked([family_space], 1)]
@@ -174,7 +174,7 @@ def _walk(family_spaces: Sequence[FamilySpace], count: int) -> Iterator[Candidat
     tiled = [
         family_space
         for family_space in family_spaces
-        if not traits(family_space.family).untiled and np.isfinite(family_space.cost).any()
+        if not family_space.family.untiled and np.isfinite(family_space.cost).any()
     ]
     for heads in itertools.zip_longest(*(_best_of_heights(family_space) for family_space in tiled)):
         for family_space, head in zip(tiled, heads, strict=True):

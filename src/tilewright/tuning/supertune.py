@@ -14,15 +14,16 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes
+from tilewright.schedules.family import Family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeasibleSet:
     """The sizes at which exactly these families are feasible."""
 
-    families: tuple[str, ...]  # in the order of the strategies
+    families: tuple[Family, ...]  # in the order of the strategies
     points: int  # how many sizes
-    winner: str  # family of the least cost there
+    winner: Family  # of the least cost there
     index: int  # of the size of the least cost
     cost: float  # the least
     wins: tuple[int, ...]  # per family, at how many of the sizes it costs the least
@@ -41,7 +42,7 @@ def union(spaces: Sequence[TileSizes]) -> TileSizes:
     )
 
 
-def feasible_sets(families: Sequence[str], costs: Sequence[Floats]) -> tuple[FeasibleSet, ...]:
+def feasible_sets(families: Sequence[Family], costs: Sequence[Floats]) -> tuple[FeasibleSet, ...]:
     """Split sizes by the families that are feasible there, the cheapest class first.
 
     >>> a, b = np.array([1.0, 2.0, np.inf]), np.array([np.inf, 1.5, 3.0])

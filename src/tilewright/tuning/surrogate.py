@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.costs.arrays import Floats, Ints
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.shortlist import Candidate, FamilySpace
 
@@ -150,7 +149,7 @@ class CandidatePool:
     def tell(self, tiling: Tiling, seconds: float | None) -> None:
         """Take note of what a tiling took, or that it failed; one that is not in the pool is passed over."""
         shape = (*tiling.space, *(tiling.threads if tiling.family in self._threaded else ()))
-        key = (tiling.family, *(() if traits(tiling.family).untiled else (tiling.time, *shape)))
+        key = (tiling.family, *(() if tiling.family.untiled else (tiling.time, *shape)))
         if key in self._index:
             self._surrogate.tell(self._index[key], seconds)
 
@@ -165,7 +164,7 @@ class CandidatePool:
 
     def _key(self, number: int, point: int) -> tuple[object, ...]:
         family_space = self._family_spaces[number]
-        if traits(family_space.family).untiled:
+        if family_space.family.untiled:
             return (family_space.family,)
         return family_space.family, *(int(column[point]) for column in _columns(family_space))
 

@@ -8,6 +8,7 @@ from tilewright.base.paths import check_place
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.counting.counts import Counts
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.spaces.bodies import choose_body
 from tilewright.verbs.stencil import ProgramLike, as_program
@@ -25,7 +26,7 @@ _TILES = 3
 class ExplainedFamily:
     """A tiling family, with an example of it."""
 
-    name: str
+    name: Family
     ranks: tuple[int, ...]  # of the programs it can cut
     summary: str  # one line on what it is
     problem: Problem  # what the example cuts, of which a few tiles are counted
@@ -35,7 +36,7 @@ class ExplainedFamily:
     def counted(self) -> Problem:
         """The problem, cut to a few tiles of the example, which are counted one by one."""
         example, problem = self.example, self.problem
-        sizes = (example.time, *example.space) if catalogue.traits(self.name).tables else example.space
+        sizes = (example.time, *example.space) if self.name.tables else example.space
         if not sizes:
             return problem
         shape = tuple(min(extent, _TILES * size) for extent, size in zip(problem.shape, sizes, strict=True))
@@ -65,7 +66,7 @@ class ExplainedFamily:
             "what it is": self.summary,
             "cuts": ", ".join(f"{rank}D" for rank in self.ranks),
             "example": f"{self.example} of {self.program}, {shape}, {self.counted.steps} steps",
-            **({} if catalogue.traits(self.name).tables else {"code": str(choose_body(self.problem, self.example))}),
+            **({} if self.name.tables else {"code": str(choose_body(self.problem, self.example))}),
             **counts,
         }
 
@@ -96,16 +97,15 @@ def family(tile: str, program: ProgramLike = "") -> ExplainedFamily:
     5632
     """
     tiling = parse(tile)
-    known = catalogue.family(tiling.family)
-    rank = len(tiling.space) if len(tiling.space) in known.RANKS else max(known.RANKS[0], min(2, known.RANKS[-1]))
-    table = known.TRAITS.tables
-    chosen = as_program(program or (_TABLE if table else _PROGRAMS[rank]))
-    problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if table else _STEPS)
+    known = tiling.family
+    rank = len(tiling.space) if len(tiling.space) in known.ranks else max(known.ranks[0], min(2, known.ranks[-1]))
+    chosen = as_program(program or (_TABLE if known.tables else _PROGRAMS[rank]))
+    problem = make_problem(chosen, _SHAPES[chosen.rank], 1 if known.tables else _STEPS)
     example = catalogue.legal(problem, tiling)
     return ExplainedFamily(
-        name=known.NAME,
-        ranks=known.RANKS,
-        summary=known.SUMMARY,
+        name=known,
+        ranks=known.ranks,
+        summary=known.summary,
         problem=problem,
         example=example,
     )

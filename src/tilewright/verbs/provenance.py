@@ -11,7 +11,6 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report.study import StudiedTiling
-from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
 
 _KEYS = ("date", "version", "backend", "processor", "compiler", "threads")
@@ -65,11 +64,10 @@ def pairs(made: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def in_plain_words(problem: Problem, machine: Machine, chosen: StudiedTiling, costs: Costs, others: int) -> str:
     """Say what was chosen, beside ``others`` of the same cost to the model, what it costs, and what was measured."""
     grid = " x ".join(map(str, problem.shape))
-    known = catalogue.family(parse(chosen.tiling).family)
     expected = f"The model expects {format_seconds(chosen.predicted, keep=True)}{_range(chosen)}"
     sentences = [
         f"{problem.program.name} updates every cell of a grid of {grid} cells {problem.steps:,} times.",
-        f"On {machine.title or machine.name} the choice is {chosen.tiling}: {known.SUMMARY}.",
+        f"On {machine.title or machine.name} the choice is {chosen.tiling}: {parse(chosen.tiling).family.summary}.",
         f"{expected}; {_BOUND.get(costs.bound_by, costs.bound_by)}.",
     ]
     if others:

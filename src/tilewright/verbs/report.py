@@ -15,7 +15,6 @@ from tilewright.report import page
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.runtime.formats.logs import read_text
 from tilewright.runtime.warn import warn_skipped
-from tilewright.schedules.catalogue import family
 from tilewright.schedules.tiling import is_gone, parse
 from tilewright.verbs import provenance
 from tilewright.verbs.predict import MachineLike, as_machine, select
@@ -216,7 +215,6 @@ def _tile(row: Mapping[str, Any], where: str) -> str:
         tiling = name if name == "none" else f"{name}:{','.join(sizes)}"
     try:
         found = parse(str(tiling)[:_LONGEST])
-        family(found.family)
     except TilewrightError as error:
         raise UsageError(f"a tiling in {where} is none: {error}") from None
     return str(found)

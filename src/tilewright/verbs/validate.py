@@ -24,6 +24,7 @@ from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.formats.logs import FLOPS, LogPoint, TuningLog, read_stencilbench
 from tilewright.runtime.formats.tuner_files import read_tuner_file
+from tilewright.schedules.families import hybrid
 from tilewright.tuning.strategies import MeasuredSpace, Strategy, best_by, compare
 from tilewright.tuning.validation import TOPS, Scores, mean, scores
 from tilewright.verbs.predict import MachineLike, as_machine
@@ -264,12 +265,12 @@ def _published(case: selector.TilingBatch, seconds: Floats, points: int, seed: t
     """Score the printed model, C_iter fitted to the sample."""
     limit = min(case.setting.block_bytes, STATIC_SHARED)
     setting = dataclasses.replace(case.setting, block_bytes=limit)
-    first = time_model.evaluate("hybrid", case.sizes, setting, "published").seconds
+    first = time_model.evaluate(hybrid.FAMILY, case.sizes, setting, "published").seconds
     used = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
     best, found = np.inf, first
     for factor in np.geomspace(1e-2, 1e2, 81) if points else ():
         trial = _with_iteration(setting, float(factor))
-        predicted = time_model.evaluate("hybrid", case.sizes, trial, "published").seconds
+        predicted = time_model.evaluate(hybrid.FAMILY, case.sizes, trial, "published").seconds
         inside = used[np.isfinite(predicted[used])]
         error = float(np.abs(np.log(predicted[inside] / seconds[inside])).mean()) if len(inside) else np.inf
         if error < best:

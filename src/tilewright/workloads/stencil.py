@@ -19,6 +19,7 @@ from tilewright.costs.time import Costs, streaming_seconds
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
@@ -58,7 +59,7 @@ class StencilWorkload:
 
         On a GPU what a file has is of hexagons: what a paper measured on its authors' code enters its equations alone.
         """
-        kind, setting = tilings.traits(tiling.family), self._setting(tiling)
+        kind, setting = tiling.family, self._setting(tiling)
         if kind.streams and setting.gpu is not None:
             return streaming_seconds(setting, setting.gpu)
         threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
@@ -156,17 +157,17 @@ class StencilWorkload:
         return [every[place] for place in order.tolist() if cost[place] <= (1.0 + band) * cost[order[0]]][:top]
 
     def _blocks(self, tiling: Tiling) -> PeriodicBlocks | None:
-        return None if tilings.traits(tiling.family).untiled else choose_blocks(self.problem, self.machine, tiling)
+        return None if tiling.family.untiled else choose_blocks(self.problem, self.machine, tiling)
 
     def _band(
-        self, family: str, metric: str, kept: tuple[float, int | None], *, coarse: bool
-    ) -> tuple[str, TileSizes, Floats]:
+        self, family: Family, metric: str, kept: tuple[float, int | None], *, coarse: bool
+    ) -> tuple[Family, TileSizes, Floats]:
         """Return what a family has within a share of its own best; no more is in memory as a whole."""
 
         def cost(sizes: TileSizes) -> Floats:
             return choices.cost(time_model.evaluate(family, sizes, self.setting, self.model), metric)
 
-        if tilings.traits(family).untiled:
+        if family.untiled:
             pieces = iter((time_model.sizes_of(NONE, self.setting),))
         else:
             pieces = space.parts(self.setting, coarse=coarse, family=family, model=self.model)
@@ -177,7 +178,7 @@ class StencilWorkload:
         """Return what a tiling uses: by the printed instance where the paper has one, else by the general rule."""
         problem = self.problem
         tile = None
-        if tiling is not None and not tilings.traits(tiling.family).hexagons:
+        if tiling is not None and not tiling.family.hexagons:
             tile = published_energy.printed(problem.program.name, problem.shape, problem.steps, tiling)
         if tile is None or tiling is None:
             chosen, costs = self.costs(tiling)
@@ -197,14 +198,14 @@ class StencilWorkload:
     def _setting(self, tiling: Tiling) -> Setting:
         """The setting of a tiling alone: where a grid wraps, blocks of its steps stream over one that does not."""
         setting = self.setting
-        if setting.cpu or setting.block is not None or not tilings.traits(tiling.family).streams:
+        if setting.cpu or setting.block is not None or not tiling.family.streams:
             return setting
         plain = make_problem(self.problem.program, setting.shape, setting.steps, self.problem.dtype)
         return replace(setting, problem=plain, block=make_setting(plain, self.machine).block)
 
     def most_tiles(self, tiling: Tiling) -> int:
         """Return how many tiles may be resident on an SM; 0 on a CPU, and of families that do not count them."""
-        kind = tilings.traits(tiling.family)
+        kind = tiling.family
         counted = not self.setting.cpu and not kind.untiled and not kind.streams
         return min(self.setting.max_tiles, _MOST_TILES) if counted else 0
 
@@ -215,6 +216,6 @@ class StencilWorkload:
     def printed_overhead(self, tiling: Tiling) -> float | None:
         """Return the printed estimate (8.5) of hexagons, in seconds; models of thread blocks have no C_iter for it."""
         threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
-        if threads or not tilings.traits(tiling.family).hexagons:
+        if threads or not tiling.family.hexagons:
             return None
         return float(published_time.overhead_estimate(time_model.sizes_of(tiling, self.setting), self.setting)[0])

@@ -89,7 +89,7 @@ class TableWorkload:
         """Return the tilings of a grid of sizes that fit, best first by a metric."""
         case = self.problem
         up, left = case.program.reach
-        smallest = Tiling(family=orthogonal.NAME, time=max(1, up), space=(max(1, left),))
+        smallest = Tiling(family=orthogonal.FAMILY, time=max(1, up), space=(max(1, left),))
         orthogonal.legal_table(case.program, smallest)
         every = list(model.best(case))
         if not every:

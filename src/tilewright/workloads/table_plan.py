@@ -10,7 +10,6 @@ from tilewright.programs.tables.reference import TableData
 from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import orthogonal
 from tilewright.schedules.schedule import TableSchedule
 from tilewright.schedules.tiling import NONE, Tiling
@@ -31,7 +30,7 @@ def plan_table(
         program=program, shape=data.shape, dtype=data.dtype, floating=tuple(each.name for each in floating)
     )
     target = replace(target, threads=count)
-    given = None if asked is None else asked if traits(asked.family).untiled else orthogonal.legal_table(program, asked)
+    given = None if asked is None else asked if asked.family.untiled else orthogonal.legal_table(program, asked)
     if given is None and (target.backend == "numpy" or not _tiled(program)):
         given = NONE
     shape = None
@@ -41,12 +40,12 @@ def plan_table(
     else:
         tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
     schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
-    return Plan(problem=problem, target=target, schedule=None if traits(tiling.family).untiled else schedule)
+    return Plan(problem=problem, target=target, schedule=None if tiling.family.untiled else schedule)
 
 
 def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:
     """Return a GPU's tiling, its sub-tiles chosen unless it is whole."""
-    if given is not None and not traits(given.family).tables:
+    if given is not None and not given.family.tables:
         raise UsageError(
             f"on a GPU {program.name!r} runs in orthogonal tiles, got {str(given)!r}", "leave the tile out"
         )

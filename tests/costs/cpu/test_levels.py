@@ -21,6 +21,7 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import Quantity
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE, Tiling, parse
 
 CPU = {"cores": 2, "simd_bits": 512, "l1_bytes": 2**15, "l2_bytes": 2**20, "clock_hz": 2.6e9}
@@ -113,7 +114,7 @@ def test_the_factors_of_a_streaming_instance_are_those_of_the_model():
     sizes = sizes_of(Tiling(family="streaming", time=8, space=(4096, 512), rows=4), one)
     vectors, advances, near, felt, rest = fit.stream_design(sizes, one)
     assert near == felt == 0
-    whole = evaluate("streaming", sizes, one).seconds[0]
+    whole = evaluate(family_named("streaming"), sizes, one).seconds[0]
     assert whole == pytest.approx(vectors * one.blocked.value + advances * one.advance_seconds + rest, rel=1e-9)
     assert vectors > 600 * 512 / 16 * 64
     assert advances >= 64 * 600 / 4
@@ -128,7 +129,7 @@ def test_the_factors_of_an_instance_that_waits_for_l2_and_l3_are_those_of_the_mo
     assert near > 0
     assert (felt > 0) == (len(shape) == 2)
     beside = both(vectors * one.blocked.value, near, felt, COEFFICIENTS)
-    whole = evaluate("streaming", sizes, one).seconds[0]
+    whole = evaluate(family_named("streaming"), sizes, one).seconds[0]
     assert whole == pytest.approx(beside + advances * one.advance_seconds + rest, rel=1e-6)
 
 
@@ -216,7 +217,7 @@ def test_older_versions_cost_lines_only_where_l1_does_not_hold_the_rows():
         one = replace(setting(WITH, (4096, 4096), name), cache_byte_seconds=1e-9, advance_seconds=0.0)
         one = replace(one, blocked=replace(one.blocked, value=0.0), outer_byte_seconds=0.0)
         sizes = sizes_of(Tiling(family="streaming", time=32, space=(4096, width), rows=4), one)
-        result = evaluate("streaming", sizes, one)
+        result = evaluate(family_named("streaming"), sizes, one)
         return float(result.compute_seconds[0]) / width
 
     assert each("wave2d", 192) == pytest.approx(each("j2d5pt", 192), rel=0.12)  # a line more of halo
@@ -231,7 +232,7 @@ def test_what_bands_write_is_read_from_memory_however_small_the_grid():
         one = replace(setting(WITH, (512, 512)), outer_byte_seconds=0.0, cache_byte_seconds=0.0)
         one = replace(one, c_iter=replace(one.c_iter, value=0.0, low=None, high=None))
         tile = sizes_of(Tiling(family="streaming", time=levels_, space=(512, 256), rows=4), one)
-        result = evaluate("streaming", tile, one)
+        result = evaluate(family_named("streaming"), tile, one)
         bands = float(result.wavefronts[0])
         moved = 4.0 * (float(result.input_words[0]) * (1.0 - 1.0 / bands) + float(result.output_words[0]))
         assert result.io_seconds[0] == pytest.approx(moved * one.word_seconds / 4, rel=1e-9)
@@ -252,7 +253,7 @@ def test_statements_that_follow_each_other_closely_read_their_fields_once():
     words = []
     for width in (2**12, 2**19):
         one = setting(WITH, (2**12, width), "fdtd2d")
-        words.append(float(evaluate("none", sizes_of(NONE, one), one).input_words[0]) / width)
+        words.append(float(evaluate(family_named("none"), sizes_of(NONE, one), one).input_words[0]) / width)
     assert words[1] > 2.1 * words[0]
     # Pieces of rows that update in place wait at their ends.
     assert maxwell.cut_seconds > wave.cut_seconds > star.cut_seconds == 0.0
@@ -263,7 +264,7 @@ def test_the_last_band_stores_only_the_newest_versions():
     words = []
     for levels_ in (64, 32, 16):
         sizes = sizes_of(Tiling(family="streaming", time=levels_, space=(4096, 4096), rows=4), one)
-        result = evaluate("streaming", sizes, one)
+        result = evaluate(family_named("streaming"), sizes, one)
         words.append(float(result.output_words[0] * result.wavefronts[0]) / 4096**2)
     assert words == pytest.approx([3.0, 3.0, 7.0])  # the bands are 2, 2 and 4
 

@@ -12,6 +12,7 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import parse
 
 HOST = host_machine(
@@ -66,5 +67,5 @@ def test_lines_of_states_are_not_counted_among_those_of_tiles():
     assert [make_setting(PROBLEM, HOST, storage=each).state_fills for each in (PLAIN, KEPT, READ)] == [0, 0, 1]
     setting = make_setting(PROBLEM, HOST, storage=READ)
     sizes = sizes_of(parse("hybrid:t=64,s=64x512"), setting)
-    twice = evaluate("hybrid", sizes, replace(setting, state_fills=0))
-    assert evaluate("hybrid", sizes, setting).seconds[0] < twice.seconds[0]
+    twice = evaluate(family_named("hybrid"), sizes, replace(setting, state_fills=0))
+    assert evaluate(family_named("hybrid"), sizes, setting).seconds[0] < twice.seconds[0]

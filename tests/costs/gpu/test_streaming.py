@@ -28,6 +28,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import cuda, gpu
 from tilewright.schedules import catalogue
+from tilewright.schedules.family import family_named
 from tilewright.schedules.legality import Legal
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import parse
@@ -216,12 +217,12 @@ def test_the_space_is_legal_and_fits(name, machine):
     known = program(name)
     problem = make_problem(known, (600,) * known.rank, 40)
     setting = make_setting(problem, load(machine))
-    sizes = space.feasible(setting, family="streaming")
+    sizes = space.feasible(setting, family=family_named("streaming"))
     assert len(sizes.time) > 30
-    seconds = model.evaluate("streaming", sizes, setting).seconds
+    seconds = model.evaluate(family_named("streaming"), sizes, setting).seconds
     assert np.isfinite(seconds).any()
     for index in range(0, len(sizes.time), len(sizes.time) // 15):
-        tiling = space.tiling_at("streaming", sizes, index)
+        tiling = space.tiling_at(family_named("streaming"), sizes, index)
         assert isinstance(catalogue.check(problem, tiling), Legal)
         assert stream_block.chip_values(problem, tiling) * 4 <= setting.block_bytes
         assert stream_block.written_reads(problem, tiling) <= MOST_WRITTEN

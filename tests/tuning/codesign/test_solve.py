@@ -18,6 +18,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
 from tilewright.programs.stencil.catalogue import program
+from tilewright.schedules.family import family_named
 from tilewright.tuning.codesign import tiles as codesign_tiles
 from tilewright.tuning.codesign.design import Axes, DesignOptions, make_cases
 from tilewright.tuning.codesign.designs import tiling_of
@@ -123,7 +124,7 @@ def test_the_time_equals_brute_force(seed):
         found, setting = _brute(case, options, every, machine)
         least = found.seconds.min()
         if "none" in options.strategies:
-            least = min(least, time_model.evaluate("none", every, setting).seconds[0])
+            least = min(least, time_model.evaluate(family_named("none"), every, setting).seconds[0])
         # (17) is printed as (N_w T) R where the search has T (N_w R): the last bit may differ.
         rounding = 0.0 if options.form.model == "exact" else 1e-15
         assert solution.seconds[position] == pytest.approx(least, rel=rounding, abs=0.0)
@@ -134,9 +135,13 @@ def test_the_time_equals_brute_force(seed):
             assert np.isinf(least)
         else:
             sizes = time_model.sizes_of(tiling, setting)
-            untiled = tiling.family == "none"
+            untiled = tiling.family.untiled
             equations = EQUATIONS[options.form.model]
-            one = time_model.evaluate("none", sizes, setting) if untiled else equations.evaluate(sizes, setting)
+            one = (
+                time_model.evaluate(family_named("none"), sizes, setting)
+                if untiled
+                else equations.evaluate(sizes, setting)
+            )
             assert one.seconds[0] == pytest.approx(least, rel=rounding, abs=0.0)
     assert finite
 
@@ -161,7 +166,7 @@ def test_other_metrics_equal_brute_force(seed, metric):
         found, setting = _brute(case, options, every, _machine(*hardware, options.blocks_per_sm, share))
         seconds, words = found.seconds, found.dram_bytes / 4
         if "none" in options.strategies:
-            sweep = time_model.evaluate("none", every, setting)
+            sweep = time_model.evaluate(family_named("none"), every, setting)
             seconds, words = np.append(seconds, sweep.seconds), np.append(words, sweep.dram_bytes / 4)
         joules = watts[position] * seconds + energy.dynamic(case, words)
         value = joules if metric == "energy" else joules * seconds

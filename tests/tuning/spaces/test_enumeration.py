@@ -14,6 +14,7 @@ from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.tuning.select import select, select_pieces
 from tilewright.tuning.spaces import enumeration, space
 
@@ -69,7 +70,7 @@ def test_ten_million_points_in_bounded_memory():
 
 def evaluator(place: Setting):
     def cost(sizes: TileSizes):
-        return time_model.evaluate("hybrid", sizes, place).seconds
+        return time_model.evaluate(family_named("hybrid"), sizes, place).seconds
 
     return cost
 

@@ -11,6 +11,7 @@ from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.family import family_named
 from tilewright.schedules.legality import Legal
 from tilewright.tuning.select import best, rank, select
 from tilewright.tuning.spaces import space
@@ -78,12 +79,12 @@ def test_points_fit_the_machine_and_are_legal(name, shape, machine, coarse):
     assert not np.any(sizes.space[-1] % step) or len(shape) == 1
     family = space.families(problem, every=False)[1]
     for index in range(0, len(got), max(1, len(got) // 40)):
-        verdict = tilings.check(problem, space.tiling_at(family, sizes, index))
+        verdict = tilings.check(problem, space.tiling_at(family_named(family), sizes, index))
         assert isinstance(verdict, Legal)
     if not place.cpu:
         from tilewright.costs.time import evaluate
 
-        assert np.isfinite(evaluate(family, sizes, place).seconds).all()
+        assert np.isfinite(evaluate(family_named(family), sizes, place).seconds).all()
 
 
 def test_a_machine_too_small_for_any_tile_has_an_empty_space():
@@ -122,13 +123,13 @@ def test_families():
 )
 def test_points_of_the_other_strategies_fit_and_are_legal(family, name, shape, machine):
     problem, place = make_problem(program(name), shape, 20), setting(name, shape, 20, machine)
-    sizes = space.feasible(place, family=family)
+    sizes = space.feasible(place, family=family_named(family))
     got = points(sizes)
     assert len(got) == len(set(got)) > 0
     assert got == sorted(got)
-    assert space.possible(family, sizes, place).all()
+    assert space.possible(family_named(family), sizes, place).all()
     for index in range(0, len(got), max(1, len(got) // 40)):
-        assert isinstance(tilings.check(problem, space.tiling_at(family, sizes, index)), Legal)
+        assert isinstance(tilings.check(problem, space.tiling_at(family_named(family), sizes, index)), Legal)
 
 
 @pytest.mark.parametrize("family", ["hybrid", "skewed", "diamond"])
@@ -137,9 +138,9 @@ def test_possible_sizes_are_those_that_the_tilings_accept(family):
     grids = np.meshgrid(np.arange(1, 9), np.arange(1, 40, 3), np.array([32, 64]), indexing="ij")
     time, first, last = (grid.ravel() for grid in grids)
     sizes = TileSizes(time=time, space=(first, last), k=np.zeros_like(time))
-    for index, possible in enumerate(space.possible(family, sizes, place)):
+    for index, possible in enumerate(space.possible(family_named(family), sizes, place)):
         try:
-            legal = isinstance(tilings.check(problem, space.tiling_at(family, sizes, index)), Legal)
+            legal = isinstance(tilings.check(problem, space.tiling_at(family_named(family), sizes, index)), Legal)
         except UsageError:
             legal = False
         assert legal == possible

@@ -12,6 +12,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.enumeration import pieces
 from tilewright.tuning.spaces.thread_shapes import NEAR, default_threads, points, shapes
@@ -46,7 +47,7 @@ def test_every_point_is_there_once_and_what_is_near_the_best_of_all_sizes():
     found = TileSizes.join(list(points(setting)))
     rows = np.stack([found.time, *found.space, *found.threads], axis=1)
     assert len(np.unique(rows, axis=0)) == len(rows)
-    seconds = evaluate("hybrid", found, setting).seconds
+    seconds = evaluate(family_named("hybrid"), found, setting).seconds
     every = TileSizes.join([
         dataclasses.replace(tile, threads=tuple(np.full(len(tile.time), n) for n in shape))
         for shape in shapes(2, 1024)
@@ -55,7 +56,7 @@ def test_every_point_is_there_once_and_what_is_near_the_best_of_all_sizes():
     fits = (every.threads[0] <= every.space[0] + every.time) & (every.threads[1] <= every.space[1])
     every = every.take(fits)
     assert len(every.time) > len(rows)
-    all_seconds = evaluate("hybrid", every, setting).seconds
+    all_seconds = evaluate(family_named("hybrid"), every, setting).seconds
     best = min(seconds.min(), all_seconds.min())
     assert seconds.min() == best
     near = np.stack([every.time, *every.space, *every.threads], axis=1)[all_seconds <= (1 + NEAR) * best]

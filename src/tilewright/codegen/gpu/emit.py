@@ -18,20 +18,11 @@ from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules import catalogue
 from tilewright.schedules.schedule import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
-SCHEDULES: dict[str, tuple[Make, Start]] = {
-    "none": (gpu_sweep.sweep_functions, gpu_sweep.sweep_launches),
-    "hexagonal": (gpu_prism.prism_functions, gpu_prism.prism_launches),
-    "hybrid": (gpu_prism.prism_functions, gpu_prism.prism_launches),
-    "diamond": (gpu_prism.prism_functions, gpu_prism.prism_launches),
-    "skewed": (trees.tile_functions, trees.tile_launches),
-    "streaming": (gpu_streaming.stream_functions, gpu_streaming.stream_launches),
-}
-"""Per tiling family what makes its kernels and what yields their launches. A new family is one entry."""
 _VERSION = 7
 """Raised when texts change for the same tiling."""
 
@@ -57,7 +48,7 @@ def made(
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
     key = fingerprint(_VERSION, (*about, *points), _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else problem.program.analysis.copies
+    kept = gpu_streaming.kept(problem) if schedule.tiling.family.streams else problem.program.analysis.copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     parts = make(site, schedule)
     if periodic:
@@ -79,10 +70,18 @@ def launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[La
 
 
 def _maker(schedule: GpuSchedule) -> tuple[Make, Start]:
+    """What makes the kernels of a tiling, and what yields their launches; by default both follow its tree."""
     family = schedule.tiling.family
-    if family not in SCHEDULES:
-        raise IllegalTilingError(f"no GPU code is made for the tiling family {family!r}", f"use {', '.join(SCHEDULES)}")
-    return SCHEDULES[family]
+    if not family.gpu:
+        known = ", ".join(each for each in catalogue.families() if each.gpu)
+        raise IllegalTilingError(f"no GPU code is made for the tiling family {str(family)!r}", f"use {known}")
+    if family.untiled:
+        return gpu_sweep.sweep_functions, gpu_sweep.sweep_launches
+    if family.streams:
+        return gpu_streaming.stream_functions, gpu_streaming.stream_launches
+    if family.prisms:
+        return gpu_prism.prism_functions, gpu_prism.prism_launches
+    return trees.tile_functions, trees.tile_launches
 
 
 def _decisive(schedule: GpuSchedule) -> GpuSchedule:

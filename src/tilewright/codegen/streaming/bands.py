@@ -13,7 +13,6 @@ from tilewright.codegen.streaming.points import stream_function
 from tilewright.codegen.streaming.stages import stage_functions, variants
 from tilewright.codegen.streaming.tile import tile_function
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.streaming.levels import line_cells, of_problem
 from tilewright.schedules.tiling import Tiling
 
@@ -22,7 +21,7 @@ STEPS, THREADS = ir.Var("steps"), ir.Var("threads")
 
 def streams(tiling: Tiling) -> bool:
     """Whether a tiling is of this family."""
-    return traits(tiling.family).streams
+    return tiling.family.streams
 
 
 def copies(problem: Problem) -> tuple[int, ...]:

@@ -9,21 +9,17 @@ import math
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.machine_code.bound import LaunchWork
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
-
-FAMILIES = ("none", "streaming")
-"""Families with a bound by machine code."""
 
 
 def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown."""
     tiling = schedule.tiling
     analysis = problem.program.analysis
-    if traits(tiling.family).untiled and len(analysis.stages) == 1 and not analysis.sweep:
+    if tiling.family.untiled and len(analysis.stages) == 1 and not analysis.sweep:
         return float(schedule.column)
-    if traits(tiling.family).streams and schedule.written:
+    if tiling.family.streams and schedule.written:
         levels = stream_block.whole_levels(tiling.time, stream_block.history(problem))
         return float(levels * schedule.advances * stream_block.thread_cells(problem, tiling))
     return None
@@ -40,7 +36,7 @@ def work(problem: Problem, schedule: GpuSchedule) -> LaunchWork | None:
     program, shape = problem.program, problem.shape
     versions = sum(program.history(field) for field in program.updated)
     constants = len(program.fields) - len(program.updated)
-    if traits(schedule.tiling.family).untiled:
+    if schedule.tiling.family.untiled:
         groups = math.prod(ceil_div(n, size) for n, size in zip(shape, schedule.cells, strict=True))
         moved = versions + constants + len(program.updated)
         useful = math.prod(shape) / (groups * math.prod(schedule.cells))

@@ -267,7 +267,7 @@ def _space(terms: _Terms) -> Iterator[Tiling]:
         shapes = [(s, sub) for s, sub in every if _in_registers(terms, s // sub, sub)] or every
     for t in rows:
         for s, sub in shapes:
-            yield Tiling(family=orthogonal.NAME, time=t, space=(s,), sub=(sub,))
+            yield Tiling(family=orthogonal.FAMILY, time=t, space=(s,), sub=(sub,))
 
 
 def _widths(terms: _Terms) -> list[tuple[int, int]]:

@@ -217,11 +217,11 @@ def stream_series(program: Program, machine: Machine, protocol: CpuProtocol) -> 
     count = max(2 * len(tiles), protocol.instances // 3)
     shapes = tuple(_wide_shape(program, tiles[i % len(tiles)][1], machine, generator) for i in range(count))
     some = make_problem(program, shapes[0], 1024)
-    if not streaming.applies(some):
+    if not streaming.FAMILY.applies(some):
         return None
     spaces = [(levels, behind if program.rank == 1 else (_WHOLE, *behind)) for levels, behind in tiles]
     tilings = tuple(
-        catalogue.complete(some, Tiling(family=streaming.NAME, time=levels, space=space)) for levels, space in spaces
+        catalogue.complete(some, Tiling(family=streaming.FAMILY, time=levels, space=space)) for levels, space in spaces
     )
     return Series(program=program, kind="streaming", shapes=shapes, tilings=tilings)
 

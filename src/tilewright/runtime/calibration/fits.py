@@ -109,7 +109,7 @@ def with_streams(machine: Machine, fits: Mapping[str, fit.Fit]) -> Machine:
     entries, ratios, cycles = [], [], []
     for name, each in fits.items():
         value = entered(each, _note(each, "instances of streaming tiles"))
-        entries.append((f"{name} {streaming.NAME}", value))
+        entries.append((f"{name} {streaming.FAMILY}", value))
         plain = machine.iteration_seconds(name)
         if plain is not None:
             ratios.append(each.iteration / plain.value)

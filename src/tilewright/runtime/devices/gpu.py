@@ -32,7 +32,6 @@ from tilewright.runtime.memory import Array
 from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.schedule import GpuSchedule
 
 _ALIGN = 64
@@ -97,7 +96,7 @@ def slot_elements(shape: Sequence[int]) -> int:
 def memory_shape(whole: Problem, schedule: GpuSchedule) -> tuple[int, ...]:
     """Return the extents in memory of a grid with its copies: with streaming tiles, rows start where vectors may."""
     *outer, last = whole.shape
-    unit = _SECTOR // whole.itemsize if outer and traits(schedule.tiling.family).streams else 1
+    unit = _SECTOR // whole.itemsize if outer and schedule.tiling.family.streams else 1
     return (*outer, round_up(last, unit))
 
 

@@ -22,7 +22,6 @@ from tilewright.runtime.host import cpu_features, describe_cpu
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.toolchains.cpu import toolchain
 from tilewright.runtime.warn import warn_skipped
-from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import is_gone, parse
 
 FORMAT = "tilewright-wisdom"
@@ -266,8 +265,7 @@ def from_dict(record: object) -> Wisdom:
     texts = {name: _text(record[name], name) for name in ("program", "dtype", "tiling", "when", "problem_key")}
     if not _KEY.fullmatch(texts["problem_key"]) or texts["dtype"] not in DTYPES:
         raise UsageError(f"a wisdom entry has the dtype {texts['dtype']!r} or a key that is none")
-    tiling = parse(texts["tiling"])
-    catalogue.family(tiling.family)
+    parse(texts["tiling"])
     shape = record["shape"]
     if not isinstance(shape, list) or not 1 <= len(shape) <= 3:
         raise UsageError("the shape of a wisdom entry is a list of 1 to 3 extents")

@@ -1,29 +1,17 @@
 """Hexagonal tiles of (time, x) for 1D programs."""
 
-from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules import prism
-from tilewright.schedules.legality import Verdict
-from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.traits import Traits
-from tilewright.schedules.tree.nodes import Node
+from typing import ClassVar
 
-NAME = "hexagonal"
-RANKS: tuple[int, ...] = (1,)
-SUMMARY = "hexagons on (time, x) in two colours; all tiles of a wavefront run at once (1D)"
-TRAITS = Traits(hexagons=True, sweep=prism.sweep)
-_DEFAULT = Tiling(family=NAME, time=32, space=(1024,))
+from tilewright.schedules.prism import Prisms
 
 
-def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the height and the base; see :func:`tilewright.schedules.prism.complete`."""
-    return prism.complete(problem, tiling, RANKS, _DEFAULT)
+class Hexagonal(Prisms):
+    """Hexagons on (time, x)."""
+
+    ranks = (1,)
+    summary = "hexagons on (time, x) in two colours; all tiles of a wavefront run at once (1D)"
+    hexagons = trusted = True
+    defaults: ClassVar = {1: (32, (1024,))}
 
 
-def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether a completed tiling keeps every dependence."""
-    return prism.check(problem, tiling)
-
-
-def tree(problem: Problem, tiling: Tiling) -> Node:
-    """Return the order of execution of a completed tiling."""
-    return prism.tree(problem, tiling)
+FAMILY = Hexagonal("hexagonal")

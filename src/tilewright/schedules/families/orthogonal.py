@@ -14,16 +14,11 @@ from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.tables.table import Recurrence
+from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.legality import Legal, Verdict, Violation, require
-from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.traits import Traits
 from tilewright.schedules.tree.affine import STEPS, Name, Whole, ceiling, extent_of
 from tilewright.schedules.tree.nodes import Compute, Loop, Node, Range, Wavefronts, nest
 
-NAME = "orthogonal"
-RANKS: tuple[int, ...] = (2,)
-SUMMARY = "rectangles of a table that a recurrence fills, in wavefronts along anti-diagonals, cut into sub-tiles"
-TRAITS = Traits(tables=True)
 Offset = tuple[int, int]
 _ROWS, _COLUMNS, _SUB = 64, 256, 8
 """Sizes of the tile that the family's name alone stands for."""
@@ -79,11 +74,29 @@ def _sweep_of_problem(problem: Problem) -> Sweep:
     return Sweep(name=program.name, tables=tables, dependences=analysis.sweep, rows=0, columns=0, cells=len(others))
 
 
-def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
-    if problem.program.rank != 2:
-        raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
-    return _complete(_sweep_of_problem(problem), tiling)
+class Orthogonal(Family):
+    """Rectangles of a table."""
+
+    ranks = (2,)
+    summary = "rectangles of a table that a recurrence fills, in wavefronts along anti-diagonals, cut into sub-tiles"
+    tables = True
+
+    def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
+        """Fill in the sub-tile, the whole tile by default; the family's name alone stands for a tile of usual sizes."""
+        if problem.program.rank != 2:
+            raise UsageError(f"orthogonal tiles cut tables, {problem.program.name!r} has rank {problem.program.rank}")
+        return _complete(_sweep_of_problem(problem), tiling)
+
+    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+        """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
+        return _check(_sweep_of_problem(problem), tiling)
+
+    def tree(self, problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG002
+        """Return the order of a completed tiling; see :func:`table_tree`."""
+        return table_tree(tiling)
+
+
+FAMILY = Orthogonal("orthogonal")
 
 
 def complete_table(program: Recurrence, tiling: Tiling) -> Tiling:
@@ -92,7 +105,7 @@ def complete_table(program: Recurrence, tiling: Tiling) -> Tiling:
 
 
 def _complete(sweep: Sweep, tiling: Tiling) -> Tiling:
-    if tiling.family != NAME:
+    if not tiling.family.tables:
         raise UsageError(
             f"the table of {sweep.name!r} is cut into orthogonal tiles, got {str(tiling)!r}", "orthogonal:t=64,s=128"
         )
@@ -112,11 +125,6 @@ def _complete(sweep: Sweep, tiling: Tiling) -> Tiling:
             "take a sub that divides s",
         )
     return replace(tiling, sub=sub)
-
-
-def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether tiles can run along anti-diagonals; see :func:`check_table`."""
-    return _check(_sweep_of_problem(problem), tiling)
 
 
 def check_table(program: Recurrence, tiling: Tiling) -> Verdict:
@@ -188,11 +196,6 @@ def _live_out(offsets: tuple[Offset, ...], t: int, s: int) -> int:
     up = max([0, *(-o[0] for o in offsets)])
     left = max([0, *(-o[1] for o in offsets)])
     return up * s + (t - up) * left
-
-
-def tree(problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG001
-    """Return the order of a completed tiling; see :func:`table_tree`."""
-    return table_tree(tiling)
 
 
 def table_tree(tiling: Tiling) -> Node:

@@ -19,12 +19,11 @@ from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.stencil.weights import shares_products
+from tilewright.schedules.family import Family, Tiling
 from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.streaming.levels import LevelPipeline as Levels
 from tilewright.schedules.streaming.levels import line_cells, of_problem
-from tilewright.schedules.tiling import Tiling
-from tilewright.schedules.traits import Traits
 from tilewright.schedules.tree.affine import Expr, Integer, Name, Whole, least
 from tilewright.schedules.tree.nodes import (
     Box,
@@ -44,10 +43,6 @@ from tilewright.schedules.tree.nodes import (
     nest,
 )
 
-NAME = "streaming"
-RANKS: tuple[int, ...] = (1, 2, 3)
-SUMMARY = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
-TRAITS = Traits(streams=True)
 MAX_LEVELS = 1024
 MAX_ROWS = 16
 _DEFAULTS = {1: (32, (4096,)), 2: (16, (1024, 704)), 3: (5, (1024, 40, 1024))}
@@ -140,64 +135,88 @@ def block_growth(problem: Problem) -> TileGrowth:
     return TileGrowth(rows=default_rows(problem), keep=max(pipeline.keep), growth=growth)
 
 
-def complete(problem: Problem, tiling: Tiling) -> Tiling:
-    """Fill in what a tiling leaves out."""
-    rank = problem.program.rank
-    if rank not in RANKS:
-        raise IllegalTilingError(f"{NAME} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D", "use none")
-    time, space = _DEFAULTS[rank]
-    example = f"write it like {NAME}:t={time},s={format_shape(space)}"
-    if tiling.threads:
-        tiling = stream_block.complete(problem, tiling)
-        _check_sizes(rank, tiling.time, tiling.space, example)
-        return tiling
-    given = {"sub": tiling.sub, "k": tiling.k}
-    for key, value in given.items():
-        if value:
-            raise UsageError(f"a {NAME} tiling has no {key}, got {str(tiling)!r}", example)
-    space = tiling.space or space
-    time = time if tiling.time == 1 and not tiling.space else tiling.time
-    _check_sizes(rank, time, space, example)
-    rows = default_rows(problem) if tiling.rows is None else tiling.rows
-    return replace(tiling, time=time, space=space, rows=rows)
+class Streaming(Family):
+    """Tiles whose levels follow each other along axis 0."""
 
+    ranks = (1, 2, 3)
+    summary = "overlapped tiles that stream along the first axis, several time levels in a pipeline"
+    streams = gpu = trusted = True
+    cpu_range = (0.90, 1.33)
 
-def _check_sizes(rank: int, time: int, space: tuple[int, ...], example: str) -> None:
-    if len(space) != rank:
-        raise UsageError(f"a {NAME} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example)
-    if time > MAX_LEVELS:
-        raise UsageError(f"a {NAME} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
-
-
-def applies(problem: Problem, *, blocks: bool = False) -> bool:
-    """Whether any streaming tiling of a problem is legal; with ``blocks``, any of a GPU's thread blocks."""
-    if problem.program.rank not in RANKS or (blocks and problem.program.rank == 1) or untileable(problem):
-        return False
-    plain = Tiling(family=NAME)
-    tiling = stream_block.threads_for(problem, plain) if blocks else plain
-    return isinstance(check(problem, complete(problem, tiling)), Legal)
-
-
-def check(problem: Problem, tiling: Tiling) -> Verdict:
-    """Say whether a completed tiling keeps every dependence of the problem."""
-    violation = untileable(problem) or without_own_memory(problem)
-    if violation:
-        return violation
-    rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)
-    if not needed <= rows <= MAX_ROWS or (problem.program.rank == 1 and rows != 1):
-        limit = "1 in 1D" if problem.program.rank == 1 else f"from {needed} to {MAX_ROWS} here"
-        return Violation(
-            reason=f"the levels of a {NAME} tiling of {problem.program.name!r} advance by rows={limit}, got {rows}",
-            hint="use the tiling hybrid or none for stencils that reach further",
-        )
-    for axis, extent in enumerate(problem.shape):
-        most = max(max(pair) for pair in _outside(problem)[axis])
-        if extent < most + 2:
-            return Violation(
-                reason=f"a {NAME} tiling needs at least {most + 2} cells on axis {axis} here, got {extent}",
-                hint="use the tiling none for small grids",
+    def complete(self, problem: Problem, tiling: Tiling) -> Tiling:
+        """Fill in what a tiling leaves out."""
+        rank = problem.program.rank
+        if rank not in self.ranks:
+            raise IllegalTilingError(
+                f"{self} tiles cut 1D to 3D programs, {problem.program.name!r} is {rank}D", "use none"
             )
-    return Legal()
+        time, space = _DEFAULTS[rank]
+        example = f"write it like {self}:t={time},s={format_shape(space)}"
+        if tiling.threads:
+            tiling = stream_block.complete(problem, tiling)
+            self._check_sizes(rank, tiling.time, tiling.space, example)
+            return tiling
+        given = {"sub": tiling.sub, "k": tiling.k}
+        for key, value in given.items():
+            if value:
+                raise UsageError(f"a {self} tiling has no {key}, got {str(tiling)!r}", example)
+        space = tiling.space or space
+        time = time if tiling.time == 1 and not tiling.space else tiling.time
+        self._check_sizes(rank, time, space, example)
+        rows = default_rows(problem) if tiling.rows is None else tiling.rows
+        return replace(tiling, time=time, space=space, rows=rows)
+
+    def _check_sizes(self, rank: int, time: int, space: tuple[int, ...], example: str) -> None:
+        if len(space) != rank:
+            raise UsageError(
+                f"a {self} tile of a {rank}D program has {rank} sizes, got s={format_shape(space)}", example
+            )
+        if time > MAX_LEVELS:
+            raise UsageError(f"a {self} tiling has at most {MAX_LEVELS} levels, got t={time}", example)
+
+    def check(self, problem: Problem, tiling: Tiling) -> Verdict:
+        """Say whether a completed tiling keeps every dependence of the problem."""
+        violation = untileable(problem) or without_own_memory(problem)
+        if violation:
+            return violation
+        rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)
+        if not needed <= rows <= MAX_ROWS or (problem.program.rank == 1 and rows != 1):
+            limit = "1 in 1D" if problem.program.rank == 1 else f"from {needed} to {MAX_ROWS} here"
+            return Violation(
+                reason=f"the levels of a {self} tiling of {problem.program.name!r} advance by rows={limit}, got {rows}",
+                hint="use the tiling hybrid or none for stencils that reach further",
+            )
+        for axis, extent in enumerate(problem.shape):
+            most = max(max(pair) for pair in _outside(problem)[axis])
+            if extent < most + 2:
+                return Violation(
+                    reason=f"a {self} tiling needs at least {most + 2} cells on axis {axis} here, got {extent}",
+                    hint="use the tiling none for small grids",
+                )
+        return Legal()
+
+    def applies(self, problem: Problem, *, gpu: bool = False) -> bool:
+        """Whether any tiling of a problem is legal; on GPUs, any of thread blocks."""
+        if problem.program.rank not in self.ranks or (gpu and problem.program.rank == 1) or untileable(problem):
+            return False
+        plain = Tiling(family=self)
+        tiling = stream_block.threads_for(problem, plain) if gpu else plain
+        return isinstance(self.check(problem, self.complete(problem, tiling)), Legal)
+
+    def tree(self, problem: Problem, tiling: Tiling) -> Node:
+        """Return the order of a completed tiling; the bands and the tiles' ends are those of this very problem.
+
+        Tiles of a band overlap, and every one computes all that it needs. Inside a tile the stages of all levels
+        advance together along axis 0, each behind those that it reads by the pipeline's lag.
+        """
+        stream = geometry(problem, tiling)
+        bands = {levels: _band(problem, tiling, stream, levels) for levels in dict.fromkeys(stream.levels)}
+        starts = itertools.accumulate(stream.levels, initial=0)
+        steps = zip(starts, stream.levels, strict=False)
+        return Sequence(tuple(Let("begin", Whole(start), bands[levels]) for start, levels in steps))
+
+
+FAMILY = Streaming("streaming")
 
 
 def without_own_memory(problem: Problem, storage: Storage = PLAIN) -> Violation | None:
@@ -257,19 +276,6 @@ def _blocks(extent: int, size: int) -> AxisSplit:
     """Cut an axis into parts of ``size`` cells and a rest."""
     count = ceil_div(extent, size)
     return AxisSplit(extent=extent, unit=size, count=count, units=count)
-
-
-def tree(problem: Problem, tiling: Tiling) -> Node:
-    """Return the order of a completed tiling; the bands and the tiles' ends are those of this very problem.
-
-    Tiles of a band overlap, and every one computes all that it needs. Inside a tile the stages of all levels advance
-    together along axis 0, each behind those that it reads by the pipeline's lag.
-    """
-    stream = geometry(problem, tiling)
-    bands = {levels: _band(problem, tiling, stream, levels) for levels in dict.fromkeys(stream.levels)}
-    starts = itertools.accumulate(stream.levels, initial=0)
-    steps = zip(starts, stream.levels, strict=False)
-    return Sequence(tuple(Let("begin", Whole(start), bands[levels]) for start, levels in steps))
 
 
 def _band(problem: Problem, tiling: Tiling, stream: Stream, levels: int) -> Node:

@@ -37,9 +37,9 @@ from tilewright.base.intmath import ceil_div, round_up
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.schedules.family import Tiling
 from tilewright.schedules.streaming.levels import LevelGrowth, LevelPipeline, of_problem
 from tilewright.schedules.streaming.rims import Rims, rims
-from tilewright.schedules.tiling import Tiling
 
 Ints = NDArray[np.int64]
 PAUSE = 1

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 
 from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
-from tilewright.costs import strategies
 from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
+from tilewright.schedules import catalogue
+from tilewright.schedules.tiling import NONE
 from tilewright.tuning.spaces.space import families
 
 METRICS = ("time", "energy", "edp", "per_area")
-STRATEGIES = ("tiled", "none", *strategies.FAMILIES)
+STRATEGIES = ("tiled", "none", *(each for each in catalogue.families() if each.diamonds or each.parallelograms))
 BEST = "best"
 """In place of strategies: all of them."""
 GRIDS = ("fine", "coarse")
@@ -185,7 +186,7 @@ def make_cases(
         for value in (weight, share):
             if not 0 <= value < 1e12:
                 raise UsageError(f"a weight of {program.name!r} is a number of at least 0, got {value!r}")
-        if "none" not in tried and families(problem) == ("none",):
+        if "none" not in tried and families(problem) == (NONE.family,):
             raise UsageError(
                 f"{program.name!r} with {steps} steps cannot be tiled in time", "add none to the strategies"
             )

@@ -10,6 +10,8 @@ from tilewright.base.errors import UsageError
 from tilewright.costs import area as area_model
 from tilewright.costs.area import AreaCoefficients, Chip, Parts
 from tilewright.costs.arrays import Floats, Ints
+from tilewright.schedules.families import hexagonal, hybrid
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, reweighted
 from tilewright.tuning.codesign.search import NOTHING
@@ -118,7 +120,7 @@ def tiling_of(solution: DesignSolution, design: int) -> Tiling | None:
     if choice in {NOTHING, UNTILED}:
         return NONE if choice == UNTILED else None
     held = solution.configurations
-    family = "hexagonal" if len(held.tiles.space) == 1 else "hybrid"
+    family: Family = hexagonal.FAMILY if len(held.tiles.space) == 1 else hybrid.FAMILY
     for other, configurations in solution.others:
         if choice < len(held.k):
             break

@@ -17,6 +17,8 @@ from tilewright.costs import strategies, strategy_work
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine
+from tilewright.schedules.family import Family, family_named
+from tilewright.schedules.tiling import NONE
 from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem, expand
 from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.search import Search
@@ -55,10 +57,10 @@ def strategies_of(case: WeightedProblem, options: DesignOptions) -> tuple[str, .
 
 def others_of(
     case: WeightedProblem, axes: Axes, machine: Machine, options: DesignOptions
-) -> tuple[tuple[str, Configurations], ...]:
+) -> tuple[tuple[Family, Configurations], ...]:
     """Return the families besides hexagons that are tried for a case, each with its configurations."""
-    wanted = [name for name in strategies_of(case, options) if name in strategies.FAMILIES]
-    if not wanted or families(case.problem) == ("none",):
+    wanted = [family_named(name) for name in strategies_of(case, options) if name not in {"tiled", "none"}]
+    if not wanted or families(case.problem) == (NONE.family,):
         return ()
     if options.form.model == "published" or options.form.pitch == "published":
         raise UsageError(
@@ -80,7 +82,7 @@ def others_of(
 
 
 def family_search(
-    case: WeightedProblem, family: str, held: Configurations, setting: Setting, asked: DesignQuery
+    case: WeightedProblem, family: Family, held: Configurations, setting: Setting, asked: DesignQuery
 ) -> tuple[FamilySearch, Sequence[Floats]]:
     """Prepare the search of a family's configurations; return it, and c per n_V, each of shape (tiles,)."""
     works = [strategy_work.work_of(family, held.tiles, replace(setting, vector_width=width)) for width in asked.widths]
@@ -109,7 +111,7 @@ def family_search(
     return search, computes
 
 
-def _grid(family: str, setting: Setting, *, coarse: bool) -> TileSizes:
+def _grid(family: Family, setting: Setting, *, coarse: bool) -> TileSizes:
     rank, density = len(setting.shape), 1 if coarse else 2
     heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
     last = _geometric(WARP, _LAST_1D if rank == 1 else _LAST, WARP, density)

@@ -21,6 +21,8 @@ from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.program import Program
+from tilewright.schedules.family import Family
+from tilewright.schedules.tiling import NONE
 from tilewright.tuning.codesign.design import Axes, DesignOptions, WeightedProblem
 from tilewright.tuning.codesign.energy import DesignEnergy, value
 from tilewright.tuning.codesign.families import DesignQuery, family_search, others_of, strategies_of
@@ -45,7 +47,7 @@ class DesignSolution:
     choice: Choices  # index of its configuration, :data:`UNTILED` or :data:`NOTHING`; same shape
     configurations: Configurations  # what the indices point into
     # further families and their configurations, whose indices follow on
-    others: tuple[tuple[str, Configurations], ...] = ()
+    others: tuple[tuple[Family, Configurations], ...] = ()
 
     @property
     def count(self) -> int:
@@ -156,7 +158,7 @@ def _put(result: DesignSolution, part: _Part, seconds: Floats, joules: Floats, c
 
 
 def _empty(
-    held: Configurations, others: tuple[tuple[str, Configurations], ...], axes: Axes, energy: DesignEnergy | None
+    held: Configurations, others: tuple[tuple[Family, Configurations], ...], axes: Axes, energy: DesignEnergy | None
 ) -> DesignSolution:
     return DesignSolution(
         seconds=np.full(axes.shape, np.inf),
@@ -192,7 +194,7 @@ def _parts(axes: Axes, machine: Machine, options: DesignOptions, energy: DesignE
 
 
 def _solve_case(
-    case: WeightedProblem, terms: _Terms, others: tuple[tuple[str, Configurations], ...], part: _Part, plan: _Plan
+    case: WeightedProblem, terms: _Terms, others: tuple[tuple[Family, Configurations], ...], part: _Part, plan: _Plan
 ) -> tuple[Floats, Floats, Choices]:
     """Return seconds, joules and choices of one case on one part; each of shape (s, n_V, M_SM)."""
     axes, options = plan.axes, plan.options
@@ -200,7 +202,7 @@ def _solve_case(
     chosen = strategies_of(case, options)
     shape = (len(part.sm_count), *axes.shape[2:])
     best = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
-    if "tiled" in chosen and families(case.problem) != ("none",):
+    if "tiled" in chosen and families(case.problem) != (NONE.family,):
         hexagons = [tiles.compute_seconds for tiles in terms.widths]
         best = _searched(_search(case, terms, setting, part, plan), hexagons, part, plan, len(setting.shape))
     start = len(terms.configurations.k)

@@ -12,7 +12,6 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
 from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import streaming
 from tilewright.schedules.legality import Legal, require
 from tilewright.schedules.schedule import CpuSchedule
@@ -53,7 +52,7 @@ def choose_body(
     _check(problem, tiling, storage)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
-    streams = traits(tiling.family).streams
+    streams = tiling.family.streams
     nested = bool(storage.subdomains) and not streams
     inner = inner_programs(problem.program, storage.subdomains, nested=nested)
     for program in (problem.program, *(program for _, program in inner)):
@@ -72,16 +71,16 @@ def choose_body(
         piece=tiling.piece or _PIECE // problem.itemsize,
         part=_PART,
         # A sweep finds what it has computed no more in a cache when it writes the state.
-        streamed=_STREAMED if storage.kept and not traits(tiling.family).untiled else None,
+        streamed=_STREAMED if storage.kept and not tiling.family.untiled else None,
     )
 
 
 def _check(problem: Problem, tiling: Tiling, storage: Storage) -> None:
     """Refuse what a tiling asks for of the code where there is none of that kind."""
-    name, about = problem.program.name, traits(tiling.family)
-    if about.streams:
+    name = problem.program.name
+    if tiling.family.streams:
         require(streaming.without_own_memory(problem, storage) or Legal())
-    if tiling.piece and (not traits(tiling.family).untiled or len(problem.program.statements) == 1):
+    if tiling.piece and (not tiling.family.untiled or len(problem.program.statements) == 1):
         raise UsageError(
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",
             "leave piece out",

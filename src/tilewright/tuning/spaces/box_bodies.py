@@ -19,7 +19,7 @@ from tilewright.programs.stencil.weights import Terms, apart, box_sum
 from tilewright.schedules.bodies.body import BoxCode, RowBlock, Sum
 from tilewright.schedules.bodies.planes import planes_together, shares_rows
 from tilewright.schedules.bodies.sums import Results
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.sum_forms import UNDER_WAY, asked_form, column_sum
 
@@ -59,7 +59,7 @@ _COLUMN = 8
 def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: bool, batch: bool = False) -> BoxCode:
     """Decide how a statement is computed over boxes; the tiling's ``rows``, ``neighbours`` and ``sums`` are kept to."""
     rank, form = problem.program.rank, _form(problem, tiling, strict=strict)
-    untiled = traits(tiling.family).untiled
+    untiled = tiling.family.untiled
     planes = not tiling.rows and not untiled and planes_together(statement)  # sweeps of large grids wait for memory
     rows = 1 if rank == 1 else tiling.rows or rows_together(rank, statement, tiling.family, batch=batch)
     block = _block(problem, statement, tiling, form, Results(axis=max(rank - 2 - planes, 0), planes=rows))
@@ -79,7 +79,7 @@ def box_code(problem: Problem, statement: Statement, tiling: Tiling, *, strict: 
     )
 
 
-def rows_together(rank: int, statement: Statement, family: str, *, batch: bool = False) -> int:
+def rows_together(rank: int, statement: Statement, family: Family, *, batch: bool = False) -> int:
     """How many neighbouring rows are computed together where the tiling does not say; measured on catalogue programs.
 
     More rows share more loads, but are more streams for the hardware to follow. In 2D two are good for planes of rows
@@ -95,9 +95,9 @@ def rows_together(rank: int, statement: Statement, family: str, *, batch: bool =
             return 4
         levels = {(read.field, read.level) for read in statement.reads}
         if len(levels) == 1:
-            return 4 if traits(family).untiled else 2
+            return 4 if family.untiled else 2
         column = max(len({read.offset[0] for read in statement.reads if read.field == field}) for field, _ in levels)
-        return 4 if column >= _COLUMN and not traits(family).untiled else 2
+        return 4 if column >= _COLUMN and not family.untiled else 2
     return 4 if shares_rows(statement) else 2
 
 

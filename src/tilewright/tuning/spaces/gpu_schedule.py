@@ -9,7 +9,7 @@ import math
 from tilewright.base.constants import MOST_WRITTEN
 from tilewright.base.errors import IllegalTilingError
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.catalogue import complete, traits
+from tilewright.schedules.catalogue import complete
 from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling
@@ -25,7 +25,7 @@ _FEW_LEVELS = 4
 
 def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
     """Return a tiling with everything decided that it leaves open."""
-    if traits(tiling.family).streams:
+    if tiling.family.streams:
         return _streaming(problem, tiling)
     tiling = complete(problem, tiling)
     threads = tiling.threads or default_threads(problem, tiling)
@@ -43,7 +43,7 @@ def gpu_schedule(problem: Problem, tiling: Tiling) -> GpuSchedule:
 def _rows(problem: Problem, tiling: Tiling, threads: tuple[int, ...]) -> tuple[int, ...]:
     """Cells of a column per thread and statement: one where several threads share a prism's column, and in 1D."""
     statements = problem.program.statements
-    untiled = traits(tiling.family).untiled
+    untiled = tiling.family.untiled
     if (threads[0] > 1 and not untiled) or problem.program.rank == 1:
         return (1,) * len(statements)
     if untiled:

@@ -14,7 +14,6 @@ from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import Extended, extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.form_cost import arithmetic_ratio
 
@@ -39,7 +38,7 @@ class PeriodicBlocks:
 
 def plain_block(problem: Problem, tiling: Tiling, steps: int = _PLAIN_LENGTH) -> Extended | None:
     """Return the extended grid of a block of so many steps, without asking what it costs."""
-    if problem.steps < 2 or traits(tiling.family).untiled or not wrapped_axes(problem):
+    if problem.steps < 2 or tiling.family.untiled or not wrapped_axes(problem):
         return None
     return extend(problem, max(1, min(steps, problem.steps)))
 
@@ -61,7 +60,7 @@ def plan_blocks(
         except UsageError as error:
             failure = error
             continue
-        candidate = None if traits(tiling.family).untiled else _blocks(problem, extended, machine, tiling)
+        candidate = None if tiling.family.untiled else _blocks(problem, extended, machine, tiling)
         if candidate is not None and (found is None or candidate.costs.seconds < found.costs.seconds):
             found = candidate
     if always and found is None and failure is not None:

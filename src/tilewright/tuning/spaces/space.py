@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate, sizes_of
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules import catalogue
 from tilewright.schedules.families import streaming
+from tilewright.schedules.family import Family
 from tilewright.schedules.legality import untileable
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces import strategies as strategy_space
@@ -26,23 +26,24 @@ _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
-def families(problem: Problem, *, cpu: bool = False, every: bool = True, states: bool = False) -> tuple[str, ...]:
+def families(problem: Problem, *, cpu: bool = False, every: bool = True, states: bool = False) -> tuple[Family, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
     Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
     kernels are left out. ``states``: those of all steps are kept or read.
     """
     if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
-        return ("none",)
-    found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
-    if not states and streaming.applies(problem, blocks=not cpu):
-        found = (*found, streaming.NAME)
-    if not every:  # those whose time models know what their code does
-        return found
-    return (*found, *strategies.FAMILIES)
+        return (NONE.family,)
+    tiled = (family for family in catalogue.families() if not (family.untiled or family.tables))
+    if states:
+        tiled = (family for family in tiled if not family.streams)
+    found = (family for family in tiled if (every or family.trusted) and family.applies(problem, gpu=not cpu))
+    return (NONE.family, *(family for family in found if family.modelled or (cpu and family.candidates(problem))))
 
 
-def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> TileSizes:
+def feasible(
+    setting: Setting, *, coarse: bool = False, family: Family | None = None, model: str = "exact"
+) -> TileSizes:
     """Enumerate the tile sizes that a machine can hold.
 
     On a GPU every size of (31): t_T even, the innermost size a multiple of a warp, M_tile within what a block may use;
@@ -54,16 +55,20 @@ def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model:
     return TileSizes.join(list(parts(setting, coarse=coarse, family=family, model=model)))
 
 
-def parts(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> Iterator[TileSizes]:
+def parts(
+    setting: Setting, *, coarse: bool = False, family: Family | None = None, model: str = "exact"
+) -> Iterator[TileSizes]:
     """Yield the sizes of :func:`feasible` in pieces of bounded length; at least one, possibly empty."""
-    if family and traits(family).streams:
+    if family and family.streams:
         if setting.cpu:
             yield streaming_space.points(setting)
             return
         from tilewright.tuning.spaces import stream_block as stream_block_space
 
         yield stream_block_space.points(setting)
-    elif family in strategies.FAMILIES:
+    elif family and not family.modelled:
+        yield named(family, setting)
+    elif family and not family.hexagons:
         yield strategy_space.points(family, setting)
     elif setting.cpu:
         yield _product(_cpu_axes(setting))
@@ -77,6 +82,13 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "", model: st
         yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
 
 
+def named(family: Family, setting: Setting) -> TileSizes:
+    """The tilings that a family calls worth a look, in lexicographic order."""
+    found = sorted({(each.time, *each.space) for each in family.candidates(setting.problem)})
+    time, *space = np.array(found, dtype=np.int64).T.copy()
+    return TileSizes(time=time, space=tuple(space), k=np.zeros_like(time))
+
+
 def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
     """Return the hybrid tiles of a GPU with thread blocks that may beat ``rival`` seconds, and a few in any case."""
     from tilewright.tuning.spaces import thread_shapes
@@ -86,29 +98,29 @@ def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
 
 def _rival(setting: Setting) -> float:
     """Seconds of the best tiling of a GPU that is not hybrid."""
-    plain, found = replace(setting, energy=None), [("none", sizes_of(NONE, setting))]
+    plain, found = replace(setting, energy=None), [(NONE.family, sizes_of(NONE, setting))]
     if setting.block is not None:
-        found.append((streaming.NAME, feasible(setting, family=streaming.NAME)))
+        found.append((streaming.FAMILY, feasible(setting, family=streaming.FAMILY)))
     return min(float(np.min(evaluate(family, sizes, plain).seconds, initial=np.inf)) for family, sizes in found)
 
 
-def possible(family: str, sizes: TileSizes, setting: Setting) -> NDArray[np.bool_]:
+def possible(family: Family, sizes: TileSizes, setting: Setting) -> NDArray[np.bool_]:
     """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
     even, reach = sizes.time % 2 == 0, setting.slopes[0]
-    if traits(family).hexagons:
+    if family.hexagons:
         return np.asarray(even & (sizes.space[0] >= max(1, reach)))
-    if traits(family).diamonds:
+    if family.diamonds:
         least = np.maximum(2, reach * sizes.time * setting.stages)
         return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
-    if traits(family).streams:
+    if family.streams:
         return np.asarray(sizes.time <= max(1, setting.steps))
     return np.ones(len(sizes.time), dtype=bool)
 
 
-def tiling_at(family: str, sizes: TileSizes, index: int) -> Tiling:
+def tiling_at(family: Family, sizes: TileSizes, index: int) -> Tiling:
     """Return one point of a space as a tiling; the only point of ``none`` is the absence of time tiling."""
-    if traits(family).untiled:
-        return NONE
+    if family.untiled:
+        return Tiling(family=family)
     return Tiling(
         family=family,
         time=int(sizes.time[index]),

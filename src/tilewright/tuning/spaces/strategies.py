@@ -7,7 +7,7 @@ from tilewright.base.intmath import round_up
 from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.family import Family
 
 _PITCHES = (2, 3, 4, 6, 8, 16)
 """Pitches of diamonds as multiples of half the smallest one."""
@@ -19,15 +19,15 @@ _PER_DOUBLING = {1: 8, 2: 4, 3: 3}
 _LARGEST = 4096
 
 
-def points(family: str, setting: Setting) -> TileSizes:
+def points(family: Family, setting: Setting) -> TileSizes:
     """Enumerate sizes that a machine can hold, in lexicographic order, k left open; possibly none."""
     axes = _cpu_axes(setting) if setting.cpu else _gpu_axes(setting)
-    if traits(family).diamonds:
+    if family.diamonds:
         axes[0] = axes[0][axes[0] % 2 == 0]
     time, *space = crossed(family, axes, setting)
     if not setting.cpu:
         # A tile keeps its own cells at least, a diamond all but one row of its pitch; most points end here.
-        own = np.maximum(1, space[0] - (traits(family).diamonds))
+        own = np.maximum(1, space[0] - (family.diamonds))
         for size in space[1:]:
             own = own * size
         kept = own * setting.copies * setting.itemsize <= setting.block_bytes
@@ -38,20 +38,20 @@ def points(family: str, setting: Setting) -> TileSizes:
     return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
 
 
-def crossed(family: str, axes: list[Ints], setting: Setting) -> list[Ints]:
+def crossed(family: Family, axes: list[Ints], setting: Setting) -> list[Ints]:
     """Return every combination of heights and sizes; the first sizes of diamonds are their pitches, by the height."""
-    if traits(family).diamonds:
+    if family.diamonds:
         axes = [axes[0], np.array(_PITCHES, dtype=np.int64), *axes[2:]]
     time, *space = (grid.ravel() for grid in np.meshgrid(*axes, indexing="ij"))
-    if traits(family).diamonds:
+    if family.diamonds:
         pitch = np.maximum(1, setting.slopes[0] * time * setting.stages // 2) * space[0]
         space[0] = pitch + pitch % 2
     return [time, *space]
 
 
-def ordered(family: str, columns: list[Ints]) -> TileSizes:
+def ordered(family: Family, columns: list[Ints]) -> TileSizes:
     """Return combinations in lexicographic order, each once; only pitches of diamonds come otherwise."""
-    if traits(family).diamonds:
+    if family.diamonds:
         rows = np.unique(np.stack(columns, axis=1), axis=0)
         columns = [rows[:, axis].copy() for axis in range(rows.shape[1])]
     return TileSizes(time=columns[0], space=tuple(columns[1:]), k=np.zeros_like(columns[0]))

@@ -19,7 +19,7 @@ from tilewright.costs.gpu import threads as selector
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.families import hybrid
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.enumeration import pieces
 
@@ -38,7 +38,7 @@ _TILES = 1024
 def default_threads(problem: Problem, tiling: Tiling) -> Shape:
     """Return the threads per axis of a completed tiling that gives none, streaming tiles aside."""
     rank = problem.program.rank
-    if not traits(tiling.family).prisms:
+    if not tiling.family.prisms:
         return _GRID[rank]
     if rank == 1:
         return (_HEXAGONS_1D,)
@@ -73,7 +73,7 @@ def best_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
     plain = replace(setting, energy=None)
     best = np.stack(selector.default_threads(tiles.space))
     every = _with_shapes(replace(tiles, k=np.arange(len(tiles.time))), setting)
-    seconds = evaluate("hybrid", replace(every, k=np.zeros_like(every.k)), plain).seconds
+    seconds = evaluate(hybrid.FAMILY, replace(every, k=np.zeros_like(every.k)), plain).seconds
     order = np.lexsort((seconds, every.k))
     first = order[np.unique(every.k[order], return_index=True)[1]]
     best[:, every.k[first]] = np.stack([count[first] for count in every.threads])
@@ -112,7 +112,7 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
         if not len(some):
             break
         part = _with_shapes(tiles.take(some), setting)
-        seconds = evaluate("hybrid", part, plain).seconds
+        seconds = evaluate(hybrid.FAMILY, part, plain).seconds
         best = min(best, float(np.min(seconds, initial=np.inf)))
         kept = np.flatnonzero(np.isfinite(seconds) if fewest else seconds <= (1.0 + share) * best)
         found.append(part.take(kept))

@@ -84,7 +84,7 @@ def candidates(problem: Problem) -> tuple[Tiling, ...]:
     chosen = choose_tiling(problem, host())
     learned = remembered(problem, thread_count(None))
     more = [replace(chosen, time=steps) for steps in (chosen.time // 2, 2 * chosen.time) if steps > 0]
-    if catalogue.traits(chosen.family).untiled:
+    if chosen.family.untiled:
         more = []
     kept = [tiling for tiling in (learned, chosen, *more) if tiling is not None and _legal(problem, tiling)]
     return tuple(dict.fromkeys(kept)) or (NONE,)

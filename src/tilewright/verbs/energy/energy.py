@@ -16,6 +16,7 @@ from tilewright.costs.setting import make_setting
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
@@ -279,10 +280,10 @@ class _Pool:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.parts: list[tuple[str, TileSizes, float]] = []
+        self.parts: list[tuple[Family, TileSizes, float]] = []
         self.values: list[tuple[Floats, ...]] = []
 
-    def add(self, family: str, sizes: TileSizes, clock: float, values: tuple[Floats | None, ...]) -> None:
+    def add(self, family: Family, sizes: TileSizes, clock: float, values: tuple[Floats | None, ...]) -> None:
         """Add the points of one family at one clock."""
         self.parts.append((family, sizes, clock))
         self.values.append(tuple(np.zeros(0) if each is None else each for each in values))

@@ -16,7 +16,6 @@ from tilewright.programs.stencil.adjoint_parts import Adjoint
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
-from tilewright.schedules import catalogue
 from tilewright.tuning.choice import choose_tiling, whole_run_seconds
 from tilewright.verbs.dispatch import AnyProgram, workload_of
 from tilewright.verbs.gradients.bands import Band, bands_of, split_problem
@@ -180,7 +179,7 @@ def _with_states(
         tiling = choose_tiling(form, machine, storage)
         each = replace(form, steps=steps)
         seconds = whole_run_seconds(each, tiling, machine, storage)
-        streams = catalogue.traits(tiling.family).streams
+        streams = tiling.family.streams
         return seconds - (0.0 if streams else copy_seconds(make_setting(each, machine, storage=storage))), streams
 
     start = copy_seconds(setting)

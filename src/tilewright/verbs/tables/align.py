@@ -12,7 +12,6 @@ from tilewright.plan import DEVICE_BACKENDS, read_target
 from tilewright.programs.tables.scoring import Codes, Scoring, check_range, match_scoring, matrix_scoring
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.warn import warn_once
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.table_default import alignment_default
 from tilewright.verbs.memo import host
@@ -285,7 +284,7 @@ def _warn_if_ambiguous(texts: tuple[str, str]) -> None:
 def _tile(asked: Tiling) -> tuple[int, int]:
     """Return rows and columns of a tiling that was asked for."""
     lanes = f"the columns of a tile are dealt to {ALIGNMENT_LANES} lanes"
-    if not traits(asked.family).tables or len(asked.space) != 1:
+    if not asked.family.tables or len(asked.space) != 1:
         raise UsageError(f"alignments are cut into orthogonal tiles, got {str(asked)!r}", "orthogonal:t=512,s=2560")
     if asked.space[0] % ALIGNMENT_LANES:
         raise UsageError(f"{lanes}, so s is a multiple of {ALIGNMENT_LANES}, got s={asked.space[0]}")

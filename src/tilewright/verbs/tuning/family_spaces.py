@@ -10,6 +10,7 @@ from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue as tilings
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.choice import choose_blocks
 from tilewright.tuning.energy import DEGREE
@@ -37,7 +38,7 @@ def family_spaces(
     if block is not None:
         share = problem.steps / block.steps
         blocks = _spaces_of(block, machine, (model, metric), share, every=every and model == "exact")
-        found += [each for each in blocks if not tilings.traits(each.family).untiled]
+        found += [each for each in blocks if not each.family.untiled]
     return tuple(found)
 
 
@@ -57,7 +58,7 @@ def _spaces_of(
 
 
 def slopes_of(
-    problem: Problem, machine: Machine, model: str, family: str, sizes: TileSizes
+    problem: Problem, machine: Machine, model: str, family: Family, sizes: TileSizes
 ) -> Callable[[Ints], Floats]:
     """Return a function of m indices of ``sizes``: their times' slopes by the machine's numbers, shape (m, numbers)."""
 
@@ -86,11 +87,11 @@ def _block(problem: Problem, machine: Machine, *, every: bool) -> Problem | None
     return None if extended is None else extended.problem
 
 
-def _maker(problem: Problem, family: str, sizes: TileSizes) -> Callable[[int], Tiling]:
+def _maker(problem: Problem, family: Family, sizes: TileSizes) -> Callable[[int], Tiling]:
     """Return what makes the complete tiling of a point."""
 
     def make(index: int) -> Tiling:
-        if tilings.traits(family).untiled:
+        if family.untiled:
             return NONE
         return tilings.complete(problem, space.tiling_at(family, sizes, index))
 

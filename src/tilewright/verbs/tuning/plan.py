@@ -17,7 +17,6 @@ from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
 from tilewright.report.study import StudiedTiling, Study
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
@@ -336,7 +335,7 @@ class Plan:
         good = [each for each in self.candidates if each.measured_seconds is not None]
         lines = []
         for each in good:
-            if traits(each.tiling.family).untiled and each is not self.winner and each.measured_seconds:
+            if each.tiling.family.untiled and each is not self.winner and each.measured_seconds:
                 ratio = f"{each.measured_seconds / best:.2f} times as fast as without time tiling"
                 lines.append(self._doubt("without time tiling", each) or ratio)
         first = min(good, key=lambda each: each.predicted_seconds)

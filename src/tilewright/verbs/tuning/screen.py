@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.constants import SAFE_REGISTERS
 from tilewright.base.errors import TilewrightError, ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
-from tilewright.codegen.gpu.emit import SCHEDULES, emit_device
+from tilewright.codegen.gpu.emit import emit_device
 from tilewright.costs import time as time_model
 from tilewright.costs.machine_code.bound import Bound, Needs, Steady, analyse, bound
 from tilewright.costs.machine_code.listing import OLDEST, read
@@ -24,7 +24,6 @@ from tilewright.runtime.devices import nvdisasm, nvrtc
 from tilewright.runtime.host import available_cpus
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
-from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
@@ -94,7 +93,7 @@ def screen(
 ) -> tuple[Screened, ...]:
     """Compile candidates for a GPU in worker processes and rank them by the model; those that are dropped come last."""
     architecture(machine)  # the error that it raises is worth no worker
-    compilable = [each for each in dict.fromkeys(tilings) if each.family in SCHEDULES]
+    compilable = [each for each in dict.fromkeys(tilings) if each.family.gpu]
     like = replace(problem, shape=(64,) * problem.program.rank, steps=2)
     with pool(min(available_cpus(), _MOST_WORKERS)) as processes:
         calls = [(like, tiling, machine, strict) for tiling in compilable]
@@ -125,7 +124,7 @@ def compile_candidate(problem: Problem, tiling: Tiling, machine: Machine, strict
         return Built(resources=needs, unlisted=str(error))
     kernel = source.kernels[0]
     block = Needs(threads=kernel.threads, registers=needs.registers, shared_bytes=source.shared_bytes)
-    listed, loops = read(listing), not traits(tiling.family).untiled
+    listed, loops = read(listing), not tiling.family.untiled
     return Built(resources=needs, steady=analyse(listed[kernel.entry], block, updates, machine, loops=loops))
 
 

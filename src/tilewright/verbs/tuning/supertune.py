@@ -16,7 +16,7 @@ from tilewright.costs.interval import ranges
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.schedules.families import streaming
+from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning import energy as choices
 from tilewright.tuning import select as selection
@@ -175,7 +175,7 @@ def supertune(
     chosen = families_of(problem, setting, model)
     others = () if model == "published" else space.families(problem, cpu=setting.cpu)
     families = tuple(dict.fromkeys((*chosen, *others)))
-    tiled = [family for family in families if family not in _own_points(setting)]
+    tiled = [family for family in families if not _own_points(family, setting)]
     sizes = _points(setting, tiled, (model, metric)) if tiled else None
     found = [_best(family, sizes, setting, (model, metric)) for family in families]
     entries = sorted(
@@ -209,13 +209,13 @@ def _facts(costs: Costs) -> str:
     return f"{moved} off chip, {costs.wavefronts:,} wavefronts of {costs.tiles_per_wavefront:,} tiles"
 
 
-def _own_points(setting: Setting) -> tuple[str, ...]:
-    """Name the families whose sizes are no tile sizes of others: streaming tiles of GPUs come with thread blocks."""
-    return ("none",) if setting.cpu else ("none", streaming.NAME)
+def _own_points(family: Family, setting: Setting) -> bool:
+    """Whether a family's sizes are no tile sizes of others: streaming tiles of GPUs come with thread blocks."""
+    return family.untiled or (family.streams and not setting.cpu)
 
 
-def _best(family: str, sizes: TileSizes | None, setting: Setting, how: _How) -> Entry | None:
-    if family in _own_points(setting) or sizes is None:
+def _best(family: Family, sizes: TileSizes | None, setting: Setting, how: _How) -> Entry | None:
+    if sizes is None or _own_points(family, setting):
         sizes, result = evaluated(setting, family, how[0])
     else:
         sizes = _of_family(family, sizes.take(np.flatnonzero(space.possible(family, sizes, setting))), setting, how)
@@ -235,7 +235,7 @@ def _best(family: str, sizes: TileSizes | None, setting: Setting, how: _How) -> 
     )
 
 
-def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[str, str]) -> tuple[tuple[str, float], ...]:
+def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[Family, str]) -> tuple[tuple[str, float], ...]:
     """Return what a metric is made of for one tiling of a family."""
     family, metric = what
     if metric == "time":
@@ -250,7 +250,7 @@ def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[str, str
     )
 
 
-def _of_family(family: str, sizes: TileSizes, setting: Setting, how: _How) -> TileSizes:
+def _of_family(family: Family, sizes: TileSizes, setting: Setting, how: _How) -> TileSizes:
     """Return sizes as a family has them: hybrid tiles on a GPU with the thread blocks expected to be fastest."""
     if how[0] == "published" or not time_model.models_threads(family, setting):
         return sizes
@@ -259,7 +259,7 @@ def _of_family(family: str, sizes: TileSizes, setting: Setting, how: _How) -> Ti
     return thread_shapes.best_shapes(sizes, setting)
 
 
-def _points(setting: Setting, families: list[str], how: _How) -> TileSizes:
+def _points(setting: Setting, families: list[Family], how: _How) -> TileSizes:
     """Return the sizes of all families' spaces; where there are too many, coarse grids and the best of every family."""
     spaces = [space.feasible(setting, family=family, model=how[0]) for family in families]
     if sum(len(each.time) for each in spaces) > _MOST_POINTS:
@@ -271,7 +271,7 @@ def _points(setting: Setting, families: list[str], how: _How) -> TileSizes:
     return union(spaces)
 
 
-def _everywhere(family: str, sizes: TileSizes, setting: Setting, how: _How) -> Floats:
+def _everywhere(family: Family, sizes: TileSizes, setting: Setting, how: _How) -> Floats:
     """Return a family's cost at sizes of any family, infinite where it is not feasible."""
     inside: Ints = np.flatnonzero(space.possible(family, sizes, setting))
     cost = np.full(len(sizes.time), np.inf)
