@@ -39,7 +39,6 @@ pytestmark = [
     pytest.mark.skipif(tools() is None, reason="no C compiler"),
     pytest.mark.usefixtures("threaded_mpi", "private_folders"),
     pytest.mark.filterwarnings("ignore::tilewright.TilewrightWarning"),
-    pytest.mark.filterwarnings("ignore:the tiling family:DeprecationWarning"),
 ]
 
 
@@ -131,6 +130,6 @@ def test_many_random_cases(chunk: int, tmp_path: Path, tally: Callable[[str], No
 @pytest.mark.stress
 @pytest.mark.parametrize(("family", "dtype"), [*itertools.product(DIMENSIONS["family"], DIMENSIONS["dtype"])])
 def test_every_family_element_type_and_boundary(family: str, dtype: str, tmp_path: Path) -> None:
-    program = {"hexagonal": "line", "wavefront-diamond": "cube"}.get(family, "plane")
+    program = "line" if family == "hexagonal" else "plane"
     for boundary, strict in itertools.product(DIMENSIONS["boundary"], (False, True)):
         judge(replace(Case(), program=program, family=family, dtype=dtype, boundary=boundary, strict=strict), tmp_path)
