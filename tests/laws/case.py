@@ -13,16 +13,20 @@ from typing import Any
 from tests.sampling import pairwise
 
 from tilewright.programs.stencil.problem import DTYPES
-from tilewright.schedules.family import FAMILIES
 
 PROGRAMS = {
     "plane": "def plane(u, a, b):\n    return a * (u[-1, 0] + u[0, 1]) + b * u[1, -1]",
-    "line": "def line(u, a, b):\n    return a * u[-1] + b * u[2] + a * u[0]",
+    "line": (
+        "def line(u, a, b):\n    return a * u[-1] + b * u[2] + tw.where(tw.inside[3:-5], a * u[0], b * tw.index(0))"
+    ),
     "cube": (
-        "def cube(u, a, b):\n    return a * (u[-1, 0, 0] + u[0, 1, 0]) + b * (u[0, 0, -1] + u[1, 0, 1] - u[0, -1, 0])"
+        "def cube(u, a, b):\n"
+        "    inner = a * (u[-1, 0, 0] + u[0, 1, 0]) + b * tw.index(2)\n"
+        "    return tw.where(tw.inside[2:-1, :3], inner, b * (u[0, 0, -1] + u[1, 0, 1] - u[0, -1, 0])) + a * tw.t"
     ),
     "four": "def four(u, a, b):\n    return a * (u[-1, 0, 0, 1] + u[0, 1, -1, 0]) + b * u[1, 0, 0, 0]",
     "wave": "def wave(u, a, b):\n    return a * (u[-1, 0] + u[0, 2]) + b * u.prev[0, -1]",
+    "solid": "def solid(u, a, b):\n    return a * (u[-1, 0, 0] + u[0, 0, 2]) + b * u.prev[0, -1, 0]",
     "third": "def third(u, a, b):\n    return a * u[0] + b * (u.prev[1] - u.prev2[-1])",
     "pair": (
         "def pair(u, v, a, b):\n"
@@ -45,9 +49,15 @@ PROGRAMS = {
     ),
     "bits": "def bits(u, a, b):\n    return (a * u[0, 1] >> 1) & u[1, 0] | ~(b * u[-1, 0])",
 }
-RANKS = {"line": 1, "third": 1, "cube": 3, "four": 4}
+RANKS = {"line": 1, "third": 1, "cube": 3, "solid": 3, "four": 4}
 """Axes of the programs that have not two."""
-HISTORY = {"wave": {"u": 2}, "third": {"u": 3}, "pair": {"u": 1, "v": 2}, "material": {"u": 1, "k": 1}}
+HISTORY = {
+    "wave": {"u": 2},
+    "solid": {"u": 2},
+    "third": {"u": 3},
+    "pair": {"u": 1, "v": 2},
+    "material": {"u": 1, "k": 1},
+}
 """Levels of the fields, of programs with more than one array."""
 CONSTANT = {"material": ("k",)}
 SIZES = {
@@ -119,13 +129,13 @@ DIMENSIONS: dict[str, tuple[Any, ...]] = {
     "steps": (7, 12, 1, 0),
     "dtype": ("float64", *(each for each in DTYPES if each != "float64")),
     "boundary": ("fixed", "constant", "nearest", "reflect", "mirror", "wrap", "sides", "per step"),
-    "family": (*(each for each in TILINGS if each in FAMILIES), "auto"),
+    "family": (*TILINGS, "auto"),
     "tile": (0, 1),
     "threads": (1, 2, 3),
     "points": ("none", "cells", "between"),
     "coefficient": ("number", "per step", "per cell", "row"),
     "result": ("newest", "levels", "parts", "looks", "series", "out"),
-    "batch": ("none", "front", "back", "turned"),
+    "batch": ("none", "front", "back", "middle", "turned"),
     "engine": ("memory", "disk", "ranks", "dask"),
     "target": ("c", "numpy", "opencl"),
     "strict": (False, True),
@@ -173,7 +183,12 @@ REFUSALS: tuple[Refusal, ...] = (
     ({"program": "sweep", "family": _but("family", "none", "auto")}, "cannot be tiled in time"),
     ({"program": "sweep", "engine": LARGE}, "its grid cannot be cut"),
     ({"engine": "ranks", "size": "flat", "program": _with_rank(2)}, "fewer than the 2 ranks"),
-    ({"family": "streaming", "size": "flat", "program": _with_rank(2)}, "a streaming tiling needs at least"),
+    ({"family": "streaming", "size": "flat", "program": _with_rank(2, 3)}, "a streaming tiling needs at least"),
+    ({"family": "streaming", "size": "tiny", "program": "cube"}, "a streaming tiling needs at least"),
+    (
+        {"family": "streaming", "target": "opencl", "program": _with_rank(1)},
+        "streaming tiles of GPUs are for 2D and 3D",
+    ),
     ({"boundary": "wrap", "family": _but("family", "none", "auto"), "steps": 1}, "cannot be tiled in time here"),
 )
 """Values of dimensions that together are refused, and in which words."""
@@ -183,6 +198,9 @@ IDLE: tuple[dict[str, Any], ...] = (
     {"family": ("none", "auto"), "tile": _but("tile", 0)},
     {"steps": 0, "family": _but("family", "none")},
     {"boundary": "wrap", "family": _but("family", "none", "auto"), "engine": LARGE},  # where it is cut decides
+    {"family": "streaming", "size": "tiny", "engine": LARGE},  # the same
+    {"target": "opencl", "steps": 12, "engine": LARGE},  # the interpreter is slow
+    {"target": "opencl", "program": _with_rank(3), "engine": LARGE},  # the same
     {"engine": "ranks", "target": "opencl"},  # ranks are threads here, and Oclgrind is for one
 )
 """Values of dimensions that are not put together, mostly as one has no say beside the other."""

@@ -67,10 +67,12 @@ def _boundary(case: Case) -> str:
 def _grid(case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape of a case's arrays, and the axes in it that are the program's."""
     every = tuple(range(case.rank))
+    first, *others = case.shape[::-1]
     return {
         "none": (case.shape, every),
         "front": ((2, *case.shape), tuple(axis - case.rank for axis in every)),
         "back": ((*case.shape, 2), every),
+        "middle": ((first, 2, *others), (*range(case.rank, 1, -1), 0)),
         "turned": (case.shape[::-1], every[::-1]),
     }[case.batch]
 
@@ -149,7 +151,7 @@ ENGINES = {
 }
 """How arrays become those of an engine."""
 LEAST_MEMORY = """
-    memory = 1024
+    memory = 4096
     while True:
         try:
             {call}
@@ -157,7 +159,7 @@ LEAST_MEMORY = """
         except tw.ArrayError as error:
             if " of memory" not in str(error):
                 raise
-            memory = 5 * memory // 4
+            memory = 3 * memory // 2
 """
 """A run out of core in many slabs."""
 
@@ -206,11 +208,17 @@ def called(case: Case) -> str:
 
 
 def script(case: Case) -> str:
-    """A case as a script of its own, whose ``found`` and ``expected`` differ where the case fails."""
+    """A case as a script of its own, which shows what it finds, and beside it what NumPy does where that is a line."""
     lines = [given(case)]
     text = called(case)
     lines += ["from pathlib import Path; from tempfile import mkdtemp; folder = Path(mkdtemp())"] * ("folder" in text)
     lines += ["from mpi4py import MPI; comm = MPI.COMM_WORLD  # mpiexec -n 2 python …"] * ("comm" in text)
+    if case.engine == "memory" and case.result == "newest":
+        arrays = ", ".join(fields_of(case))
+        plain = '{**options, "backend": "numpy", "tiling": None}'
+        return "\n".join(
+            [*lines, text, f"wanted = tw.run({case.program}, {arrays}, **{plain})", "print(found, wanted)"]
+        )
     return "\n".join([*lines, text, "print(found)"])
 
 
@@ -243,7 +251,7 @@ def ran(case: Case, folder: Path) -> tuple[list[np.ndarray], dict[str, Any]]:
 def expected(case: Case, names: Mapping[str, Any]) -> list[np.ndarray]:
     """What the run gives, by NumPy, from what the script defined."""
     _, axes = _grid(case)
-    rank, batched = case.rank, case.batch in {"front", "back"}
+    rank, batched = case.rank, case.batch not in {"none", "turned"}
 
     def grids(values: Any) -> list[np.ndarray]:
         array = np.asarray(values)

@@ -33,22 +33,6 @@ def cube(u, a):
     return value + 0.02 * tw.t * tw.where(tw.inside[..., -4:], 1, 0.5) + 0.003 * tw.index(-3)
 
 
-CASES = [
-    (line, (200,), "none"),
-    (line, (200,), "hexagonal:t=4,s=32"),
-    (line, (200,), "streaming:t=3,s=128"),
-    (plane, (37, 45), "none"),
-    (plane, (37, 45), "hybrid:t=4,s=8x32"),
-    (plane, (37, 45), "skewed:t=4,s=8x32"),
-    (plane, (37, 45), "diamond:t=4,s=8x32"),
-    (plane, (37, 45), "streaming:t=3,s=16x32"),
-    (plane, (37, 45), "streaming:t=3,s=37x64"),
-    (cube, (13, 14, 35), "none"),
-    (cube, (13, 14, 35), "hybrid:t=2,s=4x8x32"),
-    (cube, (13, 14, 35), "streaming:t=3,s=8x8x32"),
-]
-
-
 def start(shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(1).uniform(0, 1, shape)
 
@@ -63,15 +47,6 @@ def by_numpy(u: np.ndarray, a: np.ndarray, steps: int) -> np.ndarray:
         value = np.where((i >= 2) & (i < rows - 1) & (j < 3), inner, u * a[t])
         u = value + 0.02 * t * np.where(j >= columns - 4, 1, 0.5) + 0.003 * i
     return u
-
-
-@pytest.mark.parametrize(("program", "shape", "tiling"), CASES)
-@pytest.mark.parametrize("boundary", ["nearest", "fixed"])
-def test_every_family_computes_what_numpy_does(program, shape, tiling, boundary) -> None:
-    u, a = start(shape), np.linspace(0.5, 1.0, STEPS)
-    expected = tw.run(program, u, steps=STEPS, boundary=boundary, backend="numpy", a=a)
-    found = tw.run(program, u, steps=STEPS, boundary=boundary, backend="c", tiling=tiling, threads=2, a=a, strict=True)
-    np.testing.assert_array_equal(found, expected)
 
 
 def test_the_reference_is_what_numpy_computes() -> None:

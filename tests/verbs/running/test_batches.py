@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.sampling import covering
 
 import tilewright as tw
 from tilewright import planner
@@ -21,68 +20,7 @@ def varied(u, k):
     return u[0, 0] + k * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u[0, 0])
 
 
-@tw.stencil
-def third(u):
-    """Three levels, of which the oldest is read at a neighbour."""
-    return 0.5 * u[0] + 0.25 * u.prev[1] + 0.125 * u.prev2[-1] + 0.0625 * u[1]
-
-
-CASES = {
-    "jacobi1d": ("jacobi1d", (3, 40, 5), (1,)),
-    "j2d5pt": ("j2d5pt", (7, 20, 31), (-2, -1)),
-    "turned": ("j2d5pt", (20, 5, 31), (2, 0)),
-    "wave2d": ("wave2d", (2, 3, 17, 40), (2, 3)),
-    "third": (third, (6, 50), (1,)),
-    "heat2d_var": ("heat2d_var", (5, 20, 20), (-2, -1)),
-    "fdtd2d": ("fdtd2d", (9, 33, 20), (1, 2)),
-    "laplacian3d": ("laplacian3d", (4, 9, 10, 11), (1, 2, 3)),
-}
 BOUNDARIES = ("fixed", "wrap", "reflect", "constant:1.5")
-
-
-def _grids(array, axes):
-    turned = np.moveaxis(array, axes, range(-len(axes), 0))
-    return turned.reshape(-1, *turned.shape[-len(axes) :])
-
-
-def _by_hand(program, arrays, axes, **options):
-    """The newest level of every updated field, grid by grid and untiled."""
-    split = [tuple(_grids(level, axes) for level in each) for each in arrays]
-    found = []
-    for number in range(len(split[0][0])):
-        one = [tuple(level[number] for level in each) for each in split]
-        result = tw.run(program, *[each if len(each) > 1 else each[0] for each in one], tiling="none", **options)
-        found.append(result if isinstance(result, tuple) else (result,))
-    return [np.stack(each) for each in zip(*found, strict=True)]
-
-
-@pytest.mark.parametrize(("case", "boundary"), covering(list(CASES), BOUNDARIES))
-def test_every_grid_is_computed_as_a_run_of_its_own(private_folders, case, boundary):
-    threads = 1 + (list(CASES).index(case) + BOUNDARIES.index(boundary)) % 3
-    program, shape, axes = CASES[case]
-    known = as_program(program)
-    draw = np.random.default_rng(5)
-    arrays = [tuple(draw.random(shape) for _ in range(known.history(field))) for field in known.fields]
-    given = [each if len(each) > 1 else each[0] for each in arrays]
-    expected = _by_hand(program, arrays, axes, steps=7, boundary=boundary)
-    for tiling in (None, "none"):
-        found = tw.run(program, *given, steps=7, boundary=boundary, axes=axes, threads=threads, tiling=tiling)
-        several = found if isinstance(found, tuple) else (found,)
-        assert [each.shape for each in several] == [shape] * len(several)
-        for result, wanted in zip(several, expected, strict=True):
-            np.testing.assert_allclose(_grids(result, axes), wanted, rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int32"])
-def test_element_types(private_folders, dtype):
-    life = "j2d5pt" if dtype != "int32" else tw.stencil(lambda u: u[0, 0] + u[1, 0] - u[0, -1])
-    fields = (np.random.default_rng(2).random((5, 12, 70)) * 20).astype(dtype)
-    found = tw.run(life, fields, steps=4, axes=(1, 2), strict=True, boundary="nearest")
-    assert found.dtype == fields.dtype
-    for number in range(5):
-        np.testing.assert_array_equal(
-            found[number], tw.run(life, fields[number], steps=4, strict=True, boundary="nearest")
-        )
 
 
 def test_levels_go_on(private_folders):

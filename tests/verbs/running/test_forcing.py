@@ -88,26 +88,6 @@ def test_every_family_and_boundary_adds_and_records_the_same(family, boundary):
         assert np.abs(traced["u"]).max() > 1.0
 
 
-@pytest.mark.parametrize(
-    ("family", "dtype"),
-    covering(list(TILINGS), ["float32", "float64", "int32", "int64", "int8", "uint16"], times=2),
-)
-def test_element_types(family, dtype):
-    rank = 2
-    whole = "int" in dtype
-    body = tw.stencil(lambda u: u[0, 0] - u[0, 1] + 3 * u[-1, 0], name="whole") if whole else "heat2d"
-    generator = np.random.default_rng(4)
-    u = generator.integers(0, 50, SHAPES[rank]).astype(dtype)
-    places = np.rint(generator.uniform(0, 1, (9, 2)) * (np.array(SHAPES[rank]) - 1))
-    source = tw.Points(places, values=generator.integers(0, 9, (STEPS, 9)).astype(dtype))
-    given = {"steps": STEPS, "boundary": "mirror", "sources": source, "receivers": tw.Points(places), "strict": True}
-    wanted, traced = tw.run(body, u, backend="numpy", **given)
-    got, traces = tw.run(body, u, tiling=TILINGS[family][rank - 1], **given)
-    assert got.dtype == traces["u"].dtype == dtype
-    assert np.array_equal(got, wanted)
-    assert np.array_equal(traces["u"], traced["u"])
-
-
 @pytest.mark.parametrize("family", TILINGS)
 def test_without_strict_the_result_is_that_to_rounding(family):
     u = np.random.default_rng(5).normal(size=SHAPES[2]).astype(np.float32)

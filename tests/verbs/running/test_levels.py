@@ -208,16 +208,6 @@ def test_copies_by_several_threads(monkeypatch):
     same(state[1], tw.run("wave2d", pair, steps=4, threads=2, strict=True))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64"])
-def test_element_types(dtype):
-    chosen = tw.stencil(lambda u: u[-1] + u[1] - u.prev[0])
-    pair = tuple((10 * level).astype(dtype) for level in arrays((60,), 2))
-    options = {"boundary": "wrap", "backend": "numpy" if dtype == "complex128" else "auto"}
-    state = tw.run(chosen, pair, steps=3, levels=True, **options)
-    assert [level.dtype for level in state] == [np.dtype(dtype)] * 2
-    same(tw.run(chosen, state, steps=4, **options), tw.run(chosen, pair, steps=7, **options))
-
-
 def test_one_array_for_several_levels_warns_unless_it_is_zero():
     u = arrays((20, 30), 1)[0]
     with pytest.warns(tw.TilewrightWarning, match=r"'u' of 'wave2d' has 2 time levels, and one array stands for all"):
