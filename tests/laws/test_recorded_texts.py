@@ -48,7 +48,7 @@ from tilewright.codegen.source import KernelSource
 from tilewright.codegen.tables.align import emit_align
 from tilewright.codegen.tables.cpu import emit_table
 from tilewright.codegen.tables.gpu import emit_gpu_table
-from tilewright.costs import strategies
+from tilewright.costs.work.families import STRATEGIES
 from tilewright.driver import emit_tiling
 from tilewright.frontends.annotated.c import parse_code
 from tilewright.programs.loops.nest import Num
@@ -157,7 +157,7 @@ def of_cases(cases, *dialects: str) -> Digests:
 
 
 def of_strategies(count: int, *dialects: str) -> Digests:
-    for family in strategies.FAMILIES:
+    for family in STRATEGIES:
         cases = drawn(lambda seed, index, f=family: strategy_case(f, seed, index), count, family)
         yield from of_cases(cases, *dialects)
 
@@ -227,7 +227,7 @@ def orders() -> Digests:
     for t, s in ((3, 4), (5, 2)):
         tiling = catalogue.complete(table, Tiling(family="orthogonal", time=t, space=(s,)))
         yield str(tiling), digest(*catalogue.scan(table, tiling))
-    for family in (*strategies.FAMILIES, "hexagonal", "hybrid", "streaming"):
+    for family in (*STRATEGIES, "hexagonal", "hybrid", "streaming"):
         for name, shape in (("j1d3pt", (61,)), ("star2d2r", (19, 26)), ("fdtd2d", (14, 23)), ("wave3d", (6, 9, 12))):
             problem = make_problem(programs.program(name), shape, 7)
 

@@ -60,7 +60,7 @@ def test_the_winner_is_the_least_over_strategies_and_sets(metric):
     assert tw.select("heat2d", metric=metric, within=0.0, **CASE)[0].tiling == ranked.tiling
     own = {"time": ranked.costs.seconds, "traffic": ranked.costs.dram_bytes, "energy": ranked.costs.joules}
     assert found.winner.value <= own.get(metric, np.inf)
-    assert len(found.reasons()) == 5
+    assert len(found.reasons()) == 4
     for entry in found.entries:
         if metric == "time":
             assert sum(value for _, value in entry.parts) == pytest.approx(entry.costs.seconds)

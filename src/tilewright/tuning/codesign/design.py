@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from tilewright.base.deprecations import GONE
 from tilewright.base.errors import UsageError
-from tilewright.costs import strategies
 from tilewright.costs.pipelines.separable import SeparableForm
+from tilewright.costs.work import families as tile_families
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.tuning.spaces.space import families
 
 METRICS = ("time", "energy", "edp", "per_area")
-STRATEGIES = ("tiled", "none", *strategies.FAMILIES)
+STRATEGIES = ("tiled", "none", *tile_families.STRATEGIES)
 BEST = "best"
 """In place of strategies: all of them."""
 GRIDS = ("fine", "coarse")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate, sizes_of
+from tilewright.costs.work.families import STRATEGIES
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import streaming
@@ -39,7 +39,7 @@ def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tupl
         found = (*found, streaming.NAME)
     if not every:  # those whose time models know what their code does
         return found
-    return (*found, *strategies.FAMILIES)
+    return (*found, *STRATEGIES)
 
 
 def feasible(setting: Setting, *, coarse: bool = False, family: str = "", model: str = "exact") -> TileSizes:
@@ -63,18 +63,18 @@ def parts(setting: Setting, *, coarse: bool = False, family: str = "", model: st
         from tilewright.tuning.spaces import stream_block as stream_block_space
 
         yield stream_block_space.points(setting)
-    elif family in strategies.FAMILIES:
+    elif family in STRATEGIES:
         yield strategy_space.points(family, setting)
     elif setting.cpu:
         yield _product(_cpu_axes(setting))
-    elif model == "exact" and len(setting.shape) > 1:
+    elif model == "exact" and len(setting.facts.shape) > 1:
         from tilewright.tuning.spaces import thread_shapes
 
         yield from thread_shapes.points(setting, coarse=coarse, rival=math.inf if coarse else _rival(setting))
     else:
         empty = np.zeros(0, dtype=np.int64)
-        yield TileSizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
-        yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
+        yield TileSizes(time=empty, space=(empty,) * len(setting.facts.shape), k=empty)
+        yield from pieces(setting, coarse=coarse or len(setting.facts.shape) == 1)
 
 
 def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
@@ -87,21 +87,21 @@ def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
 def _rival(setting: Setting) -> float:
     """Seconds of the best tiling of a GPU that is not hybrid."""
     plain, found = replace(setting, energy=None), [("none", sizes_of(NONE, setting))]
-    if setting.block is not None:
+    if setting.facts.block is not None:
         found.append((streaming.NAME, feasible(setting, family=streaming.NAME)))
     return min(float(np.min(evaluate(family, sizes, plain).seconds, initial=np.inf)) for family, sizes in found)
 
 
 def possible(family: str, sizes: TileSizes, setting: Setting) -> NDArray[np.bool_]:
     """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
-    even, reach = sizes.time % 2 == 0, setting.slopes[0]
+    even, reach = sizes.time % 2 == 0, setting.facts.slopes[0]
     if traits(family).hexagons:
         return np.asarray(even & (sizes.space[0] >= max(1, reach)))
     if traits(family).diamonds:
-        least = np.maximum(2, reach * sizes.time * setting.stages)
+        least = np.maximum(2, reach * sizes.time * setting.facts.stages)
         return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
     if traits(family).streams:
-        return np.asarray(sizes.time <= max(1, setting.steps))
+        return np.asarray(sizes.time <= max(1, setting.facts.steps))
     return np.ones(len(sizes.time), dtype=bool)
 
 
@@ -119,15 +119,18 @@ def tiling_at(family: str, sizes: TileSizes, index: int) -> Tiling:
 
 
 def _cpu_axes(setting: Setting) -> list[Ints]:
-    steps, reach, lanes = setting.steps, max(1, setting.slopes[0]), setting.vector_width
+    steps, reach, lanes = setting.facts.steps, max(1, setting.facts.slopes[0]), setting.rates.vector_width
     heights = [t for t in _CPU_HEIGHTS if t == 2 or t < 2 * steps]
-    if len(setting.shape) == 1:
+    if len(setting.facts.shape) == 1:
         bases = sorted({lanes * n for n in (*_CPU_ROWS, 1024, 2048, 4096, 8192) if lanes * n >= reach} | {reach})
-        return [_ints(heights), _clip(bases, setting.shape[0], reach)]
-    axes = [_ints(heights), _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.shape[0], reach)]
-    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.shape[1:-1]]
-    innermost = -(-setting.shape[-1] // lanes) * lanes
-    longest = -(-(innermost + setting.slopes[-1] * max(heights) * setting.stages) // lanes) * lanes
+        return [_ints(heights), _clip(bases, setting.facts.shape[0], reach)]
+    axes = [
+        _ints(heights),
+        _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.facts.shape[0], reach),
+    ]
+    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.facts.shape[1:-1]]
+    innermost = -(-setting.facts.shape[-1] // lanes) * lanes
+    longest = -(-(innermost + setting.facts.slopes[-1] * max(heights) * setting.facts.stages) // lanes) * lanes
     axes.append(_clip([lanes * n for n in _CPU_ROWS] + [innermost, longest], longest, 1))
     return axes
 
