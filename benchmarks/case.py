@@ -13,7 +13,6 @@ import user_programs
 from ghosts import ghosts_of, padded
 from tilewright.programs.stencil import catalogue, reference
 from tilewright.programs.stencil.boundaries import parse_boundary
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.tables import catalogue as recurrences
@@ -100,7 +99,7 @@ def sequences(case: Case) -> tuple[Array, Array]:
 
 def slots(program: Program) -> dict[str, int]:
     """Buffers per field that a plain ping-pong code needs: 1 where updating in place is legal, otherwise 2 or more."""
-    return dict(zip(program.fields, analyse(program).copies, strict=True))
+    return dict(zip(program.fields, program.analysis.copies, strict=True))
 
 
 class Buffers:

@@ -25,7 +25,6 @@ from summary import spread
 from tilewright.driver import emit_tiling, prepare
 from tilewright.plan import Target
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.toolchains.cpu import Toolchain, compile_shared, toolchain
 from tilewright.schedules.tiling import Tiling
@@ -53,7 +52,7 @@ def cases(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 def tiling_of(problem: Problem, boundary: str, *, strict: bool) -> Tiling:
     """Return what a run takes by default; a recurrence is chosen for by compiling it."""
-    if analyse(problem.program).sweep:
+    if problem.program.analysis.sweep:
         return prepare(problem, Target(backend="c"), strict=strict).plan.tiling
     return tw.tune(
         problem.program,

@@ -48,7 +48,6 @@ from tilewright.machines import files
 from tilewright.machines.machine import Machine
 from tilewright.plan import read_target
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.devices.found import open_device
@@ -201,7 +200,7 @@ def wanted(options: argparse.Namespace) -> list[tuple[str, str]]:
     """The cases: programs with dtypes."""
     names = options.programs
     if options.catalogue:
-        names = [name for name in catalogue.names() if not analyse(catalogue.program(name)).sweep]
+        names = [name for name in catalogue.names() if not catalogue.program(name).analysis.sweep]
     return [(name, dtype) for name in names for dtype in options.dtypes]
 
 

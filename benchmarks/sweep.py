@@ -32,7 +32,7 @@ from tilewright.costs.run import run_seconds, whole_seconds
 from tilewright.costs.setting import make_setting
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine
-from tilewright.plan import RunPlan, Target
+from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.workers.pool import pool
@@ -249,7 +249,7 @@ class _Workers:
 
     def __enter__(self) -> WorkerMeter:
         problem = self._sweep.problem
-        request = RunPlan(problem=problem, target=Target(backend="c", threads=self._sweep.threads), tiling=NONE)
+        request = Plan(problem=problem, target=Target(backend="c", threads=self._sweep.threads))
         history = read_history(self._sweep.log)
         limits = Limits(compile=600.0, check=600.0, run=120.0, least=20.0)
         return WorkerMeter(self._pool.__enter__(), request, (), problem.steps, limits, self._sweep.log, history)

@@ -15,7 +15,6 @@ from rivals import UnavailableError
 from rivals.naive_c import StrictC
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.boundaries import FIXED, Boundary
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Apply, Const, Tape
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.rounding import is_linear, underflow, units
@@ -162,7 +161,7 @@ class Block:
 
 def block_of(problem: Problem, place: float) -> Block:
     """Cut a block out of a problem: at its low corner (0), its high corner (1) or in between."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     inside, taken, centre = [], [], []
     sides: list[list[tuple[Boundary, Boundary]]] = [[] for _ in problem.boundaries]
     for axis, extent in enumerate(problem.shape):

@@ -7,7 +7,6 @@ from matplotlib.patches import Patch, Rectangle
 
 from tilewright.base.errors import UsageError
 from tilewright.base.paths import written
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import complete
 from tilewright.schedules.prism import geometry
@@ -31,7 +30,7 @@ def schedule(problem: Problem, tiling: Tiling) -> dict[str, Cells]:
     if cut.stages > 1:
         raise UsageError("a schedule is drawn for programs of one stage", "such as jacobi2d")
     hexagon, statement = cut.hexagon, problem.program.statements[0]
-    again = analyse(problem.program).copies[problem.program.fields.index(statement.field)]
+    again = problem.program.analysis.copies[problem.program.fields.index(statement.field)]
     computed = {(i, x) for i in range(hexagon.height) for x in range(*hexagon.row(i))}
     loaded: Cells = set()
     for i in range(hexagon.height):

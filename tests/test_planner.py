@@ -15,7 +15,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.tables.catalogue import recurrence_named
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.bodies import choose_body, cpu_schedule
 from tilewright.tuning.table_default import table_default
 from tilewright.verbs.tables.data import make_data
 from tilewright.workloads.table_plan import plan_table
@@ -53,7 +53,7 @@ def test_a_plan_says_why_and_is_plain_data():
     assert asked.computed == problem
     assert pickle.loads(pickle.dumps(chosen)) == chosen  # noqa: S301  (our own)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        chosen.tiling = NONE
+        chosen.schedule = None
 
 
 def test_a_periodic_grid_in_time_tiles_is_computed_with_its_copies():
@@ -77,8 +77,9 @@ def test_what_numpy_computes_has_no_tiling_and_illegal_ones_are_refused_all_the_
 def test_a_plan_carries_the_code_that_the_driver_writes():
     problem = make_problem(program("box2d2r"), (64, 64), 4)
     (plan,) = plans(problem, C, "none:sums=inputs")
-    assert plan.body == choose_body(problem, parse("none:sums=inputs")) != choose_body(problem, NONE)
-    other = dataclasses.replace(plan, body=choose_body(problem, NONE))
+    assert plan.schedule == cpu_schedule(problem, parse("none:sums=inputs")) != cpu_schedule(problem, NONE)
+    body = choose_body(problem, NONE)
+    other = dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, body=body))
     first, second = emit(plan), emit(other)
     assert first.text != second.text
     assert first.entry != second.entry
@@ -86,7 +87,7 @@ def test_a_plan_carries_the_code_that_the_driver_writes():
         emit_tiling(problem, NONE).entry, ""
     )
     (numpy,) = plans(problem, Target(backend="numpy"))
-    assert numpy.body is emit(numpy) is None
+    assert numpy.schedule is emit(numpy) is None
 
 
 def test_code_that_cannot_be_is_refused_when_it_is_planned():
@@ -102,9 +103,10 @@ def test_the_plan_of_a_table_is_plain_data_and_follows_the_machine_it_is_given()
     plan = plan_table(known, data, C, None, 2, ZEN3)
     assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301  (our own)
     assert plan.tiling == table_default(known, (3000, 2000), "int32", ZEN3, 2)
-    assert (plan.shape, plan.threads, plan.floating, plan.block) == ((3000, 2000), 2, (), None)
+    assert (plan.problem.shape, plan.target.threads, plan.problem.floating) == ((3000, 2000), 2, ())
+    assert plan.schedule.shape is None
     asked = plan_table(known, data, C, parse("orthogonal:t=64,s=128"), 1, ZEN3)
-    assert (asked.tiling.time, asked.tiling.space, asked.threads) == (64, (128,), 1)
+    assert (asked.tiling.time, asked.tiling.space, asked.target.threads) == (64, (128,), 1)
     few = make_data(known, ("kitten", "sitting"), {}, "int32", None)
-    assert plan_table(known, few, C, None, None, ZEN3).threads == 1
+    assert plan_table(known, few, C, None, None, ZEN3).target.threads == 1
     assert plan_table(known, few, Target(backend="numpy"), None, None, ZEN3).tiling == NONE

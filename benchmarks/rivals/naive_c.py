@@ -22,7 +22,6 @@ from case import Array, Buffers, Case, Data, slots
 from ghosts import Ghosts, copies, flat, ghosts_of, row_text, slab_text, text_of
 from rivals import UnavailableError
 from rivals.text import AXES, Dialect, body, shifted
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 
@@ -59,7 +58,7 @@ def source(problem: Problem) -> str:
     for field, count in counts.items():
         for slot in range(count):
             lines.append(f"    real *restrict const {field}_{slot} = b[{place[field]} + (t + {slot}) % {count}];")
-    for stage in analyse(program).stages:
+    for stage in program.stages:
         for i in stage:
             lines += _nest(problem, program.statements[i], counts)
     lines += ["  }", "}"]
@@ -108,7 +107,7 @@ class _Loops:
 
     def text(self) -> list[str]:
         # A recurrence over the grid allows no threads: one goes through it in order.
-        swept = bool(analyse(self.problem.program).sweep)
+        swept = bool(self.problem.program.analysis.sweep)
         share = "#pragma omp single" if swept else "#pragma omp for schedule(static)"
         if self.problem.program.rank > 1:
             return [f"    {share}", *self._nest(0, swept=swept)]

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from rivals import UnavailableError
 from rivals.text import AXES, Dialect, body, shifted
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -97,7 +96,7 @@ class Textbook:
         """
         from tilewright.runtime.devices import cuda, nvrtc
 
-        analysis = analyse(problem.program)
+        analysis = problem.program.analysis
         if analysis.sweep:
             raise UnavailableError("a recurrence has no thread per cell")
         self._core, self._device, self._problem = cuda.library().core, device, problem

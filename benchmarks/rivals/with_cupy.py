@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from rivals import UnavailableError
 from rivals.text import Dialect, body
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Read, Scalar
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -51,7 +50,7 @@ class Cupy:
         import cupy
 
         known = problem.program
-        analysis = analyse(known)
+        analysis = known.analysis
         if analysis.sweep:
             raise UnavailableError("a recurrence is no array expression")
         if known.loads > _READS[form]:

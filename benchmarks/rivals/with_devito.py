@@ -19,7 +19,6 @@ import devito as dv
 from case import Array, Case, initial
 from rivals import UnavailableError
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Read
 from tilewright.programs.stencil.program import Statement
 
@@ -73,7 +72,7 @@ class Devito:
         """Generate and compile the operator, and tune its blocks."""
         program = self.problem.program
         equations = []
-        for stage in analyse(program).stages:
+        for stage in program.stages:
             for i in stage:
                 statement = program.statements[i]
                 centre = Read(statement.field, 1, (0,) * program.rank)

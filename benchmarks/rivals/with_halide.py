@@ -14,7 +14,6 @@ import numpy as np
 
 from case import Array, Buffers, Case
 from rivals import UnavailableError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Read
 from tilewright.programs.stencil.program import Statement
 
@@ -87,7 +86,7 @@ class Halide:
     def prepare(self) -> None:
         """Compile every schedule and keep the fastest."""
         program = self.problem.program
-        order = [program.statements[i] for stage in analyse(program).stages for i in stage]
+        order = [program.statements[i] for stage in program.stages for i in stage]
         boxes = [self.problem.update_box(statement) for statement in order]
         least = min(high - low for (low, high), *_ in boxes)  # Halide reads outside where a block is longer than this
         choices = [rows for rows in _ROWS if rows <= least] if program.rank > 1 else [0]

@@ -14,7 +14,6 @@ from jax import numpy as jnp
 
 from case import Array, Case, initial
 from tilewright.programs.stencil import reference
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Read
 from tilewright.programs.stencil.program import Statement
 
@@ -39,7 +38,7 @@ class Jax:
         self.case = case
         self.problem = case.problem()
         program = self.problem.program
-        self.order = [program.statements[i] for stage in analyse(program).stages for i in stage]
+        self.order = [program.statements[i] for stage in program.stages for i in stage]
         start = reference.start(self.problem, initial(case))
         self.start = {field: tuple(jnp.asarray(v) for v in versions) for field, versions in start.items()}
         self.done: State = {}

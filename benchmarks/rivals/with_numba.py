@@ -9,7 +9,6 @@ import numba
 
 from case import Array, Buffers, Case, slots
 from rivals.text import AXES, Dialect, body, shifted
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
@@ -27,7 +26,7 @@ def source(problem: Problem) -> str:
     loop.append("    for t in range(steps):")
     parts: list[str] = []
     literals: dict[str, str] = {}
-    for stage in analyse(program).stages:
+    for stage in program.stages:
         for i in stage:
             statement = program.statements[i]
             views = _views(statement, counts)

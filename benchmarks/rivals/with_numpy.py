@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from case import Array, Buffers, Case
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Read
 from tilewright.programs.stencil.program import Statement
 
@@ -31,7 +30,7 @@ class Numpy:
     def prepare(self) -> None:
         """Nothing is compiled."""
         program = self.problem.program
-        self.order = [program.statements[i] for stage in analyse(program).stages for i in stage]
+        self.order = [program.statements[i] for stage in program.stages for i in stage]
         self.boxes = [self.problem.update_box(statement) for statement in self.order]
 
     def run(self) -> float | None:

@@ -14,7 +14,6 @@ import sympy as sp
 
 from case import Array, Buffers, Case
 from rivals import UnavailableError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Apply, Const, Read
 from tilewright.programs.stencil.program import Statement
 
@@ -80,9 +79,7 @@ class Pystencils:
 
     def _step(self, vectorised: bool, parity: int) -> list[Sweep]:
         program = self.case.problem().program
-        return [
-            self._sweep(program.statements[i], vectorised, parity) for stage in analyse(program).stages for i in stage
-        ]
+        return [self._sweep(program.statements[i], vectorised, parity) for stage in program.stages for i in stage]
 
     def _sweep(self, statement: Statement, vectorised: bool, parity: int) -> Sweep:
         problem = self.case.problem()

@@ -19,21 +19,20 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import TilewrightError, ToolchainError
 from tilewright.codegen import emit as c
 from tilewright.codegen.source import KernelSource
-from tilewright.plan import RunPlan, Target
+from tilewright.plan import Plan, Target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime import call, cpu
 from tilewright.runtime.kernels import CpuKernel, GpuKernel, Kernel, NumpyKernel
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.runtime.warn import warn_once
-from tilewright.schedules.gpu_schedule import GpuSchedule
-from tilewright.schedules.tiling import NONE, Tiling
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.schedules.schedule import CpuSchedule, GpuSchedule
+from tilewright.schedules.tiling import Tiling
+from tilewright.tuning.spaces.bodies import cpu_schedule
 
 if TYPE_CHECKING:  # what GPUs alone need is loaded when one is asked for: a process that has none starts faster
     from tilewright.codegen.gpu.site import DeviceLayout
-    from tilewright.runtime.devices import gpu
-    from tilewright.runtime.devices.device import Device
 
 Source = KernelSource[Any] | None
 
@@ -45,9 +44,10 @@ def prepare(
     *,
     strict: bool = False,
     copies: bool = True,  # whether a run copies its arrays in and out each time
+    storage: Storage = PLAIN,  # where the fields' versions and cells lie; NumPy and GPUs have them all
 ) -> Kernel:
     """Make a problem ready to run: the first plan's kernel that spills no registers, else the last one's."""
-    *others, last = plans(problem, target, tiling, strict=strict, copies=copies)
+    *others, last = plans(problem, target, tiling, strict=strict, copies=copies, storage=storage)
     for plan in others:
         with suppress(TilewrightError):
             kernel = make(plan)
@@ -59,59 +59,23 @@ def prepare(
         if not target.fallback:
             raise
         warn_once(f"running with NumPy, which is many times slower: {error}")
-        return load(replace(last, target=replace(target, backend="numpy"), tiling=NONE, block=None), None)
+        return load(replace(last, target=replace(target, backend="numpy"), schedule=None, block=None), None)
 
 
-def make(plan: RunPlan) -> Kernel:
+def make(plan: Plan[Problem]) -> Kernel:
     """Take a plan to a kernel: emit, compile, load; raise what these raise."""
     return load(plan, compile_source(plan, emit(plan)))
 
 
-def emit(plan: RunPlan) -> Source:
+def emit(plan: Plan[Problem]) -> Source:
     """Write the text of a plan's kernels; None for NumPy, which needs none."""
-    if plan.schedule is not None:
+    if isinstance(plan.schedule, GpuSchedule):
         # The text depends on neither shape nor steps, so that problems that differ in nothing else share a program.
         like = replace(plan.computed, shape=(64,) * plan.problem.program.rank, steps=2)
         return _device_source(like, plan.schedule, plan.target.backend, plan.strict, plan.block is not None)
-    if plan.body is None:
-        return None
-    return c.emit(plan.computed, plan.tiling, plan.body, strict=plan.strict, batch=plan.batch, swept=plan.swept)
-
-
-def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:
-    """Write a tiling's kernel for this processor, of the body that ``choose_body`` chooses."""
-    return emit_tilings([(problem, tiling)], strict=strict)
-
-
-def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = False) -> c.StencilSource:
-    """Write the kernels of several tilings into one translation unit; see :func:`emit_tiling`."""
-    units = [(problem, tiling, choose_body(problem, tiling, strict=strict)) for problem, tiling in pairs]
-    return c.emit_all(units, strict=strict)
-
-
-def compile_source(plan: RunPlan, source: Source) -> Artifact[Any] | None:
-    """Compile a plan's text, or find what an earlier run made of it; None for NumPy."""
-    if source is None:
-        return None
-    if plan.schedule is not None:
-        return _device_code(_device(plan), source, plan.schedule)
-    return call.compile_source(source)
-
-
-def load(plan: RunPlan, artifact: Artifact[Any] | None) -> Kernel:
-    """Make a plan's code callable."""
-    if artifact is None:
-        return NumpyKernel(plan=plan)
-    if plan.schedule is not None:
-        return GpuKernel(plan=plan, program=_loaded(_device(plan), artifact, plan.schedule))
-    (compiled,) = cpu.load_stencils(artifact)
-    return CpuKernel(plan=plan, compiled=compiled)
-
-
-def _device(plan: RunPlan) -> "Device":
-    from tilewright.runtime.devices.found import open_device
-
-    return open_device(plan.target)
+    if isinstance(plan.schedule, CpuSchedule):
+        return c.emit(plan.computed, plan.schedule, strict=plan.strict)
+    return None
 
 
 @functools.lru_cache(maxsize=64)
@@ -123,17 +87,35 @@ def _device_source(
     return emit_device(problem, schedule, dialect, strict=strict, periodic=periodic)
 
 
-@functools.lru_cache(maxsize=64)
-def _device_code(
-    device: "Device", source: "KernelSource[DeviceLayout]", schedule: GpuSchedule
-) -> "Artifact[DeviceLayout]":
-    from tilewright.runtime.devices import gpu
-
-    return gpu.compile_source(device, source, schedule)
+def emit_tiling(problem: Problem, tiling: Tiling, *, strict: bool = False) -> c.StencilSource:
+    """Write a tiling's kernel for this processor, of the code that ``cpu_schedule`` chooses."""
+    return emit_tilings([(problem, tiling)], strict=strict)
 
 
-@functools.lru_cache(maxsize=64)
-def _loaded(device: "Device", artifact: "Artifact[DeviceLayout]", schedule: GpuSchedule) -> "gpu.DeviceKernels":
-    from tilewright.runtime.devices import gpu
+def emit_tilings(pairs: Sequence[tuple[Problem, Tiling]], *, strict: bool = False) -> c.StencilSource:
+    """Write the kernels of several tilings into one translation unit; see :func:`emit_tiling`."""
+    units = [(problem, cpu_schedule(problem, tiling, strict=strict)) for problem, tiling in pairs]
+    return c.emit_all(units, strict=strict)
 
-    return gpu.load(device, artifact, schedule)
+
+def compile_source(plan: Plan[Problem], source: Source) -> Artifact[Any] | None:
+    """Compile a plan's text, or find what an earlier run made of it; None for NumPy."""
+    if source is None:
+        return None
+    if isinstance(plan.schedule, GpuSchedule):
+        from tilewright.runtime.devices import found, gpu
+
+        return gpu.compile_source(found.open_device(plan.target), source, plan.schedule)
+    return call.compile_source(source)
+
+
+def load(plan: Plan[Problem], artifact: Artifact[Any] | None) -> Kernel:
+    """Make a plan's code callable."""
+    if artifact is None:
+        return NumpyKernel(plan=plan)
+    if isinstance(plan.schedule, GpuSchedule):
+        from tilewright.runtime.devices import found, gpu
+
+        return GpuKernel(plan=plan, program=gpu.load(found.open_device(plan.target), artifact, plan.schedule))
+    (compiled,) = cpu.load_stencils(artifact)
+    return CpuKernel(plan=plan, compiled=replace(compiled, storage=plan.storage))

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
-from tilewright.programs.tables.table import Recurrence
-from tilewright.schedules.bodies.body import Body
-from tilewright.schedules.bodies.unrolling import TableShape
-from tilewright.schedules.gpu_schedule import GpuSchedule
-from tilewright.schedules.tiling import Tiling
+from tilewright.programs.stencil.storage import PLAIN, Storage
+from tilewright.programs.tables.table import TableProblem
+from tilewright.schedules.schedule import CpuSchedule, GpuSchedule, TableSchedule
+from tilewright.schedules.tiling import NONE, Tiling
 
 BACKENDS = ("auto", "c", "numpy", "opencl", "cuda")
 """What a caller may ask for; ``auto`` is C, or NumPy where there is no code or no compiler."""
@@ -54,38 +54,32 @@ def read_target(
     return Target(backend=plain, device=device, threads=threads or 0, fallback=name == "auto")
 
 
+Computed = TypeVar("Computed", Problem, TableProblem)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
+class Plan(Generic[Computed]):
     """Every decision about one run."""
 
-    problem: Problem
+    problem: Computed  # what is computed
     target: Target
-    tiling: Tiling  # the order of computation, and what was asked for of the code
-    body: Body | None = None  # how the code on a processor is written; None for NumPy and on other devices
-    schedule: GpuSchedule | None = None  # on a GPU, the tiling with all that it leaves open decided; else None
+    schedule: CpuSchedule | GpuSchedule | TableSchedule | None = None  # None for NumPy, which needs none
     strict: bool = False  # whether every operation keeps its order and its own rounding
     # of a periodic grid in time tiles, the grid with its periodic copies and the steps between two refreshes
     block: Extended | None = None
-    batch: bool = False  # whether there are many grids, each of which one thread of a processor computes
-    swept: bool = False  # whether a call computes some parts of a sweep alone, on a processor
     evidence: str = "asked"  # why this tiling: ``asked``, ``measured``, ``wisdom`` (of an earlier tuning) or ``model``
 
     @property
-    def computed(self) -> Problem:
+    def tiling(self) -> Tiling:
+        """The order of computation."""
+        return NONE if self.schedule is None else self.schedule.tiling
+
+    @property
+    def storage(self) -> Storage:
+        """Where fields' versions and cells lie."""
+        return self.schedule.storage if isinstance(self.schedule, CpuSchedule) else PLAIN
+
+    @property
+    def computed(self) -> Computed | Problem:
         """What the kernels compute: the problem, or that on the grid with its periodic copies."""
         return self.problem if self.block is None else self.block.problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablePlan:
-    """Every decision about filling a table once."""
-
-    program: Recurrence
-    shape: tuple[int, int]  # rows and columns
-    dtype: str  # of the tables
-    floating: tuple[str, ...]  # inputs whose values are of the tables' type; the others are whole numbers
-    target: Target
-    tiling: Tiling  # orthogonal; ``none`` for NumPy
-    threads: int = 1  # of a processor
-    kept: int  # anti-diagonals after which a wanted table's cells are copied into it
-    block: TableShape | None = None  # on a GPU, threads and sub-tiles of a tile; else None

@@ -1,24 +1,22 @@
 """How a problem is to be computed: what was asked for, else what tuning measured, else what the cost models expect."""
 
-import functools
-from dataclasses import replace
-
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
 from tilewright.machines.machine import Machine, with_threads
-from tilewright.plan import RunPlan, Target
-from tilewright.programs.stencil.dependences import analyse
+from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.periodic import Extended, wrapped_axes
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.host import thread_count
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.store.hosts import host
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules import catalogue
 from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.tiling import NONE, Tiling, as_tiling, parse
+from tilewright.schedules.tiling import Tiling, as_tiling, parse
 from tilewright.tuning.choice import choose_blocks, choose_tiling, whole_run_seconds
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.bodies import cpu_schedule
 from tilewright.tuning.spaces.periodic import plain_block
 
 
@@ -29,7 +27,8 @@ def plans(
     *,
     strict: bool = False,
     copies: bool = True,  # whether a run copies its arrays in and out; False for one portion of a longer run
-) -> tuple[RunPlan, ...]:
+    storage: Storage = PLAIN,  # where the fields' versions and cells lie; on a processor alone
+) -> tuple[Plan[Problem], ...]:
     """Decide how a problem is computed; on a GPU, further plans are for code that spills or does not fit there."""
     _check_recurrence(problem)
     asked = as_tiling(tiling)
@@ -38,19 +37,19 @@ def plans(
     if target.backend == "numpy":
         if asked is not None:
             _on_cpu(problem, asked, copies=copies)
-        return (RunPlan(problem=problem, target=target, tiling=NONE, strict=strict),)
-    learned = (
-        None if asked is not None or not problem.plain else remembered(problem, thread_count(target.threads or None))
-    )
-    chosen, block = _on_cpu(problem, asked or learned, copies=copies)
+        return (Plan(problem=problem, target=target, strict=strict),)
+    usual = not storage.states and not problem.regions  # as what was tuned
+    learned = remembered(problem, thread_count(target.threads or None)) if asked is None and usual else None
+    chosen, block = _on_cpu(problem, asked or learned, copies=copies, storage=storage)
     evidence = "asked" if asked else "wisdom" if learned else "model"
-    plan = RunPlan(problem=problem, target=target, tiling=chosen, strict=strict, block=block, evidence=evidence)
-    return (replace(plan, body=choose_body(plan.computed, chosen, strict=strict)),)
+    computed = problem if block is None else block.problem
+    schedule = cpu_schedule(computed, chosen, storage, strict=strict)
+    return (Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence),)
 
 
 def batch_plan(
     problem: Problem, count: int, target: Target, tiling: Tiling | str | None = None, *, strict: bool = False
-) -> RunPlan | None:
+) -> Plan[Problem] | None:
     """Plan one thread per grid of a batch; None where all threads on one grid at a time are as fast, or must be."""
     if target.backend != "c" or count < 2 or problem.varying:
         return None
@@ -61,19 +60,12 @@ def batch_plan(
     if found is None:
         return None
     chosen, block = found
-    plan = RunPlan(
-        problem=problem,
-        target=target,
-        tiling=chosen,
-        strict=strict,
-        block=block,
-        batch=True,
-        evidence="asked" if asked else "model",
-    )
-    return replace(plan, body=choose_body(plan.computed, chosen, strict=strict, batch=True))
+    schedule = cpu_schedule(problem if block is None else block.problem, chosen, strict=strict, batch=True)
+    evidence = "asked" if asked else "model"
+    return Plan(problem=problem, target=target, schedule=schedule, strict=strict, block=block, evidence=evidence)
 
 
-@functools.lru_cache(maxsize=64)
+@fact
 def _one_each(
     problem: Problem, asked: Tiling | None, machine: Machine, threads: int, rounds: float
 ) -> tuple[Tiling, Extended | None] | None:
@@ -88,19 +80,25 @@ def _one_each(
 
 
 def _on_cpu(
-    problem: Problem, asked: Tiling | None, *, copies: bool, machine: Machine | None = None
+    problem: Problem,
+    asked: Tiling | None,
+    *,
+    copies: bool,
+    machine: Machine | None = None,
+    storage: Storage = PLAIN,
 ) -> tuple[Tiling, Extended | None]:
     """Return the tiling of a run on this processor, and the extended grid where it wraps and is tiled in time."""
     machine = machine or host()
-    blocks = choose_blocks(problem, machine, asked)
+    blocks = choose_blocks(problem, machine, asked, storage)
     if blocks is not None:
         return blocks.tiling, blocks.extended
-    return choose_tiling(problem, machine, copies=copies) if asked is None else catalogue.legal(problem, asked), None
+    if asked is not None:
+        return catalogue.legal(problem, asked), None
+    return choose_tiling(problem, machine, storage, copies=copies), None
 
 
-def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[RunPlan, ...]:
+def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict: bool) -> tuple[Plan[Problem], ...]:
     # What GPUs alone need is loaded when one is asked for.
-    from tilewright.runtime.devices.found import circumstances, device_machine, open_device
     from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
     if problem.program.rank > MAX_TILED_RANK:
@@ -113,32 +111,37 @@ def _on_device(problem: Problem, target: Target, asked: Tiling | None, *, strict
         asked = _asked_of_device(problem, asked)
     if problem.dtype not in GPU_COMPILED:
         raise UsageError(f"GPU backends compute in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
-    evidence, machine = "asked", None
-
-    def planned(tiling: Tiling, block: Extended | None) -> RunPlan:
-        schedule = gpu_schedule(problem if block is None else block.problem, tiling)
-        return RunPlan(
+    decided, evidence = _tilings(problem, target, asked)
+    return tuple(
+        Plan(
             problem=problem,
             target=target,
-            tiling=tiling,
-            schedule=schedule,
+            schedule=gpu_schedule(problem if block is None else block.problem, tiling),
             strict=strict,
             block=block,
             evidence=evidence,
         )
-
-    if asked is None:
-        device = open_device(target)
-        machine = device_machine(device)
-        if not wrapped_axes(problem):
-            asked, evidence = remembered(problem, 1, target.backend, circumstances(device)), "wisdom"
-        if asked is None:
-            evidence = "model"
-            return tuple(planned(tiling, block) for tiling, block in _by_model(problem, machine))
-    return (planned(asked, plain_block(problem, asked)),)
+        for tiling, block in decided
+    )
 
 
-@functools.lru_cache(maxsize=64)
+def _tilings(
+    problem: Problem, target: Target, asked: Tiling | None
+) -> tuple[tuple[tuple[Tiling, Extended | None], ...], str]:
+    """Return a GPU's tilings, with periodic grids' copies, and the evidence for them."""
+    from tilewright.runtime.devices.found import circumstances, device_machine, open_device
+
+    if asked is not None:
+        return ((asked, plain_block(problem, asked)),), "asked"
+    device = open_device(target)
+    if not wrapped_axes(problem):
+        learned = remembered(problem, 1, target.backend, circumstances(device))
+        if learned is not None:
+            return ((learned, None),), "wisdom"
+    return _by_model(problem, device_machine(device)), "model"
+
+
+@fact
 def _by_model(problem: Problem, machine: Machine) -> tuple[tuple[Tiling, Extended | None], ...]:
     """Return a GPU's tilings, best first by its cost model; ``none``, which fits every device, is last."""
     from tilewright.tuning.gpu_default import gpu_defaults
@@ -193,7 +196,7 @@ def remembered(
 
 def _check_recurrence(problem: Problem) -> None:
     program = problem.program
-    for dependence in analyse(program).sweep:
+    for dependence in program.analysis.sweep:
         for statement in program.statements:
             swept = any(read.field == statement.field and read.level == 1 for read in statement.reads)
             kinds = {side.kind for pair in problem.sides(statement.field) for side in pair}

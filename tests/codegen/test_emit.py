@@ -13,7 +13,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Apply, Read, Value, apply, flatten
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules.tiling import NONE, parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.bodies import cpu_schedule
 
 JACOBI = make_problem(program("jacobi2d"), (40, 50), 3)
 HYBRID = parse("hybrid:t=8,s=8x64")
@@ -30,7 +30,7 @@ def test_fingerprint_depends_on_everything_else():
         emit_tiling(JACOBI, HYBRID),
         emit_tiling(JACOBI, NONE),
         emit_tiling(JACOBI, HYBRID, strict=True),
-        emit(JACOBI, HYBRID, choose_body(JACOBI, NONE)),
+        emit(JACOBI, replace(cpu_schedule(JACOBI, NONE), tiling=HYBRID)),
         emit_tiling(replace(JACOBI, dtype="float64"), HYBRID),
         emit_tiling(make_problem(program("jacobi2d"), (40, 50), 3, boundary="nearest"), HYBRID),
     ]
@@ -69,7 +69,7 @@ def test_element_types_without_c_code():
 
 def test_unknown_dialect():
     with pytest.raises(UsageError, match="the dialect must be one of c, got 'fortran'"):
-        emit(JACOBI, NONE, choose_body(JACOBI, NONE), "fortran")
+        emit(JACOBI, cpu_schedule(JACOBI, NONE), "fortran")
 
 
 @pytest.mark.parametrize(

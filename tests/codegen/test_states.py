@@ -1,7 +1,5 @@
 """States that a band keeps: every one is the reference's, whether it is written past the caches or not."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tests.sampling import covering
@@ -13,6 +11,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.reference import start, step
+from tilewright.programs.stencil.storage import Storage
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
@@ -53,22 +52,22 @@ def kept(name, dtype, boundary):
     source = as_program(made(name))
     problem = make_problem(source, SHAPES[source.rank], STEPS, dtype, boundary)
     most = max(source.history(field) for field in source.updated)
-    return problem, replace(problem, kept=STEPS + most)
+    return problem, Storage(kept=STEPS + most)
 
 
 @pytest.mark.parametrize(("case", "way"), covering(CASES, WAYS))
 def test_every_state_is_the_references(private_folders, monkeypatch, case, way):
     (name, tiling), (dtype, boundary, past) = case, way
     monkeypatch.setattr(bodies, "_STREAMED", past)
-    problem, keeping = kept(name, dtype, boundary)
+    problem, storage = kept(name, dtype, boundary)
     draw = np.random.default_rng(3)
     fields = problem.program.fields
     arrays = {f: [draw.random(problem.shape).astype(dtype) for _ in range(problem.program.history(f))] for f in fields}
     for versions in arrays.values():  # what fixed edges keep is the same in all versions
         for older in versions[1:]:
             older[:] = versions[0]
-    kernel = prepared(keeping, read_target("c", 2), tiling, strict=False)
-    session = kernel.start(keeping, Inputs(arrays=arrays, scalars={}), 2)
+    kernel = prepared(problem, read_target("c", 2), tiling, strict=False, storage=storage)
+    session = kernel.start(problem, Inputs(arrays=arrays, scalars={}), 2)
     try:
         for again in range(2):
             if again:
@@ -101,11 +100,11 @@ def test_sources_are_in_the_states(private_folders, monkeypatch, past):
 
 
 def test_sweeps_keep_the_versions_themselves():
-    problem = kept("j2d9pt", "float32", "fixed")[1]
+    problem, storage = kept("j2d9pt", "float32", "fixed")
 
     def text(tiling):
         whole = catalogue.legal(problem, parse(tiling))
-        source = emit(problem, whole, bodies.choose_body(problem, whole))
+        source = emit(problem, bodies.cpu_schedule(problem, whole, storage))
         return source.text, source.layout[0]
 
     swept, layout = text("none")

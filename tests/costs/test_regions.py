@@ -12,6 +12,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Value
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.programs.stencil.storage import Storage
 from tilewright.programs.stencil.subdomains import Subdomain
 
 U, K = FieldBuilder("u"), FieldBuilder("k")
@@ -89,15 +90,15 @@ def test_what_lives_at_the_ends_alone_counts_as_that() -> None:
     values = {"u": cheap() + a[0, 0] + b[0, 0], "a": 0.5 * a[0, 0] + U[0, 0], "b": 0.5 * b[0, 0] + U[0, 0]}
     program = stencil("layer", 2, values, subdomains=parted)
     whole = make_problem(program, (400, 200), 10, "float32", "constant")
-    packed = replace(whole, subdomains=program.subdomains)
-    every, some, middle = parts(packed)
+    packed = Storage(subdomains=program.subdomains)
+    every, some, middle = parts(whole, packed.subdomains)
     assert (every.program.updated, some.program.updated, middle.program.updated) == (
         ("u", "a", "b"),
         ("u", "a"),
         ("u",),
     )
     assert middle.share == pytest.approx(380 / 400 * 180 / 200, abs=0.02)
-    kept, spread = make_setting(packed, ZEN).facts, make_setting(whole, ZEN).facts
+    kept, spread = make_setting(whole, ZEN, storage=packed).facts, make_setting(whole, ZEN).facts
     assert (kept.levels, kept.writes, kept.copies) == (1, 1, 2)
     assert (spread.levels, spread.writes) == (3, 3)
 

@@ -8,7 +8,6 @@ import numpy as np
 from tests.laws.generator import make_case
 
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem
 from tilewright.verbs.arrays import per_step
@@ -22,7 +21,7 @@ def draw(
     """Draw a problem that is no recurrence, with its data and scalars: any boundary, wrap along an axis more often."""
     for attempt in range(100):
         case = make_case(seed, index * 100 + attempt)
-        if not analyse(case.problem.program).sweep:
+        if not case.problem.program.analysis.sweep:
             break
     chance = random.Random(f"{seed}:{index}")  # noqa: S311  (reproducible, not secret)
     problem = case.problem

@@ -19,7 +19,6 @@ from tilewright.distributed.compute import Computer
 from tilewright.plan import read_target
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime import sweep as runtime
 from tilewright.runtime.memory import HUGE_PAGE
@@ -111,7 +110,7 @@ def test_every_cell_is_computed_once_and_from_rows_that_are_there(index, parts):
     problem, _, _, tiling = drawn(index)
     tiling = catalogue.complete(problem, tiling)
     reach = max(abs(read.offset[0]) for each in problem.program.statements for read in each.reads)
-    done = np.zeros((problem.steps * len(analyse(problem.program).stages), problem.shape[0]), int)
+    done = np.zeros((problem.steps * len(problem.program.stages), problem.shape[0]), int)
     there = gone = most = 0
     cut = catalogue.sweep(problem, tiling)
     turn = parts * cut.pitch
@@ -156,7 +155,7 @@ def test_memory_holds_the_rows_under_way_alone():
             state.finish(low, high, {"u": [out]})
             np.testing.assert_allclose(out, 1.0, rtol=1e-6)
     state.close()
-    counted = runtime.sweep_bytes(problem, analyse(problem.program).copies, swept.passes.rows)
+    counted = runtime.sweep_bytes(problem, problem.program.analysis.copies, swept.passes.rows)
     assert HUGE_PAGE // 8 < most <= counted < 2**25
 
 

@@ -1,5 +1,6 @@
 """How far from a cut values are wrong."""
 
+import copy
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -43,10 +44,10 @@ def test_threads_that_ask_at_once_are_told_the_same():
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(20):
-            windows._creep.cache_clear()
-            depths(problem, 0)
+            unknown = copy.deepcopy(problem)
+            depths(unknown, 0)
             with ThreadPoolExecutor(8) as pool:
-                found = list(pool.map(lambda steps: depths(problem, steps), [400] * 8))
+                found = list(pool.map(depths, [unknown] * 8, [400] * 8))
             assert set(found) == {wanted}
     finally:
         sys.setswitchinterval(before)
@@ -61,8 +62,7 @@ def test_a_window_has_the_grid_s_boundary_where_the_grid_ends():
 
 
 def test_as_many_steps_are_followed_as_are_asked_for_and_no_more_than_a_few_thousand():
-    windows._creep.cache_clear()
-    problem = make_problem(far.program, (10**6,), 1)
+    problem = copy.deepcopy(make_problem(far.program, (10**6,), 1))  # nothing is known of it
     assert depths(problem, 3) == ((12, 3),)
     creeps = windows._creep(problem.program, problem.boundaries).values()
     assert [len(each._known) for each in creeps] == [4, 4]

@@ -22,9 +22,10 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
 from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.storage import Storage
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import parse
-from tilewright.tuning.spaces.bodies import choose_body
+from tilewright.tuning.spaces.bodies import cpu_schedule
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
 FOLDER = Path(__file__).parent
@@ -106,12 +107,12 @@ def stencil(
             sums = tuple((field, ((1, 2),) * chosen.rank) for field in chosen.updated)
             problem = dataclasses.replace(problem, points=PointFields(faces=sums))
         if states:
-            problem = dataclasses.replace(problem, kept=STEPS + max(map(chosen.history, chosen.updated)))
+            kept = Storage(kept=STEPS + max(map(chosen.history, chosen.updated)))
+            full = catalogue.complete(problem, parse(tiling))
+            return emit(problem, cpu_schedule(problem, full, kept, strict=strict), strict=strict).text
         if batch:
             full = catalogue.complete(problem, parse(tiling))
-            return emit(
-                problem, full, choose_body(problem, full, strict=strict, batch=True), strict=strict, batch=True
-            ).text
+            return emit(problem, cpu_schedule(problem, full, strict=strict, batch=True), strict=strict).text
         return text_of(problem, tiling, to, strict=strict, periodic=periodic)
 
     ways = ["strict"] * strict + ["copies of the grid around it"] * periodic

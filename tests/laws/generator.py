@@ -15,12 +15,13 @@ import numpy as np
 from tilewright.base.dtypes import numpy_type
 from tilewright.base.fingerprint import fingerprint
 from tilewright.programs.stencil.boundaries import Boundary, Sides
-from tilewright.programs.stencil.dependences import Slope, analyse, slopes
+from tilewright.programs.stencil.dependences import Slope, slopes
 from tilewright.programs.stencil.expression import Index, Inside, Read, Scalar, Value, apply, clipped
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import STEP, FieldBuilder, Program, stencil
 from tilewright.programs.stencil.reference import Array
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.families import streaming
 from tilewright.schedules.tiling import NONE, Tiling
 
@@ -61,6 +62,11 @@ class LawCase:
     def values(self) -> dict[str, complex | Array]:
         """Values of the scalars; arrays of one per step of those that vary."""
         return {name: np.asarray(value) if isinstance(value, tuple) else value for name, value in self.scalars}
+
+    @property
+    def storage(self) -> Storage:
+        """Where its fields' versions and cells lie."""
+        return PLAIN
 
     @property
     def identity(self) -> str:
@@ -476,7 +482,7 @@ _BY_TYPE = {
 def _tiling(draw: random.Random, problem: Problem) -> Tiling:
     """A tiling of the family that fits the rank, sized for the reach; its sizes are anything legal, not round."""
     slope = slopes(problem)
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     least = max(1, slope[0].widest)
     heights = (2, 4) if problem.program.rank == 3 else (2, 4, 4, 6, 8, 10)
     while True:
@@ -493,7 +499,7 @@ def _tiling(draw: random.Random, problem: Problem) -> Tiling:
 
 def _size(draw: random.Random, problem: Problem, tiling: Tiling) -> tuple[tuple[int, ...], int]:
     """Extents and steps: mostly several whole tiles and wavefronts, now and then less than one tile."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     slope = slopes(problem)
     rank = problem.program.rank
     if tiling == NONE:

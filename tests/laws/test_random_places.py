@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.sampling import some
 
-from tilewright.plan import RunPlan, Target
+from tilewright.plan import Plan, Target
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.runtime.kernels import NumpyKernel
 from tilewright.runtime.session import Inputs
@@ -119,7 +119,7 @@ def test_places_and_steps_change_results() -> None:
     moved = 0
     for case in cases:
         plain = make_case(case.seed, case.index)
-        some = NumpyKernel(plan=RunPlan(problem=case.problem, target=Target(backend="numpy"), tiling=NONE))
+        some = NumpyKernel(plan=Plan(problem=case.problem, target=Target(backend="numpy")))
         pairs = ((case.problem, case.values), (replace(plain.problem, steps=case.problem.steps), plain.values))
         results = [some.run(p, Inputs(arrays=case.arrays(), scalars=scalars), 1) for p, scalars in pairs]
         moved += any(results[0][f].tobytes() != results[1][f].tobytes() for f in results[0])

@@ -18,8 +18,8 @@ import pytest
 from tests.sampling import covering
 
 from tilewright.base.dtypes import NARROW
-from tilewright.driver import emit_tilings
-from tilewright.plan import RunPlan, Target
+from tilewright.codegen.emit import emit_all
+from tilewright.plan import Plan, Target
 from tilewright.programs.stencil import rounding
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem
@@ -30,6 +30,7 @@ from tilewright.runtime.kernels import NumpyKernel, execute
 from tilewright.runtime.points import Adding, PointData, Receivers, updated_cells
 from tilewright.runtime.session import Inputs
 from tilewright.schedules.tiling import NONE
+from tilewright.tuning.spaces.bodies import cpu_schedule
 from tilewright.verbs.arrays import Given
 from tilewright.verbs.running.forcing import gather_points
 
@@ -81,7 +82,7 @@ def with_points(case: LawCase) -> tuple[Problem, PointData]:
     """The problem of a case with random points."""
     draw = random.Random(f"points/{case.seed}/{case.index}")  # noqa: S311  (reproducible, not secret)
     problem, program = case.problem, case.problem.program
-    able = [field for field in program.updated if field not in dict(problem.subdomains)]
+    able = [field for field in program.updated if field not in dict(case.storage.subdomains)]
     first, *others = draw.sample(able, len(able))
     chosen = [first, *(field for field in others if draw.random() < 0.6)]
     given = Given(
@@ -92,7 +93,7 @@ def with_points(case: LawCase) -> tuple[Problem, PointData]:
         dtype=problem.dtype,
     )
     sources = {field: drawn_points(draw, problem, sources=True) for field in chosen}
-    recorded = [field for field in program.fields if field not in dict(problem.subdomains)]
+    recorded = [field for field in program.fields if field not in dict(case.storage.subdomains)]
     receivers = {field: drawn_points(draw, problem, sources=False) for field in recorded if draw.random() < 0.7}
     data = gather_points(given, problem, sources, receivers)
     assert data is not None
@@ -141,8 +142,12 @@ def run_all(cases: list[LawCase]) -> tuple[dict[int, str], float]:
     for start in range(0, len(cases), size):
         part = cases[start : start + size]
         made = [with_points(case) for case in part]
-        pairs = [(problem, case.tiling) for case, (problem, _) in zip(part, made, strict=True)]
-        kernels = cpu.stencil_kernels(emit_tilings(pairs, strict=part[0].strict))
+        strict = part[0].strict
+        units = [
+            (problem, cpu_schedule(problem, case.tiling, case.storage, strict=strict))
+            for case, (problem, _) in zip(part, made, strict=True)
+        ]
+        kernels = cpu.stencil_kernels(emit_all(units, strict=strict))
         for case, (problem, data), kernel in zip(part, made, kernels, strict=True):
             text, changed = judged(case, problem, data, kernel)
             moved += changed
@@ -153,8 +158,9 @@ def run_all(cases: list[LawCase]) -> tuple[dict[int, str], float]:
 
 def judged(case: LawCase, problem: Problem, data: PointData, kernel: cpu.CompiledKernel) -> tuple[str, bool]:
     """What a kernel did wrong, and whether the sources change the result."""
-    arrays, scalars, memory, parts = case.arrays(), case.values, Poisoned(), dict(problem.subdomains)
-    plan = RunPlan(problem=problem, target=Target(backend="numpy"), tiling=NONE)
+    arrays, scalars, memory, parts = case.arrays(), case.values, Poisoned(), dict(case.storage.subdomains)
+    kernel = replace(kernel, storage=case.storage)
+    plan = Plan(problem=problem, target=Target(backend="numpy"))
     results, traces = [], []
     for number in range(2):
         traces.append(data.traces(problem))
@@ -260,7 +266,7 @@ def test_results_and_records_that_are_a_little_wrong_are_seen() -> None:
     seen = 0
     for case in drawn_cases("none", SEED, 4, "subdomains"):
         problem, data = with_points(case)
-        plan, traces = RunPlan(problem=problem, target=Target(backend="numpy"), tiling=NONE), data.traces(problem)
+        plan, traces = Plan(problem=problem, target=Target(backend="numpy")), data.traces(problem)
         results = NumpyKernel(plan=plan).run(
             problem, Inputs(arrays=case.arrays(), scalars=case.values, points=data, traces=traces), 1
         )

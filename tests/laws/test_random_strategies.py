@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from tilewright.driver import emit_tilings
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.runtime import cpu
 from tilewright.schedules import catalogue, prism
 from tilewright.schedules.families import diamond, skewed
@@ -59,7 +59,7 @@ def strategy_case(family: str, seed: int, index: int) -> LawCase | None:
     tiling = Tiling(family=family, time=time, space=space, sub=sub)
     if not isinstance(catalogue.check(case.problem, tiling), Legal):
         return None
-    stages = len(analyse(case.problem.program).stages)
+    stages = len(case.problem.program.stages)
     shape = []
     for size, side, (below, above) in zip(space, slopes(case.problem), case.problem.program.reach, strict=True):
         travel = 2 * side.widest * (time * stages - 1)

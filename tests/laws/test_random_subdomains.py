@@ -13,17 +13,18 @@ from tests.laws.test_random_programs import seeds
 from tests.laws.test_random_strategies import BATCH
 from tests.sampling import some
 
+from tilewright.codegen.emit import emit_all
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.expression import Profile, Value
 from tilewright.programs.stencil.program import stencil
 from tilewright.programs.stencil.regions import is_packable
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.programs.stencil.storage import Storage
 from tilewright.programs.stencil.subdomains import Subdomain
 from tilewright.runtime import cpu
 from tilewright.runtime.kernels import execute
 from tilewright.runtime.session import Inputs
-
-from .harness import emit_tilings
+from tilewright.tuning.spaces.bodies import cpu_schedule
 
 CASES = 8
 """Per family and seed."""
@@ -38,8 +39,12 @@ pytestmark = pytest.mark.skipif(tools() is None, reason="no C compiler")
 class PartCase(LawCase):
     """A case whose fields in subdomains start from 0 elsewhere."""
 
+    @property
+    def storage(self) -> Storage:
+        return Storage(subdomains=self.problem.program.subdomains)
+
     def arrays(self):
-        parts, shape = dict(self.problem.subdomains), self.problem.shape
+        parts, shape = dict(self.storage.subdomains), self.problem.shape
         given = super().arrays()
         return {
             field: [parts[field].spread(parts[field].cut(each), shape) for each in versions]
@@ -78,7 +83,7 @@ def with_subdomains(case: LawCase) -> PartCase | None:
         tuple(tuple(_zero(side) if field in parts else side for side in pair) for pair in each)
         for field, each in zip(program.fields, problem.boundaries, strict=True)
     )
-    some = replace(problem, program=made, subdomains=made.subdomains, boundaries=sides)
+    some = replace(problem, program=made, boundaries=sides)
     if case.strict or not is_packable(some):  # under strict, arrays are whole
         return None
     return PartCase(
@@ -110,7 +115,8 @@ def failures(cases: list[PartCase]) -> list[str]:
         chosen = [case for case in cases if case.strict is strict]
         for start in range(0, len(chosen), BATCH):
             some = chosen[start : start + BATCH]
-            source = emit_tilings([(case.problem, case.tiling) for case in some], strict=strict)
+            units = [(e.problem, cpu_schedule(e.problem, e.tiling, e.storage, strict=strict)) for e in some]
+            source = emit_all(units, strict=strict)
             for case, kernel in zip(some, cpu.stencil_kernels(source, tools()), strict=True):
                 text = wrong(case, kernel)
                 texts += [f"{text}: {case.tiling}, {case.problem}, {case.scalars}"] if text else []
@@ -118,7 +124,8 @@ def failures(cases: list[PartCase]) -> list[str]:
 
 
 def wrong(case: PartCase, kernel: cpu.CompiledKernel) -> str:
-    parts, shape, memory = dict(case.problem.subdomains), case.problem.shape, Poisoned()
+    parts, shape, memory = dict(case.storage.subdomains), case.problem.shape, Poisoned()
+    kernel = replace(kernel, storage=case.storage)
     packed = {
         field: [parts[field].cut(each) for each in versions] if field in parts else versions
         for field, versions in case.arrays().items()

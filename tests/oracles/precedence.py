@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from tests.oracles.forms import Ambiguous, Atom, Class, Form, FormScope, Later, Names, number
 from tests.oracles.search import Condition, solution
 
-from tilewright.programs.stencil.dependences import Dependence, analyse, distances
+from tilewright.programs.stencil.analysis import Dependence
+from tilewright.programs.stencil.dependences import distances
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tree.affine import AffineOperator, Combined, Expr, Name, Whole, extent_of
 from tilewright.schedules.tree.nodes import (
@@ -470,7 +471,7 @@ def broken(problem: Problem, tree: Node) -> Dependence | None:
         problem: The problem.
         tree: The tree of a tiling of it.
     """
-    analysis = analyse(problem.program)
+    analysis = problem.program.analysis
     shapes = [(_ENDLESS,) * problem.program.rank]
     if any(isinstance(node, Wavefronts) for node in nodes(tree)):
         shapes.append(problem.shape)

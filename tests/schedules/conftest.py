@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
@@ -64,7 +64,7 @@ class Order:
 
     def __init__(self, problem, tiling, pieces=None):
         self.problem = problem
-        self.stages = analyse(problem.program).stages
+        self.stages = problem.program.stages
         shape = (problem.steps * len(self.stages), *problem.shape)
         self.wavefront, self.tile, self.place, self.times = (np.zeros(shape, dtype=int) for _ in range(4))
         self.monotone = True
@@ -100,7 +100,7 @@ class Order:
         writer = next(j for j, s in enumerate(program.statements) if s.field == read.field)
         here, there = self._cells(program.statements[i], program.statements[writer], read)
         now = (self._time(i, step), *here)
-        copies = analyse(program).copies[program.fields.index(read.field)]
+        copies = program.analysis.copies[program.fields.index(read.field)]
         made = step + read.level - 1
         if made >= 0 and not self._before((self._time(writer, made), *there), now):
             return f"flow: {read} of step {step}"

@@ -4,7 +4,7 @@ import pytest
 from tests.oracles.counting import exact_counts
 from tests.oracles.precedence import broken
 
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue, prism
@@ -80,7 +80,7 @@ def _dependences(problem):
     rank = problem.program.rank
     names = ("x", "y", "z")[:rank]
     pieces = []
-    for d in analyse(problem.program).dependences:
+    for d in problem.program.analysis.dependences:
         later = ", ".join([f"t + {d.time}", *(f"{n} - ({o})" for n, o in zip(names, d.offset, strict=True))])
         pieces.append(f"[{_space(rank)}] -> [{later}]")
     return isl.Map("{ " + "; ".join(pieces) + " }")
@@ -172,7 +172,7 @@ def _counted(problem, offsets, shape):
     read = sub.apply(reads)
     live_in = read.subtract(tile).subtract(before.apply(reads))
     live_out = sub.intersect(_plane(rank).subtract(tile).apply(reads))
-    copies = analyse(problem.program).copies[0]
+    copies = problem.program.analysis.copies[0]
     return _count(sub), _count(live_in), _count(live_out), _box_words(read.union(sub), rank, copies)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.oracles.counting import exact_counts
 
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.schedules import prism
 from tilewright.schedules.families import diamond, skewed
 from tilewright.schedules.geometry import Diamond
@@ -112,7 +112,7 @@ def test_counts_of_parallelograms(offsets, sizes, height):
     own = schedule.intersect_range(isl.Set(f"{{ [{where}] }}")).domain()
     read = own.apply(reads)
     live_out = own.intersect(_plane(rank).subtract(own).apply(reads))
-    copies = analyse(problem.program).copies[0]
+    copies = problem.program.analysis.copies[0]
     by_isl = _count(own), _count(read.subtract(own)), _count(live_out), _box_words(read.union(own), rank, copies)
     counts = exact_counts(problem, tiling)
     assert by_isl == (counts.points, counts.live_in, counts.live_out, counts.footprint)

@@ -9,7 +9,6 @@ from tests.sampling import some
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
@@ -99,7 +98,7 @@ def _words_of_a_whole_tile(problem, tiling):
     own = next(tile for tile in tiles if len(tile) == points and _reads_stay_inside(problem, tile))
     reads, writes, touched = _values(problem.program, own)
     footprint = 0
-    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+    for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
         where = [cell for name, *cell in touched if name == field]
         size = copies if where else 0
         for axis in zip(*where, strict=True):

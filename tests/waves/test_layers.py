@@ -8,7 +8,6 @@ from tests.sampling import covering, some
 
 from tilewright import waves
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.differences import weights
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import make_problem
@@ -107,7 +106,7 @@ def one_step(model, layers, order, share):
         first = [offset + low for offset, (low, _) in zip(node.offset, program.reach, strict=True)]
         return around[tuple(slice(a, a + n) for a, n in zip(first, shape, strict=True))]
 
-    for i in (i for stage in analyse(program).stages for i in stage):
+    for i in (i for stage in program.stages for i in stage):
         statement = program.statements[i]
         values[statement.field, 1] = np.broadcast_to(evaluate(statement.tape, read, {}), columns.shape[1:])
     matrix = np.concatenate([values[field, level + 1].reshape(size, -1) for field, level in held])

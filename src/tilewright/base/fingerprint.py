@@ -14,7 +14,7 @@ def canonical(value: object) -> object:
     """Turn a value of frozen dataclasses, tuples and plain numbers into a JSON-able canonical form.
 
     Floats and the parts of complex numbers are written exactly (hexadecimal); dataclasses carry their class name, and
-    the fields that they compare.
+    the fields that they compare; those that they had once are in ``FORMER_FIELDS``, so that keys in files still match.
 
     >>> canonical((1, 0.5, "a"))
     [1, {'f': '0x1.0000000000000p-1'}, 'a']
@@ -27,6 +27,7 @@ def canonical(value: object) -> object:
         return {"z": [value.real.hex(), value.imag.hex()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {item.name: canonical(getattr(value, item.name)) for item in dataclasses.fields(value) if item.compare}
+        fields |= {name: canonical(former) for name, former in getattr(value, "FORMER_FIELDS", {}).items()}
         return {"c": type(value).__name__, "v": fields}
     if isinstance(value, Mapping):
         return {"m": [[canonical(key), canonical(value[key])] for key in sorted(value)]}

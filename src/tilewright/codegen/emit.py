@@ -1,4 +1,4 @@
-"""``emit(problem, tiling, body, dialect)``: the one way from a tiling and a body to the text of a kernel."""
+"""``emit(problem, schedule, dialect)``: the one way from a problem and its schedule to the text of a kernel."""
 
 import re
 from collections.abc import Sequence
@@ -22,12 +22,11 @@ from tilewright.codegen.streaming.bands import (
     streaming_functions,
     streams,
 )
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import catalogue
-from tilewright.schedules.bodies.body import Body
 from tilewright.schedules.parts import BEGIN, END
+from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.schedules.tree.nodes import Node
 
@@ -72,75 +71,56 @@ StencilSource = KernelSource[tuple[StencilLayout, ...]]
 """A unit of stencils' kernels, with a layout for each."""
 
 
-def emit(  # noqa: PLR0913
-    problem: Problem,
-    tiling: Tiling,
-    body: Body,
-    dialect: str = "c",
-    *,
-    strict: bool = False,
-    batch: bool = False,
-    # whether a call computes some parts of a sweep alone (:mod:`tilewright.schedules.parts`); the first one and their
-    # end follow the distance between slots in ``size``
-    swept: bool = False,
-) -> StencilSource:
-    """Write the kernel of a problem under a tiling."""
-    return emit_all([(problem, tiling, body)], dialect, strict=strict, batch=batch, swept=swept)
+def emit(problem: Problem, schedule: CpuSchedule, dialect: str = "c", *, strict: bool = False) -> StencilSource:
+    """Write the kernel of a problem under a schedule."""
+    return emit_all([(problem, schedule)], dialect, strict=strict)
 
 
 def emit_all(
-    units: Sequence[tuple[Problem, Tiling, Body]],
-    dialect: str = "c",
-    *,
-    strict: bool = False,
-    batch: bool = False,
-    swept: bool = False,
+    units: Sequence[tuple[Problem, CpuSchedule]], dialect: str = "c", *, strict: bool = False
 ) -> StencilSource:
     """Write several kernels into one translation unit; equal ones are written once."""
     if dialect not in DIALECTS:
         raise UsageError(f"the dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
     functions: dict[str, tuple[ir.Function, ...]] = {}
     kernels, layouts = [], []
-    for problem, tiling, body in units:
-        site, layout = _describe(problem, tiling, body, dialect, strict=strict, swept=swept)
-        entry = batch_name(site.prefix) if batch else site.prefix
+    for problem, schedule in units:
+        site, layout = _describe(problem, schedule, dialect, strict=strict)
+        entry = batch_name(site.prefix) if schedule.batch else site.prefix
         kernels.append(EntryPoint(entry=entry, tables=bool(problem.points)))
         layouts.append(layout)
         if site.prefix not in functions:
-            each = _functions(site, tiling, site.prefix, swept=swept)
+            each = _functions(site, schedule)
             each = tuple(map(flush_subnormals, each)) if site.flushes else each
-            looped = (batch_function(site.prefix, each[-1].params),) if batch else ()
+            looped = (batch_function(site.prefix, each[-1].params),) if schedule.batch else ()
             functions[site.prefix] = (*each, *looped)
     text = c.print_unit([function for group in functions.values() for function in group], strict=strict)
     return KernelSource(text=text, dialect=dialect, kernels=tuple(kernels), layout=tuple(layouts), strict=strict)
 
 
-def _describe(
-    problem: Problem, tiling: Tiling, body: Body, dialect: str, *, strict: bool, swept: bool
-) -> tuple[Site, StencilLayout]:
-    points = (problem.points.sources, problem.points.receivers) if problem.points else ()
-    rest = (
-        *points,
-        *([problem.points.faces] if problem.points.faces else []),
-        *([problem.varying] if problem.varying else []),
-    )
-    versions = (problem.kept, problem.series, problem.regions) if not problem.plain else ()
-    rest = (*rest, *([problem.subdomains] if problem.subdomains else []))
-    rest = (*rest, *versions, *(["swept"] if swept else []))
-    parts = (problem.program, problem.dtype, problem.boundaries, tiling, body, dialect, strict, *rest)
-    key = fingerprint(*parts)
+def _describe(problem: Problem, schedule: CpuSchedule, dialect: str, *, strict: bool) -> tuple[Site, StencilLayout]:
+    tiling, storage, points = schedule.tiling, schedule.storage, problem.points
+    about = (points.sources, points.receivers, points.faces, problem.varying, problem.regions)
+    key = fingerprint(problem.fingerprint, about, schedule, dialect, strict)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    packed = bool(problem.subdomains) and not streams(tiling)
-    site = Site(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, body=body, packed=packed)
+    packed = bool(storage.subdomains) and not streams(tiling)
+    site = Site(
+        problem=problem,
+        prefix=f"tw_{name}_{key[:12]}",
+        strict=strict,
+        body=schedule.body,
+        packed=packed,
+        storage=storage,
+    )
     kept, scratch = site.versions, 0
     if streams(tiling):
         kept, scratch = copies(problem), scratch_bytes(site, tiling)
     layout = StencilLayout(
         dtype=problem.dtype,
         copies=kept,
-        states=problem.kept if site.streams_states else 0,
+        states=storage.kept if site.streams_states else 0,
         scratch=scratch,
-        constants=constants(problem),
+        constants=constants(problem, storage),
         placed=problem.program.placed,
         margin=place_margin(site, tiling) if streams(tiling) else PLACES,
         direct=streams(tiling),
@@ -150,11 +130,12 @@ def _describe(
     return site, layout
 
 
-def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[ir.Function, ...]:
+def _functions(site: Site, schedule: CpuSchedule) -> tuple[ir.Function, ...]:
+    tiling, entry = schedule.tiling, site.prefix
     if streams(tiling):
         return streaming_functions(site, tiling, entry)
     program = site.problem.program
-    recurrent = bool(analyse(program).sweep)
+    recurrent = bool(program.analysis.sweep)
     inner = inner_sites(site)
     sites = [site] if recurrent else [site, *(each for _, each in (inner if site.packed else inner[:1]))]
     helpers = [cell_function(each, field) for each in sites for field in program.fields]
@@ -165,7 +146,7 @@ def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[
             statements += box_functions(site, number)
         elif points.touches(site.problem, program.statements[number].field):
             statements.append(points.points_function(site, program.statements[number].field, STEP))
-    parts = catalogue.sweep(site.problem, tiling) if swept else None
+    parts = catalogue.sweep(site.problem, tiling) if schedule.swept else None
     called = (
         cpu.entry_function(site, _tree(site.problem, tiling), entry)
         if parts is None
@@ -176,4 +157,4 @@ def _functions(site: Site, tiling: Tiling, entry: str, *, swept: bool) -> tuple[
 
 def _tree(problem: Problem, tiling: Tiling) -> Node:
     """The order of execution; a program with a recurrence is swept, whatever the tiling."""
-    return catalogue.tree(problem, NONE if analyse(problem.program).sweep else tiling)
+    return catalogue.tree(problem, NONE if problem.program.analysis.sweep else tiling)

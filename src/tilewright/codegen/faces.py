@@ -41,7 +41,7 @@ def faces_of(site: Site, field: str, extents: Sequence[ir.Expr]) -> tuple[list[i
     """Name where the sums of a field near the sides of a grid of some extents lie, axis by axis."""
     points = site.problem.points
     number = [name for name, _ in points.faces].index(field)
-    place = own_memory(site.problem) + 1 + len(points.sources) + len(points.receivers) + number
+    place = own_memory(site) + 1 + len(points.sources) + len(points.receivers) + number
     base = ir.Load(site.params[3], ir.Int(place), ir.const_pointer(site.dtype))
     at: ir.Expr = ir.Var("sums", ir.pointer(site.dtype))
     lets: list[ir.Stmt] = [ir.Let(ir.Var("sums", ir.pointer(site.dtype)), ir.writable(base))]

@@ -49,7 +49,7 @@ def tables(problem: Problem, field: str) -> list[tuple[int, bool]]:
 def open_table(site: Site, table: int, step: ir.Expr) -> tuple[tuple[ir.Stmt, ...], ir.Var]:
     """Name the parts of a table, and where the numbers of a step start."""
     numbers = ir.Var("numbers", ir.pointer(site.dtype))
-    place = ir.Int(own_memory(site.problem) + 1 + table)
+    place = ir.Int(own_memory(site) + 1 + table)
     base = ir.Load(site.params[3], place, ir.const_pointer(site.dtype))
     lets = (
         ir.Let(_STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),

@@ -15,11 +15,11 @@ from tilewright.codegen.boundary import mapped
 from tilewright.codegen.expression import scalar_name
 from tilewright.codegen.subdomains import PackedField, packed_field, packed_version
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Placed, Read, Scalar, placed
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.regions import conditions, inner_programs
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.bodies.body import Body, BoxCode
 
 
@@ -31,6 +31,7 @@ class Site:
     prefix: str  # start of every function's name
     strict: bool  # whether every operation keeps its own rounding
     body: Body  # how the kernel's code is written
+    storage: Storage = PLAIN  # where the fields' versions and cells lie
     packed: bool = False  # whether its functions read and write fields that live in subdomains where a run keeps them
 
     @property
@@ -68,7 +69,7 @@ class Site:
 
     def packed_field(self, field: str) -> PackedField | None:
         """What the kernel's functions find of a field that lives in a subdomain."""
-        return packed_field(self.problem, field, region_cells(self)) if self.packed else None
+        return packed_field(self.problem, self.storage, field, region_cells(self)) if self.packed else None
 
     def code(self, statement: Statement) -> BoxCode:
         """How a statement is computed over boxes."""
@@ -77,7 +78,7 @@ class Site:
     @property
     def streams_states(self) -> bool:
         """Whether states that are kept are written past the caches, beside the versions that steps read."""
-        return bool(self.problem.kept) and self.body.streamed is not None
+        return bool(self.storage.kept) and self.body.streamed is not None
 
     def copies(self, field: str) -> int:
         """Versions of a field that steps read and write in turn."""
@@ -85,15 +86,17 @@ class Site:
 
     def states(self, field: str) -> int:
         """States of a field that are kept behind these."""
-        return self.problem.kept if self.streams_states and field in self.problem.program.updated else 0
+        return self.storage.kept if self.streams_states and field in self.problem.program.updated else 0
 
     @property
     def versions(self) -> tuple[int, ...]:
         """All versions of each field in memory; 0 of those that have one per step, which lie elsewhere."""
         problem, found = self.problem, []
-        for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
-            many = max(copies, problem.kept) if field in problem.program.updated else copies
-            found.append(0 if field in problem.series else copies + self.states(field) if self.streams_states else many)
+        for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
+            many = max(copies, self.storage.kept) if field in problem.program.updated else copies
+            found.append(
+                0 if field in self.storage.series else copies + self.states(field) if self.streams_states else many
+            )
         return tuple(found)
 
     def slot(self, field: str, level: int, step: ir.Expr) -> ir.Expr:
@@ -102,7 +105,7 @@ class Site:
         copies = self.copies(field)
         if part is not None and copies > 1:
             return ir.add(base, packed_version(part, ir.mod(ir.add(step, level % copies), copies)))
-        if field in self.problem.series:
+        if field in self.storage.series:
             # The distance of a problem's own versions is negative where a run begins with the second of them.
             slot = ir.Var("slot")
             return ir.sub(base, ir.mul(step, ir.select(ir.lt(slot, 0), ir.sub(ir.Int(0), slot), slot)))
@@ -120,23 +123,24 @@ class Site:
         return ir.Load(self.params[0], ir.Int(number), ir.pointer(self.dtype))
 
 
-def constants(problem: Problem) -> tuple[complex, ...]:
+def constants(problem: Problem, storage: Storage) -> tuple[complex, ...]:
     """The distinct values outside ``constant`` sides of outer axes; the runtime passes one row of each."""
     values = [
         side.value for sides in problem.boundaries for pair in sides[:-1] for side in pair if side.kind == "constant"
     ]
-    values += [0.0] if problem.subdomains else []
+    values += [0.0] if storage.subdomains else []
     distinct = {identity(value): value for value in values}
     return tuple(sorted(distinct.values(), key=lambda value: (value.real, value.imag, repr(value))))
 
 
-def own_memory(problem: Problem) -> int:
+def own_memory(site: Site) -> int:
     """Place, among the pointers to constants, of the one to the threads' own memory.
 
     It follows the rows of constants, the tables of what depends on the cell's place alone (a number for every index
     along an axis) and, where there are regions, what :func:`middle` finds.
     """
-    return len(constants(problem)) + len(problem.program.placed) + bool(conditions(problem.program))
+    program = site.problem.program
+    return len(constants(site.problem, site.storage)) + len(program.placed) + bool(conditions(program))
 
 
 def middle(site: Site) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
@@ -151,7 +155,7 @@ def middle(site: Site) -> tuple[tuple[ir.Expr, ir.Expr], ...]:
 
 def region_cells(site: Site) -> ir.Expr:
     """Pointer to the whole numbers of :func:`middle`, and those of fields in subdomains behind them."""
-    number = len(constants(site.problem)) + len(site.problem.program.placed)
+    number = len(constants(site.problem, site.storage)) + len(site.problem.program.placed)
     base = ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
     return ir.Op(ir.Operator.REINTERPRET, (base,), ir.const_pointer(ir.INDEX))
 
@@ -159,7 +163,7 @@ def region_cells(site: Site) -> ir.Expr:
 def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
     """The sites of the programs of the regions' middle, and the axes along which each of them is one."""
     program, body = site.problem.program, site.body
-    many, stages = len(program.statements), len(analyse(program).stages)
+    many, stages = len(program.statements), len(program.stages)
     return tuple(
         (
             axes,
@@ -168,6 +172,7 @@ def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
                 prefix=f"{site.prefix}_inner{number or ''}",
                 strict=site.strict,
                 packed=site.packed,
+                storage=site.storage,
                 body=replace(
                     body,
                     boxes=body.boxes[many * (number + 1) : many * (number + 2)],
@@ -176,7 +181,7 @@ def inner_sites(site: Site) -> tuple[tuple[tuple[int, ...], Site], ...]:
             ),
         )
         for number, (axes, inner) in enumerate(
-            inner_programs(program, site.problem.subdomains, nested=bool(site.problem.subdomains and body.boxes))
+            inner_programs(program, site.storage.subdomains, nested=bool(site.storage.subdomains and body.boxes))
         )
     )
 
@@ -192,7 +197,7 @@ def place_name(site: Site, node: Placed) -> ir.Var:
 
 def place_table(site: Site, node: Placed) -> ir.Expr:
     """The table of what depends on the cell's place alone: the number of the first cell of its axis."""
-    number = len(constants(site.problem)) + site.problem.program.placed.index(node)
+    number = len(constants(site.problem, site.storage)) + site.problem.program.placed.index(node)
     return ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype))
 
 
@@ -329,7 +334,7 @@ def or_constants(site: Site, field: str, places: Sequence[ir.Expr], row: ir.Expr
 
 
 def _or_constant(site: Site, test: ir.Expr, value: complex, row: ir.Expr) -> ir.Expr:
-    number = [identity(each) for each in constants(site.problem)].index(identity(value))
+    number = [identity(each) for each in constants(site.problem, site.storage)].index(identity(value))
     return ir.select(test, ir.Load(site.params[3], ir.Int(number), ir.const_pointer(site.dtype)), row)
 
 

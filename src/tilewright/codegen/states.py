@@ -30,7 +30,7 @@ def state_function(site: Site, number: int, step: ir.Var) -> ir.Function:
     lets += [
         ir.Let(target, site.slot(statement.field, 1, step)),
         ir.Let(state, site.state(statement.field, step)),
-        ir.Let(_CELLS, ir.mul(cells, site.problem.kept * size)),
+        ir.Let(_CELLS, ir.mul(cells, site.storage.kept * size)),
         ir.Let(_PAST, ir.gt(_CELLS, site.body.streamed or 0)),
         *_row(site, box[-1], bounds[-1]),
     ]

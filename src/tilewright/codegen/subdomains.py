@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import Storage
 
 Stmts = tuple[ir.Stmt, ...]
 
@@ -59,9 +60,9 @@ class PackedField:
         return tuple(found)
 
 
-def packed_field(problem: Problem, field: str, cells: ir.Expr) -> PackedField | None:
+def packed_field(problem: Problem, storage: Storage, field: str, cells: ir.Expr) -> PackedField | None:
     """Name what a kernel finds of a field, by the regions' numbers at ``cells``; None of one that lives everywhere."""
-    names = [name for name, _ in problem.subdomains]
+    names = [name for name, _ in storage.subdomains]
     if field not in names:
         return None
     number, rank = names.index(field), problem.program.rank
@@ -70,7 +71,7 @@ def packed_field(problem: Problem, field: str, cells: ir.Expr) -> PackedField | 
     found = [ir.Var(f"{title}_of_{field}") for title in titles]
     lets: list[ir.Stmt] = [ir.Let(var, ir.Load(cells, ir.Int(first + i), ir.INDEX)) for i, var in enumerate(found)]
     return PackedField(
-        axis=dict(problem.subdomains)[field].axis,
+        axis=dict(storage.subdomains)[field].axis,
         low=found[0],
         high=found[1],
         left=found[2],

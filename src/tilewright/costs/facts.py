@@ -6,14 +6,15 @@ that are kept or read besides those of a step: a band that keeps its states writ
 caches, and the band of the adjoint reads them from there. Tiles do not change that.
 """
 
-import functools
 import math
 from dataclasses import asdict, dataclass, replace
 
+from tilewright.base.facts import fact
 from tilewright.costs import regions
 from tilewright.costs.reuse import Uses, uses
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.families import streaming
 from tilewright.schedules.families.streaming import TileGrowth
 from tilewright.schedules.streaming.block import BlockGrowth, block_growth
@@ -28,6 +29,7 @@ class Facts(regions.Counts):
     """What a problem brings into the models of its costs, as the code of one kind of machine computes it."""
 
     problem: Problem  # without statements of thin slabs
+    storage: Storage  # where its fields' versions and cells lie
     shape: tuple[int, ...]  # extents S_1, S_2, S_3
     steps: int  # time steps T
     stages: int  # logical steps per time step
@@ -67,34 +69,36 @@ class Facts(regions.Counts):
         return self.cells * self.itemsize * (self.reads + self.writes + self.fetches)
 
 
-def facts_of(problem: Problem, *, cpu: bool) -> Facts:
+def facts_of(problem: Problem, *, cpu: bool, storage: Storage = PLAIN) -> Facts:
     """Collect what is known of a problem as a CPU's code computes it, or a GPU's."""
     problem = bulk(problem)
     program, reach = problem.program, slopes(problem)
-    updated = len(program.updated)
-    stream = streaming.block_growth(problem) if cpu and streaming.applies(problem) else None
+    storage = replace(storage, series=tuple(field for field in storage.series if field in program.fields))
+    updated, parts = len(program.updated), storage.subdomains
+    stream = streaming.block_growth(problem) if cpu and not storage.states and streaming.applies(problem) else None
     return Facts(
-        **asdict(regions.counts(problem, regions.parts(problem) if cpu else regions.undivided(problem))),
+        **asdict(regions.counts(problem, regions.parts(problem, parts) if cpu else regions.undivided(problem))),
         problem=problem,
+        storage=storage,
         shape=problem.shape,
         steps=problem.steps,
-        stages=len(analyse(program).stages),
+        stages=len(program.stages),
         itemsize=problem.itemsize,
         slopes=(reach[0].widest, *(slope.right for slope in reach[1:])),
         sides=tuple((slope.left, slope.right) for slope in reach),
         history=max(program.history(field) for field in program.updated),
         points=problem.points.cells,
-        versions=problem.kept * updated + max(0, problem.steps - 1) * len(problem.series),
-        state_bytes=problem.itemsize * (updated * bool(problem.kept) + len(problem.series)),
-        state_fills=len(problem.series),
-        row_ends=regions.row_ends(problem) if cpu else 0,
+        versions=storage.kept * updated + max(0, problem.steps - 1) * len(storage.series),
+        state_bytes=problem.itemsize * (updated * bool(storage.kept) + len(storage.series)),
+        state_fills=len(storage.series),
+        row_ends=regions.row_ends(problem, parts) if cpu else 0,
         stream=stream,
         reuse=None if stream is None else uses(program, of_problem(problem), stream.rows),
         block=block_growth(problem) if not cpu and streaming.applies(problem, blocks=True) else None,
     )
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def bulk(problem: Problem) -> Problem:
     """Return a problem without the statements that update thin slabs; the same one if there are none."""
     if not problem.regions:
@@ -115,6 +119,5 @@ def bulk(problem: Problem) -> Problem:
         problem,
         program=replace(problem.program, fields=fields, statements=rest),
         boundaries=tuple(problem.sides(field) for field in fields),
-        series=tuple(field for field in problem.series if field in read),
         regions=tuple(pair for pair in problem.regions if pair[0] in read),
     )

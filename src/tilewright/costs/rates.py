@@ -1,6 +1,5 @@
 """What a machine takes for the code of a program: seconds, bytes and sizes, whatever the tiling."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import fact
 from tilewright.costs import regions
 from tilewright.costs.coefficients import CpuCoefficients, coefficients
 from tilewright.costs.hardware import Hardware, hardware
@@ -15,10 +15,10 @@ from tilewright.costs.operations import Operations, count_operations, hard_cycle
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.machines.vectors import vector_units
 from tilewright.programs.stencil import catalogue
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.identity import identity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.programs.stencil.storage import Subdomains
 
 SCOPES = ("device", "per_sm")
 
@@ -76,10 +76,10 @@ class GpuRates(Rates):
     gpu: Hardware  # its own numbers
 
 
-def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm") -> CpuRates:
+def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm", subdomains: Subdomains = ()) -> CpuRates:
     """Collect what a CPU takes for a problem's code."""
     program, dtype, clock = problem.program, problem.dtype, machine.clock.value
-    some, rows, across = (regions.parts(problem, across=each) for each in (None, False, True))
+    some, rows, across = (regions.parts(problem, subdomains, across=each) for each in (None, False, True))
     c_iter = _mean(some, lambda each: iteration_seconds(each, machine, dtype))
     width = int(machine.vector_width.value) * WORD // arithmetic(dtype).itemsize
     return CpuRates(
@@ -101,7 +101,7 @@ def cpu_rates(problem: Problem, machine: Machine, scope: str = "per_sm") -> CpuR
         outer_byte_seconds=1.0 / machine.outer_bandwidth.value if machine.outer_bandwidth else 0.0,
         outer_bytes=_outer_bytes(machine),
         l1_bytes=int(machine.l1_bytes.value) if machine.l1_bytes else 0,
-        serial_seconds=serial_cycles(program, machine, dtype) / clock if analyse(program).sweep else 0.0,
+        serial_seconds=serial_cycles(program, machine, dtype) / clock if program.analysis.sweep else 0.0,
         core_byte_seconds=1.0 / (machine.core_bandwidth or machine.dram_bandwidth).value,
         advance_seconds=machine.advance_seconds.value if machine.advance_seconds else 0.0,
         line_ratio=machine.line_ratio.value if machine.line_ratio else 1.0,
@@ -175,7 +175,7 @@ def entry_name(program: Program, machine: Machine) -> str:
     return next(iter(_entries(program, names)), program.name)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _entries(program: Program, names: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the names in a file that are of programs of the catalogue which compute the same as this one."""
     known = set(names) & set(catalogue.names())
@@ -285,7 +285,7 @@ def operation_cycles(program: Program, machine: Machine, seconds: float) -> floa
     return max(0.0, seconds * machine.clock.value - hard_cycles(count, machine)) / max(1, count.plain)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _operations(program: Program, dtype: str) -> Operations:
     """Count the operations of one cell and step."""
     return sum((count_operations(statement.tape, dtype) for statement in program.statements), Operations())

@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.facts import fact
 from tilewright.base.intmath import ceil_div
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Value, flatten
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import conditions, inner_programs, middle, nested_axes
 from tilewright.programs.stencil.slopes import values_of
+from tilewright.programs.stencil.storage import Subdomains
 from tilewright.schedules.bodies.planes import planes_together
 
 
@@ -48,8 +49,8 @@ class Counts:
     flops: int  # operations per cell and step
 
 
-@functools.lru_cache(maxsize=256)
-def parts(problem: Problem, *, across: bool | None = None) -> tuple[Part, ...]:
+@fact
+def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None = None) -> tuple[Part, ...]:
     """Return by which programs a kernel on a CPU computes the cells of a grid; one where it has no regions.
 
     ``across`` is of streaming tiles, whose rows are not cut: whether these meet an end of the middle.
@@ -60,21 +61,21 @@ def parts(problem: Problem, *, across: bool | None = None) -> tuple[Part, ...]:
     1
     """
     program, last = problem.program, problem.program.rank - 1
-    nested = bool(problem.subdomains) and across is None
-    inner = dict(inner_programs(program, problem.subdomains, nested=nested))
+    nested = bool(subdomains) and across is None
+    inner = dict(inner_programs(program, subdomains, nested=nested))
     order = [axis for axis in nested_axes(program) if axis != last or not across]
     if not inner or not order:
         return undivided(problem)
-    ends = _ends(problem)
+    ends = _ends(problem, subdomains)
     share = [(high - low) / extent for (low, high), extent in zip(ends, problem.shape, strict=True)]
     if across is not None:
         share[last] = 1.0
     found, left, known = [], 1.0, program
     for count in range(1, len(order) + 1) if nested else (len(order),):
         here = math.prod(share[axis] for axis in order[:count])
-        found.append(Part(share=left - here, program=_used(known, problem)))
+        found.append(Part(share=left - here, program=_used(known, subdomains)))
         left, known = here, inner[tuple(sorted(order[:count]))]
-    found.append(Part(share=left, program=_used(known, problem)))
+    found.append(Part(share=left, program=_used(known, subdomains)))
     return tuple(each for each in found if each.share > 0)
 
 
@@ -83,27 +84,27 @@ def undivided(problem: Problem) -> tuple[Part, ...]:
     return (Part(share=1.0, program=problem.program),)
 
 
-def row_ends(problem: Problem) -> int:
+def row_ends(problem: Problem, subdomains: Subdomains = ()) -> int:
     """Return at how many places along a row a program's middle begins or ends inside the grid."""
-    low, high = _ends(problem)[-1]
+    low, high = _ends(problem, subdomains)[-1]
     return int(low > 0) + int(high < problem.shape[-1])
 
 
-def _ends(problem: Problem) -> tuple[tuple[int, int], ...]:
+def _ends(problem: Problem, subdomains: Subdomains) -> tuple[tuple[int, int], ...]:
     """Where the middle begins and ends, per axis."""
     nodes = conditions(problem.program)
-    if not nodes and not problem.subdomains:  # axes may be longer than memory
+    if not nodes and not subdomains:  # axes may be longer than memory
         return tuple((0, extent) for extent in problem.shape)
     lines = [
         (node, along(node, *problem.places(node.axis, 0, problem.shape[node.axis]), np.dtype(bool), {}))
         for node in nodes
     ]
-    return middle(problem, lines)
+    return middle(problem, subdomains, lines)
 
 
-def _used(program: Program, problem: Problem) -> Program:
+def _used(program: Program, subdomains: Subdomains) -> Program:
     """Leave out what no result depends on, and statements of fields that are not kept where they are 0."""
-    kept = dict(problem.subdomains)
+    kept = dict(subdomains)
     every = [replace(each, tape=flatten(values_of(each.tape, Value)[-1])) for each in program.statements]
     some = tuple(each for each in every if each.field not in kept or not isinstance(each.tape[-1], Const))
     held = {each.field for each in some} | {read.field for each in some for read in each.reads}
@@ -113,7 +114,7 @@ def _used(program: Program, problem: Problem) -> Program:
 def counts(problem: Problem, some: tuple[Part, ...]) -> Counts:
     """Return how many values a step keeps, reads and writes per cell, as means to the nearest whole number."""
     whole = problem.program
-    copies = dict(zip(whole.fields, analyse(whole).copies, strict=True))
+    copies = dict(zip(whole.fields, whole.analysis.copies, strict=True))
 
     def mean(of: Callable[[Program], int], least: int = 0) -> int:
         return max(least, round(sum(each.share * of(each.program) for each in some)))

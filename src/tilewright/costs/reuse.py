@@ -10,6 +10,7 @@ import functools
 import math
 from dataclasses import dataclass
 
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.streaming.levels import LevelPipeline
 
@@ -38,7 +39,7 @@ class Uses:
         return self.far + sum(count for _, count in self.near)
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def uses(program: Program, pipeline: LevelPipeline, rows: int) -> Uses:
     """Walk through a tile in its steady state, ``rows`` cells of axis 0 per advance; a row is a plane's in 3D."""
     stages = range(len(pipeline.stages))

@@ -10,6 +10,7 @@ from tilewright.costs.hardware import Hardware
 from tilewright.costs.rates import CpuRates, GpuRates, cpu_rates, gpu_rates
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.problem import GPU_COMPILED, MAX_TILED_RANK, Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class Setting:
         return replace(self, rates=replace(self.rates, **rates))
 
 
-def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -> Setting:
+def make_setting(problem: Problem, machine: Machine, scope: str | None = None, *, storage: Storage = PLAIN) -> Setting:
     """Collect what the models take of a problem on a machine."""
     cpu = machine.kind == "cpu"
     if not cpu and problem.dtype not in GPU_COMPILED:
@@ -54,10 +55,10 @@ def make_setting(problem: Problem, machine: Machine, scope: str | None = None) -
             f"GPU backends compute in 1 to {MAX_TILED_RANK} dimensions, got {problem.program.rank}",
             "ask for a CPU, such as host",
         )
-    facts = facts_of(problem, cpu=cpu)
+    facts = facts_of(problem, cpu=cpu, storage=storage)
     rates: CpuRates | GpuRates
     if cpu:
-        rates = cpu_rates(facts.problem, machine, scope or "per_sm")
+        rates = cpu_rates(facts.problem, machine, scope or "per_sm", facts.storage.subdomains)
     else:
         rates = gpu_rates(facts.problem, machine, scope or "device")
     return Setting(facts=facts, rates=rates, energy=make_energy(facts.problem, machine))

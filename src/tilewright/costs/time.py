@@ -30,6 +30,7 @@ from tilewright.costs.work import streaming, sweep
 from tilewright.costs.work.families import STRATEGIES, TILES
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.catalogue import family as family_of
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
@@ -103,6 +104,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     scope: str | None = None,
     resources: Resources | None = None,
     arithmetic: float = 1.0,
+    storage: Storage = PLAIN,
 ) -> Costs:
     """Predict what one tiling of a problem costs on a machine.
 
@@ -114,6 +116,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
         scope: Who shares the bandwidth, see :func:`tilewright.costs.setting.make_setting`.
         resources: What a compiler says of the code, for a hybrid or streaming tiling with threads on a GPU.
         arithmetic: How long the arithmetic of a cell takes over what the machine's file says: by another form of sums.
+        storage: Where the fields' versions and cells lie.
 
     Returns:
         The costs.
@@ -121,7 +124,7 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
     Raises:
         UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
     """
-    setting = _lengthened(make_setting(problem, machine, scope), tiling.family, arithmetic)
+    setting = _lengthened(make_setting(problem, machine, scope, storage=storage), tiling.family, arithmetic)
     if not setting.cpu:
         sweep.check_order(setting.facts)
     sizes = sizes_of(tiling, setting)

@@ -102,8 +102,8 @@ class Computer:
         inputs = Inputs(arrays={}, scalars=self.scalars)
         if isinstance(kernel, NumpyKernel):
             return kernel.start(whole, inputs, self.threads)
-        # What devices, subdomains and periodic copies keep cannot be changed from outside.
-        if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None or problem.subdomains:
+        # What devices and periodic copies keep cannot be changed from outside.
+        if not isinstance(kernel, CpuKernel) or kernel.plan.block is not None:
             return None
         return kernel.start(whole, inputs, self.threads)
 

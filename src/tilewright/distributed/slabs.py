@@ -20,7 +20,6 @@ from tilewright.distributed.points import GridPoints, WindowPoints
 from tilewright.distributed.windows import Window, depths, pieces, window
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.boundaries import FIXED
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import extend, wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime.memory import HUGE_PAGE, allocate
@@ -108,7 +107,7 @@ def _session_rows(problem: Problem) -> float:
     extended = extend(inner, _BLOCK)
     if extended is not None:
         around = math.prod(extended.problem.shape[1:]) / math.prod(problem.shape[1:])
-    return _ROW_PADDING * around * sum(analyse(problem.program).copies)
+    return _ROW_PADDING * around * sum(problem.program.analysis.copies)
 
 
 def _taken(size: int) -> int:

@@ -26,7 +26,6 @@ from tilewright.distributed.disk import Array
 from tilewright.distributed.slabs import Levels
 from tilewright.machines.machine import Machine
 from tilewright.planner import plans
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import wrapped_axes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.runtime import sweep as runtime
@@ -35,6 +34,7 @@ from tilewright.runtime.memory import HUGE_PAGE, allocate
 from tilewright.runtime.session import Inputs
 from tilewright.schedules import catalogue
 from tilewright.schedules.parts import Parts
+from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling, as_tiling
 from tilewright.tuning.ranking import evaluated
 from tilewright.tuning.spaces import space
@@ -68,15 +68,15 @@ class Swept:
 
 def applies(problem: Problem, computer: Computer) -> bool:
     """Whether a problem can be swept: compiled, of two versions at most, without anything that ties far cells."""
-    plain = problem.plain and not problem.points and not problem.subdomains
     return (
-        plain
+        not problem.regions
+        and not problem.points
         and runtime.available()
         and computer.target.backend == "c"
         and problem.program.rank > 1
         and problem.steps > 1
         and not wrapped_axes(problem)
-        and max(analyse(problem.program).copies) <= 2
+        and max(problem.program.analysis.copies) <= 2
         and bool(_families(problem, computer))
     )
 
@@ -173,7 +173,7 @@ class _Choices:
 
 def taken(problem: Problem, cut: Parts, parts: int) -> int:
     """Return the bytes of memory that a sweep takes, ``parts`` of it at a time."""
-    held = runtime.sweep_bytes(problem, analyse(problem.program).copies, _rows(problem, cut, parts))
+    held = runtime.sweep_bytes(problem, problem.program.analysis.copies, _rows(problem, cut, parts))
     return held + Rooms.bytes(problem, _turn(problem, cut, parts))
 
 
@@ -261,7 +261,8 @@ class Sweeper:
         """Compile the kernel and take memory for rows under way."""
         self._problem, self._swept, self._computer = problem, swept, computer
         plan = plans(problem, computer.target, swept.tiling, strict=computer.strict)[0]
-        self._kernel = driver.make(replace(plan, swept=True))
+        assert isinstance(plan.schedule, CpuSchedule)  # noqa: S101  (a sweep is made for a processor)
+        self._kernel = driver.make(replace(plan, schedule=replace(plan.schedule, swept=True)))
         cut = _cut(replace(problem, steps=swept.passes.steps), swept.tiling)
         self._rooms = Rooms(problem, _turn(problem, cut, swept.parts))
 

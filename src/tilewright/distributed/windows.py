@@ -6,14 +6,13 @@ has the grid's boundary. A side on which it is cut is ``fixed``: its cells keep 
 inwards by the reach per step, and stops short of the box.
 """
 
-import functools
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.boundaries import FIXED, Boundary, Sides
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import all_wrap, wrapped_axes
 from tilewright.programs.stencil.problem import Part, Problem
 from tilewright.programs.stencil.program import Program
@@ -43,7 +42,7 @@ class Window:
 def check_cut(problem: Problem, axes: tuple[int, ...]) -> None:
     """Check that a grid may be cut along some axes."""
     name = problem.program.name
-    if axes and analyse(problem.program).sweep:
+    if axes and problem.program.analysis.sweep:
         raise UsageError(
             f"{name!r} reads values of its own step, so that its grid cannot be cut", "run it in memory, on one process"
         )
@@ -67,7 +66,7 @@ def depths(problem: Problem, steps: int) -> tuple[Range, ...]:
     return tuple((creep[axis, 0].after(steps), creep[axis, 1].after(steps)) for axis in range(problem.program.rank))
 
 
-@functools.lru_cache(maxsize=64)
+@fact
 def _creep(program: Program, boundaries: tuple[Sides, ...]) -> dict[tuple[int, int], "_Creep"]:
     problem = Problem(program=program, shape=(1,) * program.rank, steps=0, boundaries=boundaries)
     return {(axis, side): _Creep(problem, axis, side) for axis in range(program.rank) for side in (0, 1)}
@@ -82,7 +81,7 @@ class _Creep:
 
     def __init__(self, problem: Problem, axis: int, side: int) -> None:
         self._program = problem.program
-        self._stages = analyse(problem.program).stages
+        self._stages = problem.program.stages
         kinds = {each.kind for sides in problem.boundaries for each in sides[axis]}
         bend = 0 if "mirror" in kinds else 1 if "reflect" in kinds else None
         self._reads = {

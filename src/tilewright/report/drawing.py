@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.report import plots
 from tilewright.report.drawing_stream import draw_stream
@@ -122,7 +122,7 @@ def _section(shown: Problem, pieces: list[Piece], axis: int) -> list[Piece]:
 
 def _corner(problem: Problem, tiling: Tiling, axis: int) -> Problem:
     """Cut a problem to a few tiles per axis, most along that of tiles side by side, and a few wavefronts."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     if not tiling.space:
         shape = tuple(min(extent, _UNTILED_CELLS) for extent in problem.shape)
         return dataclasses.replace(problem, shape=shape, steps=min(problem.steps, _UNTILED_STEPS))
@@ -219,7 +219,7 @@ def _outline(rows: Rows) -> list[tuple[int, int]]:
 
 def _finish(panel: "Axes", shown: Problem, axis: int, *, cells: bool) -> None:
     """Label an axis of cells and one of time; with ``cells``, a grid shows every cell where they are few."""
-    stages = len(analyse(shown.program).stages)
+    stages = len(shown.program.stages)
     low, high = (round(limit) for limit in panel.get_ylim())
     few = cells and shown.shape[axis] <= _GRID_CELLS
     panel.set_xlabel(f"cell on axis {axis}" + (" (the grid: one cell, one step)" if few else ""))

@@ -9,7 +9,6 @@ from tilewright.costs.energy.price import Joules
 from tilewright.costs.interval import Interval
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import PARAMETERS, Machine, Quantity
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.program import Program
 from tilewright.report.expressions import arguments_of, lines, read_text
 
@@ -27,7 +26,7 @@ def programs(many: Iterable[Program]) -> Table:
 
 def program(one: Program) -> Pairs:
     """Show what there is to know about one program."""
-    analysis = analyse(one)
+    analysis = one.analysis
     names = [statement.field for statement in one.statements]
     facts = {
         "what it computes": one.summary or "(no description)",
@@ -45,7 +44,7 @@ def program(one: Program) -> Pairs:
 
 def program_dict(one: Program) -> dict[str, object]:
     """Return what there is to know about one program as plain data."""
-    analysis = analyse(one)
+    analysis = one.analysis
     names = [statement.field for statement in one.statements]
     return {
         "name": one.name,

@@ -19,6 +19,7 @@ from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.memory import Array, Workspace, check_memory
 from tilewright.runtime.session import SHARED, Inputs, Session
+from tilewright.schedules.schedule import CpuSchedule
 
 _AXES = 3
 """Axes that an entry of the list has room for."""
@@ -43,7 +44,8 @@ def run_batch(  # noqa: PLR0913
         field: tuple(SHARED.lend_grid(shape, problem.dtype) for _ in range(most)) if out is None else tuple(out[field])
         for field, most in ages.items()
     }
-    if isinstance(kernel, CpuKernel) and kernel.plan.batch:
+    schedule = kernel.plan.schedule
+    if isinstance(kernel, CpuKernel) and isinstance(schedule, CpuSchedule) and schedule.batch:
         arrays = {
             field: tuple(by_cells(np.asarray(each), problem.dtype) for each in versions)
             for field, versions in inputs.arrays.items()

@@ -7,6 +7,7 @@ import numpy as np
 
 from tilewright.codegen.copying import copy_source
 from tilewright.codegen.emit import StencilLayout, StencilSource
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.call import CompiledFunction, compile_source, if_compiled, load
 from tilewright.runtime.memory import Array
 from tilewright.runtime.toolchains.artifact import Artifact
@@ -21,6 +22,7 @@ class CompiledKernel(CompiledFunction):
     """The function of a stencil's kernel."""
 
     layout: StencilLayout  # what its arguments hold
+    storage: Storage = PLAIN  # where it has the fields' versions and cells
 
     def invoke(
         self,

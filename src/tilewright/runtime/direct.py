@@ -65,26 +65,30 @@ def execute(
     compiled: CompiledKernel, problem: Problem, inputs: Inputs, threads: int, workspace: Workspace | None = None
 ) -> dict[str, Array]:
     """Run a kernel to which :func:`applies` applies on the caller's arrays; returns the newest updated fields."""
-    program, needs = problem.program, compiled.layout
+    program, needs, storage = problem.program, compiled.layout, compiled.storage
     plan = slots_of(needs, problem)
     slots = [0 if copies == 1 else copies for copies in needs.copies]  # fields that do not change stay where they are
-    places = PlaceTables(needs, problem, inputs.scalars, padded=False)
+    places = PlaceTables(needs, problem, inputs.scalars, subdomains=storage.subdomains, padded=False)
     kept = {field: each.plan.slot for field, each in places.parts.items()}
     distances = [kept.get(field, plan.distance) for field in program.fields]
     own = round_up(sum(a * b for a, b in zip(slots, distances, strict=True)) * problem.itemsize, PAGE)
     total = own + needs.scratch * threads
-    cells = sum(math.prod(problem.field_shape(field)) for field in program.updated)
+    shapes = {field: storage.shape(field, problem.shape) for field in program.updated}
+    cells = sum(map(math.prod, shapes.values()))
     check_memory(total + (0 if inputs.out else cells * problem.itemsize))
     memory = workspace or SHARED
     tables = point_tables(problem, inputs, memory=memory)
     results = {
-        field: memory.lend_grid(problem.field_shape(field), problem.dtype) if inputs.out is None else inputs.out[field]
-        for field in program.updated
+        field: memory.lend_grid(shape, problem.dtype) if inputs.out is None else inputs.out[field]
+        for field, shape in shapes.items()
     }
     buffer = memory.take(max(total, PAGE))
     try:
         start = address(buffer)
-        versions = {field: _versions(problem, field, inputs.arrays[field], threads, memory) for field in program.fields}
+        versions = {
+            field: _versions(problem, field, inputs.arrays[field], threads, memory, apart=field in kept)
+            for field in program.fields
+        }
         starts = []
         for field, count, distance in zip(program.fields, slots, distances, strict=True):
             starts.append(start if count else address(versions[field][0]))
@@ -110,7 +114,15 @@ def execute(
     return results
 
 
-def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int, memory: Workspace) -> list[Array]:
+def _versions(
+    problem: Problem,
+    field: str,
+    given: Sequence[Array],
+    threads: int,
+    memory: Workspace,
+    *,
+    apart: bool,  # it lives in a subdomain: its cells at the edges are those of its own array's, if of any
+) -> list[Array]:
     """One array per time level; the oldest that was given stands for all that are older still.
 
     Cells that no step updates have the newest version's value in all of them; where the caller's differ there, the run
@@ -118,8 +130,7 @@ def _versions(problem: Problem, field: str, given: Sequence[Array], threads: int
     """
     history = problem.program.history(field)
     boxes = [problem.update_box(statement) for statement in problem.program.statements if statement.field == field]
-    there = field in dict(problem.subdomains)  # its cells at the edges are those of its own array's, if of any
-    slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 and not there else []
+    slabs = frame(problem.shape, boxes[0]) if boxes and history > 1 and not apart else []
     newest, result = given[0], [given[0]]
     for age in range(1, history):
         array = given[min(age, len(given) - 1)]

@@ -17,6 +17,7 @@ from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.reference import along
 from tilewright.programs.stencil.regions import middle, reads_across
+from tilewright.programs.stencil.storage import Subdomains
 from tilewright.programs.stencil.subdomains import Subdomain
 from tilewright.runtime.memory import Array, Layout, layout
 
@@ -33,10 +34,13 @@ def place_table(
     return np.ascontiguousarray(along(node, places, extent, kind, profiles).astype(kind))
 
 
-def _middle(needs: StencilLayout, tables: Sequence[Array], problem: Problem) -> tuple[tuple[int, int], ...]:
+def _middle(
+    needs: StencilLayout, tables: Sequence[Array], problem: Problem, subdomains: Subdomains
+) -> tuple[tuple[int, int], ...]:
     """Return the longest range of cells per axis along which every truth value is what it is in the middle."""
     return middle(
         problem,
+        subdomains,
         [
             (node, table[needs.margin : needs.margin + problem.shape[node.axis]] != 0)
             for node, table in zip(needs.placed, tables, strict=True)
@@ -91,7 +95,7 @@ def _kept(part: Subdomain, field: str, problem: Problem, inner: tuple[int, int] 
         low = min(part.low, extent)
         high = max(low, extent - part.high)
     else:
-        reach = max(reads_across(problem, field))
+        reach = max(reads_across(problem, field, part.axis))
         low = min(extent, inner[0] + reach)
         high = max(low, inner[1] - reach)
         low += (high - low) % (CACHE_LINE // problem.itemsize)  # rows start at cache lines at both ends
@@ -114,6 +118,7 @@ class PlaceTables:
         problem: Problem,
         profiles: Mapping[str, Any],  # by name, given numbers along an axis
         halo: Extended | None = None,
+        subdomains: Subdomains = (),
         *,
         padded: bool = True,  # lay rows in subdomains as those of other fields, not one after the other
     ) -> None:
@@ -123,10 +128,10 @@ class PlaceTables:
         # where the number of the first cell lies, by table
         self.addresses = [each.ctypes.data + layout.margin * each.itemsize for each in self._arrays]
         if any(isinstance(node, Inside) for node in layout.placed):
-            inner = _middle(layout, self._arrays, whole)
+            inner = _middle(layout, self._arrays, whole, subdomains)
             self.parts = {
                 field: _kept(part, field, whole, inner[part.axis] if layout.packed else None, padded=padded)
-                for field, part in problem.subdomains
+                for field, part in subdomains
             }
             numbers = [
                 *(end for pair in inner for end in pair),

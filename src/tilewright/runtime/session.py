@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.constants import CACHE_LINE, PAGE
+from tilewright.base.facts import fact
 from tilewright.base.intmath import round_up
 from tilewright.programs.stencil.dependences import overwrites_its_input
 from tilewright.programs.stencil.periodic import Extended
 from tilewright.programs.stencil.points import Index
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import Storage
 from tilewright.runtime.cpu import CompiledKernel
 from tilewright.runtime.memory import (
     Array,
@@ -79,18 +81,18 @@ class Session:
         self.problem = problem
         self.steps = 0
         """Steps done so far."""
-        self._compiled, self._halo = compiled, halo
+        self._compiled, self._halo, storage = compiled, halo, compiled.storage
         self._threads = threads
         whole = problem if halo is None else halo.problem
-        self._tables = PlaceTables(compiled.layout, problem, inputs.scalars, halo)
+        self._tables = PlaceTables(compiled.layout, problem, inputs.scalars, halo, storage.subdomains)
         kept = tuple((field, each.plan) for field, each in self._tables.parts.items())
-        self._static = static = _static(problem, whole, compiled.layout.copies, kept)
+        self._static = static = _static(problem, whole, storage, compiled.layout.copies, kept)
         self._plan, self._offsets = static.plan, static.offsets
         self._flips = max(compiled.layout.copies) <= 2
         self._version = 0
         self._exact = 0 if halo is None else halo.problem.steps
         total = static.own + compiled.layout.scratch * threads
-        results = sum(math.prod(problem.field_shape(field)) for field in static.updated)
+        results = sum(math.prod(storage.shape(field, problem.shape)) for field in static.updated)
         self._check(total + (0 if inputs.out else problem.itemsize * results))
         small = total <= _SMALL
         self._copiers = 1 if small else threads
@@ -166,9 +168,10 @@ class Session:
 
     def results(self, out: Mapping[str, Array] | None = None, age: int = 0) -> dict[str, Array]:
         """Copy the version ``age`` steps before the newest, of every updated field that keeps it."""
-        lend, shape, dtype = self._workspace.lend_grid, self.problem.field_shape, self.problem.dtype
+        lend, dtype = self._workspace.lend_grid, self.problem.dtype
         fields = [field for field in self._static.updated if age < self.problem.program.history(field)]
-        found = {field: lend(shape(field), dtype) if out is None else out[field] for field in fields}
+        shapes = {field: self._compiled.storage.shape(field, self.problem.shape) for field in fields}
+        found = {field: lend(shapes[field], dtype) if out is None else out[field] for field in fields}
         self._copy([(target, self.newest(field, age)) for field, target in found.items()])
         return found
 
@@ -412,11 +415,13 @@ class _Static:
     copies_in: tuple[tuple[str, int, tuple[slice, ...] | None, int], ...]
 
 
-@functools.lru_cache(maxsize=128)
-def _static(problem: Problem, whole: Problem, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]) -> _Static:
+@fact
+def _static(
+    problem: Problem, whole: Problem, storage: Storage, copies: tuple[int, ...], kept: tuple[tuple[str, Layout], ...]
+) -> _Static:
     plan, program = layout(whole.shape, problem.itemsize), problem.program
     plans = tuple(dict(kept).get(field, plan) for field in program.fields)
-    offsets, total = [], _lead(whole)
+    offsets, total = [], _lead(whole, storage)
     for count, each in zip(copies, plans, strict=True):
         offsets.append(total)
         total += count * each.slot * each.itemsize
@@ -428,11 +433,11 @@ def _static(problem: Problem, whole: Problem, copies: tuple[int, ...], kept: tup
         own=round_up(total, PAGE),
         histories=histories,
         updated=program.updated,
-        copies_in=tuple(_copies_in(problem, copies, histories)),
+        copies_in=tuple(_copies_in(problem, storage, copies, histories)),
     )
 
 
-def _lead(problem: Problem) -> int:
+def _lead(problem: Problem, storage: Storage) -> int:
     """Bytes before the first cell: so many that the first one that steps update starts a cache line.
 
     Where all statements update in place the vectors of a row begin there, see
@@ -442,7 +447,8 @@ def _lead(problem: Problem) -> int:
     program = problem.program
     firsts = {problem.spans(each)[-1][0] for each in program.statements}
     in_place = all(overwrites_its_input(program, each) for each in program.statements)
-    return -firsts.pop() * problem.itemsize % CACHE_LINE if problem.plain and in_place and len(firsts) == 1 else 0
+    one = in_place and len(firsts) == 1 and not problem.regions and not storage.states
+    return -firsts.pop() * problem.itemsize % CACHE_LINE if one else 0
 
 
 def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
@@ -458,14 +464,14 @@ def _needed(problem: Problem, field: str) -> tuple[slice, ...] | None:
 
 
 def _copies_in(
-    problem: Problem, copies: tuple[int, ...], histories: tuple[int, ...]
+    problem: Problem, storage: Storage, copies: tuple[int, ...], histories: tuple[int, ...]
 ) -> Iterator[tuple[str, int, tuple[slice, ...] | None, int]]:
     small = problem.cells * problem.itemsize < _SMALL // 8  # one copy of all cells is cheaper than several of few
     boxes = {statement.field: problem.update_box(statement) for statement in problem.program.statements}
     for field, count, history in zip(problem.program.fields, copies, histories, strict=True):
         if count:
             yield field, 0, _needed(problem, field), 0
-        if field in dict(problem.subdomains):
+        if field in dict(storage.subdomains):
             yield from ((field, age, None, min(age, history - 1)) for age in range(1, count))
             continue
         if field not in boxes:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.base.errors import IllegalTilingError
-from tilewright.programs.stencil.dependences import Dependence, analyse
+from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.tiling import Tiling
 
@@ -39,7 +39,7 @@ def require(verdict: Verdict) -> None:
 def untileable(problem: Problem) -> Violation | None:
     """Say why no time tile can be legal: a recurrence inside the sweep, or a read that wraps around the grid."""
     name = problem.program.name
-    sweep = analyse(problem.program).sweep
+    sweep = problem.program.analysis.sweep
     if sweep:
         return Violation(
             reason=f"{name!r} cannot be tiled in time: the {sweep[0]} lies inside one sweep (a recurrence)",

@@ -13,7 +13,7 @@ from typing import Generic
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import MAX_TILED_RANK, Problem
 from tilewright.schedules.geometry import Diamond, Face, Hexagon, Skew
 from tilewright.schedules.legality import Verdict, untileable, wide_enough
@@ -44,7 +44,7 @@ class Prism(Generic[Integer]):
 
 def geometry(problem: Problem, tiling: Tiling) -> Prism[int]:
     """Return the prism of a completed tiling, with the slopes that the problem's dependences ask for."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     first, *rest = slopes(problem)
     base, *sizes = tiling.space
     height = tiling.time * stages

@@ -9,7 +9,6 @@ from tilewright.costs import time as time_model
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import Costs
 from tilewright.machines.machine import Machine
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.tiling import Tiling
@@ -39,7 +38,7 @@ def limits(problem: Problem, tiling: Tiling, costs: Costs, machine: Machine, mod
 def device_bytes(problem: Problem, tiling: Tiling) -> int:
     """Return the bytes of all buffers of a run on a GPU; streaming tiles keep two sets of what they update."""
     program = problem.program
-    copies = analyse(program).copies
+    copies = program.analysis.copies
     if traits(tiling.family).streams:
         updated = set(program.updated)
         copies = tuple(2 * program.history(name) if name in updated else 1 for name in program.fields)

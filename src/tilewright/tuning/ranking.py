@@ -24,7 +24,9 @@ def families_of(problem: Problem, setting: Setting, model: str) -> tuple[str, ..
     On a CPU that is every legal one, on a GPU those whose models know what their code does there: a model of tiles
     alone promises what no thread block keeps.
     """
-    found = space.families(problem, cpu=setting.cpu, every=setting.cpu and model == "exact")
+    found = space.families(
+        problem, cpu=setting.cpu, every=setting.cpu and model == "exact", states=setting.facts.storage.states
+    )
     if setting.cpu or model == "exact":
         return found
     return tuple(each for each in found if not catalogue.traits(each).streams)

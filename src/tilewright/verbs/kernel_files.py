@@ -16,10 +16,11 @@ from tilewright.codegen.header import banner, header
 from tilewright.codegen.print.base import MARK
 from tilewright.codegen.source import KernelSource
 from tilewright.driver import emit, emit_tiling
-from tilewright.plan import RunPlan, read_target
+from tilewright.plan import Plan, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
+from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tiling import Tiling
 
 DIALECTS = {".c": "c", ".cu": "cuda", ".cl": "opencl"}
@@ -38,13 +39,13 @@ class KernelText:
     program: Program  # as it was given; scalars that came as arrays are coefficient fields of the problem's
     scalars: Mapping[str, Any]  # values of scalars for a host program
     expected: str  # what a model expects, as a phrase
-    decision: RunPlan | None = None  # how a GPU computes it, where that is decided already
+    decision: Plan[Problem] | None = None  # how a GPU computes it, where that is decided already
 
     def banner(self) -> str:
         """Return the comment that the kernels' text starts with."""
         return banner(self.problem, self.tiling, self.expected)
 
-    def on_device(self, dialect: str) -> RunPlan:
+    def on_device(self, dialect: str) -> Plan[Problem]:
         """Return the decision for a GPU."""
         if self.decision is not None and self.decision.target.backend == dialect:
             return self.decision
@@ -52,7 +53,7 @@ class KernelText:
         return found
 
     @staticmethod
-    def device_source(decision: RunPlan) -> KernelSource[DeviceLayout]:
+    def device_source(decision: Plan[Problem]) -> KernelSource[DeviceLayout]:
         """Return the kernels for a GPU, without the banner."""
         source = emit(decision)
         assert source is not None  # noqa: S101  (of a GPU there is always one)
@@ -76,12 +77,12 @@ class KernelText:
         host = host_program(source, self._host_run(decision, source.layout.copies), target.name)
         return {target: source.text, target.with_name(f"{target.stem}_main{end}"): host}
 
-    def _host_run(self, decision: RunPlan, copies: Sequence[int]) -> HostRun:
+    def _host_run(self, decision: Plan[Problem], copies: Sequence[int]) -> HostRun:
         """What an exported host program runs: all steps, or with periodic copies those before the copies are stale."""
         from tilewright.runtime.devices.gpu import looked_up, repeated_steps, slot_elements
 
         whole, schedule, halo = decision.computed, decision.schedule, decision.block
-        assert schedule is not None  # noqa: S101
+        assert isinstance(schedule, GpuSchedule)  # noqa: S101  (no other device is asked for)
         steps = self.problem.steps if halo is None else min(self.problem.steps, halo.problem.steps)
         scalars = dict.fromkeys(self.program.scalars, 0) | dict(self.program.defaults) | dict(self.scalars)
         portion = steps if dated(whole) or not steps else repeated_steps(whole, schedule, copies, steps)

@@ -13,6 +13,7 @@ from tilewright.driver import prepare
 from tilewright.machines.machine import Machine
 from tilewright.plan import Target
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime import forks
 from tilewright.runtime.kernels import Kernel
 from tilewright.runtime.store import hosts, wisdom
@@ -28,19 +29,25 @@ _seen: dict[str, Any] = {"when": 0.0, "wisdom": None}
 
 
 def prepared(
-    problem: Problem, target: Target, tiling: Tiling | str | None, *, strict: bool, copies: bool = True
+    problem: Problem,
+    target: Target,
+    tiling: Tiling | str | None,
+    *,
+    strict: bool,
+    copies: bool = True,
+    storage: Storage = PLAIN,
 ) -> Kernel:
     """Return :func:`tilewright.driver.prepare`'s result, from an earlier call where there was one.
 
     A fallback to NumPy for want of a compiler is not kept.
     """
-    key = (problem, target, tiling, strict, copies, *map(os.environ.get, _VARIABLES))
+    key = (problem, target, tiling, strict, copies, storage, *map(os.environ.get, _VARIABLES))
     with _lock:
         _look()
         found = _entries.get(key)
         if found is not None:
             return found
-    made = prepare(problem, target, tiling, strict=strict, copies=copies)
+    made = prepare(problem, target, tiling, strict=strict, copies=copies, storage=storage)
     if made.plan.target.backend == "c":
         with _lock:
             _entries[key] = made

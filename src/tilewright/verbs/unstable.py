@@ -9,7 +9,6 @@ import numpy as np
 
 from tilewright.base.fingerprint import digest
 from tilewright.programs.stencil import stability
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.reference import Array
@@ -85,7 +84,7 @@ def _coefficients(problem: Problem, versions: Mapping[str, Sequence[Any]]) -> di
     fields = [field for field in program.fields if field not in program.updated]
     arrays = {field: versions[field][0] for field in fields}
     usable = all(isinstance(each, np.ndarray) and each.shape == problem.shape for each in arrays.values())
-    return arrays if usable and not problem.varying and not analyse(program).sweep else {}
+    return arrays if usable and not problem.varying and not program.analysis.sweep else {}
 
 
 def _extreme_cells(arrays: Mapping[str, Array]) -> list[tuple[int, ...]]:

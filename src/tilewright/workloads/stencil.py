@@ -18,7 +18,6 @@ from tilewright.costs.roofline import Roofline, roofline
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import Costs, streaming_seconds
 from tilewright.machines.machine import Machine, Quantity
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.schedules import catalogue as tilings
 from tilewright.schedules.tiling import NONE, Tiling
@@ -74,7 +73,7 @@ class StencilWorkload:
     @property
     def cell_bytes(self) -> int:
         """Bytes of memory per cell: every copy of every field."""
-        return sum(analyse(self.problem.program).copies) * self.problem.itemsize
+        return sum(self.problem.program.analysis.copies) * self.problem.itemsize
 
     def changed(self, machine: Machine, shape: tuple[int, ...], steps: int) -> "StencilWorkload":
         """Return the same program, elsewhere, at another size."""

@@ -1,16 +1,18 @@
 """How a table is to be filled: what was asked for, else what the cost model expects."""
 
 import math
+from dataclasses import replace
 
 from tilewright.base.errors import UsageError
 from tilewright.machines.machine import Machine
-from tilewright.plan import TablePlan, Target
+from tilewright.plan import Plan, Target
 from tilewright.programs.tables.reference import TableData
-from tilewright.programs.tables.table import Recurrence
+from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.devices.found import device_machine, open_device
 from tilewright.runtime.host import thread_count
 from tilewright.schedules.catalogue import traits
 from tilewright.schedules.families import orthogonal
+from tilewright.schedules.schedule import TableSchedule
 from tilewright.schedules.tiling import NONE, Tiling
 from tilewright.tuning.spaces.unrolling import KEPT_DIAGONALS, table_shape
 from tilewright.tuning.table_default import cut_for_threads, table_default
@@ -21,31 +23,25 @@ _THREADED = 1_000_000
 
 def plan_table(
     program: Recurrence, data: TableData, target: Target, asked: Tiling | None, threads: int | None, cpu: Machine
-) -> TablePlan:
-    """Decide how a table is filled; the tiling is ``none`` where only NumPy can fill it."""
+) -> Plan[TableProblem]:
+    """Decide how a table is filled; without a schedule only NumPy can fill it."""
     count = 1 if threads is None and math.prod(data.shape) < _THREADED else thread_count(threads)
+    floating = (each for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f")
+    problem = TableProblem(
+        program=program, shape=data.shape, dtype=data.dtype, floating=tuple(each.name for each in floating)
+    )
+    target = replace(target, threads=count)
     given = None if asked is None else asked if traits(asked.family).untiled else orthogonal.legal_table(program, asked)
     if given is None and (target.backend == "numpy" or not _tiled(program)):
         given = NONE
-    block = None
+    shape = None
     if target.on_device:
         tiling = _on_device(program, data, target, given, whole=asked is None or bool(asked.sub))
-        block = table_shape(tiling, sum(data.arrays[e.name].nbytes for e in program.inputs if e.kind == "matrix"))
+        shape = table_shape(tiling, sum(data.arrays[e.name].nbytes for e in program.inputs if e.kind == "matrix"))
     else:
         tiling = given or table_default(program, data.shape, data.dtype, cpu, count)
-    return TablePlan(
-        program=program,
-        shape=data.shape,
-        dtype=data.dtype,
-        floating=tuple(
-            each.name for each in program.inputs if each.kind != "matrix" and data.arrays[each.name].dtype.kind == "f"
-        ),
-        target=target,
-        tiling=tiling,
-        threads=count,
-        kept=KEPT_DIAGONALS,
-        block=block,
-    )
+    schedule = TableSchedule(tiling=tiling, kept=KEPT_DIAGONALS, shape=shape)
+    return Plan(problem=problem, target=target, schedule=None if traits(tiling.family).untiled else schedule)
 
 
 def _on_device(program: Recurrence, data: TableData, target: Target, given: Tiling | None, *, whole: bool) -> Tiling:

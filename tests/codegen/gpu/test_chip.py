@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.codegen.gpu.chip import chip_of
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules.prism import geometry
@@ -13,7 +13,7 @@ from tilewright.schedules.tiling import Tiling
 
 def missing(problem, hexagon):
     """Per field and slot, the cells that a tile reads along axis 0 and has not computed before."""
-    analysis, known = analyse(problem.program), problem.program
+    analysis, known = problem.program.analysis, problem.program
     made, found = set(), {}
     for row in range(hexagon.height):
         step, stage = divmod(row, len(analysis.stages))

@@ -64,7 +64,7 @@ def test_what_is_carried_is_what_the_program_says(ranges, boundary):
 def test_a_sum_may_stand_in_a_larger_expression_beside_another_as_wide():
     ranges = (range(2), range(-1, 1))
     chosen, data = mean(ranges, beside=True), np.random.default_rng(3).random((50, 130), dtype=np.float32)
-    assert len(equal_boxes(chosen.statements[0].tape).sums) == 2
+    assert len(equal_boxes(chosen.statements[0]).sums) == 2
     assert all(each.many.carried for each in stages(chosen, data.shape, TILINGS[2]))
     found = tw.run(chosen, data, steps=5, tiling=TILINGS[2])
     wanted = tw.run(chosen, data.astype(np.float64), steps=5, backend="numpy")
@@ -92,7 +92,7 @@ def test_each_vector_of_a_block_is_loaded_once_and_neighbours_share_additions():
 
 def test_only_whole_boxes_with_one_weight_are_taken():
     taken = {
-        name: equal_boxes(program(name).statements[0].tape).sums for name in ("heat2d", "heat3d", "jacobi2d", "j3d27pt")
+        name: equal_boxes(program(name).statements[0]).sums for name in ("heat2d", "heat3d", "jacobi2d", "j3d27pt")
     }
     assert {name: len(sums) for name, sums in taken.items()} == {"heat2d": 1, "heat3d": 1, "jacobi2d": 0, "j3d27pt": 0}
     terms = dict(taken["heat2d"][0])

@@ -70,7 +70,7 @@ def test_rows_that_share_reads_are_computed_together_while_registers_last(name):
         statements = [plan.site.problem.program.statements[number] for number in numbers]
         reads = {(read.field, read.level, read.offset) for each in statements for read in each.reads}
         shared = sum((f, level, (z, y + 1, x)) in reads for f, level, (z, y, x) in reads)
-        summed = any(apart(each.tape).sums for each in statements)
+        summed = any(apart(each).sums for each in statements)
         made = {each.registers: together(each.body) for each in stage_functions(plan, stage)}
         rows, carried = 2 if shared >= 9 else 1, plan.site.body.stages[stage].many.carried
         assert made == ({32: rows, 16: 1} if summed or carried else {0: rows}), made

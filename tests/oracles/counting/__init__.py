@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from tests.oracles.counting.tiles import Counter, Reach, reach_of
 from tests.oracles.forms import number
 
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules import catalogue
@@ -41,7 +40,7 @@ def counts_of(problem: Problem, tree: Node) -> Counts:
         tree: The schedule tree of a legal tiling of it.
     """
     program, block = problem.program, block_of(problem, tree)
-    reach = tuple(reach_of(program, stage) for stage in analyse(program).stages)
+    reach = tuple(reach_of(program, stage) for stage in program.stages)
     return replace(
         run_of(tree, Grid(shape=problem.shape, steps=problem.steps, reach=reach)),
         points=block.points,

@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.base.errors import TraceError
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.dependences import Slope, analyse, slopes
+from tilewright.programs.stencil.dependences import Slope, slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 
@@ -18,7 +18,7 @@ def _slopes(built, boundary="fixed"):
 
 
 def test_jacobi():
-    analysis = analyse(program("jacobi1d"))
+    analysis = program("jacobi1d").analysis
     assert analysis.stages == ((0,),)
     assert analysis.copies == (2,)
     assert _distances(analysis, "flow") == {(1, (-1,)), (1, (0,)), (1, (1,))}
@@ -29,7 +29,7 @@ def test_jacobi():
 def test_one_sided_reads_come_back_as_memory_dependences():
     u = FieldBuilder("u")
     built = stencil("one_sided", 2, {"u": u[-3, 0] + u[0, 1]})
-    analysis = analyse(built)
+    analysis = built.analysis
     assert _distances(analysis, "flow") == {(1, (-3, 0)), (1, (0, 1))}
     assert _distances(analysis, "memory") == {(1, (3, 0)), (1, (0, -1))}
     assert _slopes(built) == (Slope(left=3, right=3), Slope(left=1, right=1))
@@ -37,7 +37,7 @@ def test_one_sided_reads_come_back_as_memory_dependences():
 
 
 def test_wave_updates_the_oldest_copy_in_place():
-    analysis = analyse(program("wave2d"))
+    analysis = program("wave2d").analysis
     assert analysis.copies == (2,)
     assert (2, (0, 0)) in _distances(analysis, "flow")
     assert _distances(analysis, "memory") == {(1, o) for o in ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))}
@@ -46,7 +46,7 @@ def test_wave_updates_the_oldest_copy_in_place():
 
 def test_a_neighbour_of_an_older_level_needs_a_third_copy():
     u = FieldBuilder("u")
-    analysis = analyse(stencil("older", 1, {"u": u[0] + u.prev[1]}))
+    analysis = stencil("older", 1, {"u": u[0] + u.prev[1]}).analysis
     assert analysis.copies == (3,)
     assert (2, (0,)) in _distances(analysis, "memory")
     assert (1, (-1,)) in _distances(analysis, "memory")
@@ -54,7 +54,7 @@ def test_a_neighbour_of_an_older_level_needs_a_third_copy():
 
 def test_fdtd_runs_in_two_stages():
     built = program("fdtd2d")
-    analysis = analyse(built)
+    analysis = built.analysis
     assert analysis.stages == ((0, 1), (2,))
     assert dict(zip(built.fields, analysis.copies, strict=True)) == {"ey": 1, "ex": 1, "hz": 1}
     flow = _distances(analysis, "flow")
@@ -66,14 +66,14 @@ def test_fdtd_runs_in_two_stages():
 def test_a_slope_is_per_logical_step():
     u = FieldBuilder("u")
     built = stencil("slow", 1, {"u": u.prev[-5] + u.prev[0]})
-    analysis = analyse(built)
+    analysis = built.analysis
     assert (2, (-5,)) in _distances(analysis, "flow")
     assert _slopes(built)[0].left == 3
 
 
 def test_coefficients_make_no_dependence():
     u, k = FieldBuilder("u"), FieldBuilder("k")
-    analysis = analyse(stencil("coefficient", 1, {"u": u[0] * k[7]}))
+    analysis = stencil("coefficient", 1, {"u": u[0] * k[7]}).analysis
     assert analysis.copies == (1, 1)
     assert all(d.offset == (0,) for d in analysis.dependences)
 
@@ -92,12 +92,12 @@ def test_boundaries_bend_dependences(boundary, expected):
     """Three copies, so the memory dependence (2, +4) needs a slope of 2 to the right; bent flow needs more."""
     u = FieldBuilder("u")
     built = stencil("left", 1, {"u": u[-4] + 0.0 * u.prev2[0]})
-    assert analyse(built).copies == (3,)
+    assert built.analysis.copies == (3,)
     assert _slopes(built, boundary) == (expected,)
 
 
 def test_a_recurrence_is_inside_the_sweep():
-    analysis = analyse(program("smith_waterman"))
+    analysis = program("smith_waterman").analysis
     assert {d.offset for d in analysis.sweep} == {(-1, -1), (-1, 0), (0, -1)}
     assert all(d.time == 0 for d in analysis.sweep)
 
@@ -105,19 +105,19 @@ def test_a_recurrence_is_inside_the_sweep():
 def test_values_needed_in_a_circle_are_refused():
     u, v = FieldBuilder("u"), FieldBuilder("v")
     with pytest.raises(TraceError, match="in a circle"):
-        analyse(stencil("circle", 1, {"u": v.new[0], "v": u.new[0]}))
+        _ = stencil("circle", 1, {"u": v.new[0], "v": u.new[0]}).analysis
 
 
 @pytest.mark.parametrize("offset", [(0, 0), (0, 1), (1, -1)])
 def test_a_recurrence_on_later_cells_is_refused(offset):
     u = FieldBuilder("u")
     with pytest.raises(TraceError, match="not computed yet"):
-        analyse(stencil("later", 2, {"u": u.new[offset]}))
+        _ = stencil("later", 2, {"u": u.new[offset]}).analysis
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_dependence_of_the_catalogue_points_to_the_past(name):
-    analysis = analyse(program(name))
+    analysis = program(name).analysis
     assert all(d.time > 0 for d in analysis.dependences)
     assert sorted(i for stage in analysis.stages for i in stage) == list(range(len(program(name).statements)))
     assert all(copies >= 1 for copies in analysis.copies)

@@ -27,7 +27,6 @@ def test_a_fixed_side_shrinks_the_update_box(lopsided):
 
 def test_a_region_takes_the_place_of_the_update_box(lopsided):
     statement, problem = lopsided.statements[0], make_problem(lopsided, (10, 12), 1)
-    assert problem.plain
     for region, box in [
         (((2, -1), (0, 0)), ((2, 9), (0, 12))),
         (((0, 3), (-4, 0)), ((0, 3), (8, 12))),
@@ -36,7 +35,6 @@ def test_a_region_takes_the_place_of_the_update_box(lopsided):
     ]:
         chosen = replace(problem, regions=(("u", region),))
         assert chosen.update_box(statement) == box
-        assert not chosen.plain
     mixed = (("nearest", "fixed"), ("fixed", "constant:2"))
     problem = make_problem(lopsided, (10, 12), 1, boundary=tuple(tuple(map(parse_boundary, axis)) for axis in mixed))
     assert problem.update_box(statement) == ((0, 9), (0, 12))

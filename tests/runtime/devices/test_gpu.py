@@ -13,7 +13,7 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import ArrayError, IllegalTilingError, ToolchainError, UsageError
 from tilewright.codegen.gpu.emit import emit_device, launches
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.periodic import extend
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.calibration.gpu import calibration_tiling, chip_bytes
@@ -30,7 +30,7 @@ def small(name, dtype="float32", boundary="fixed"):
     """A small tiling of a program, and a problem that has whole and cut tiles of it."""
     known = program(name)
     probe = make_problem(known, (4,) * known.rank, 3, dtype, boundary)
-    if analyse(known).sweep:
+    if known.analysis.sweep:
         return make_problem(known, (9,) * known.rank, 2, dtype, boundary), NONE
     lean = slopes(probe)
     time, base = 2, max(1, lean[0].widest)

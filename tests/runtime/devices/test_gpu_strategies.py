@@ -8,7 +8,7 @@ from tests.runtime.interpreted import source_of, verify
 
 from tilewright.codegen.gpu.emit import launches
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.runtime.devices import nvrtc
@@ -34,7 +34,7 @@ def small(family, name, dtype="float32", boundary="fixed"):
     elif family == "skewed":
         space, sub = tuple(2 * size for size in space), space
     tiling = Tiling(family=family, time=2, space=space, sub=sub, threads=THREADS[rank])
-    stages = len(analyse(known).stages)
+    stages = len(known.stages)
     shape = tuple(
         min(2 * size + slope.widest * 2 * stages + 3, {1: 60, 2: 34, 3: 18}[rank])
         for size, slope in zip(space, slopes(probe), strict=True)
@@ -60,7 +60,7 @@ def test_several_stages_of_fields_that_have_two_versions(device, capfd, family):
     u, v = FieldBuilder("u"), FieldBuilder("v")
     values = {"u": 0.25 * (u[-1] + u[1]) + 0.5 * v[0], "v": 0.5 * (u.new[-1] + u.new[1]) + 0.25 * (v[-1] - v[1])}
     known = stencil("pair", 1, values)
-    assert (len(analyse(known).stages), analyse(known).copies) == (2, (2, 2))
+    assert (len(known.stages), known.analysis.copies) == (2, (2, 2))
     problem = make_problem(known, (43,), 5, "float64")
     tiling = Tiling(family=family, time=2, space=(16,), threads=THREADS[1])
     verify(device, capfd, problem, tiling, strict=True)

@@ -13,7 +13,6 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.codegen.gpu.emit import launches
 from tilewright.programs.stencil.catalogue import names, program
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.periodic import extend
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.devices import gpu, nvrtc
@@ -22,7 +21,7 @@ from tilewright.schedules.streaming import block as stream_block
 from tilewright.schedules.tiling import Tiling, parse
 from tilewright.tuning.spaces.gpu_schedule import gpu_schedule
 
-STREAMED = tuple(name for name in names() if program(name).rank > 1 and not analyse(program(name)).sweep)
+STREAMED = tuple(name for name in names() if program(name).rank > 1 and not program(name).analysis.sweep)
 ARCHITECTURES = ("sm_52", "sm_70", "sm_80", "sm_90")
 LIGHT = tuple(name for name in STREAMED if program(name).loads <= 30)
 SIZES = {2: ((6, 9), (1, 8)), 3: ((4, 3, 5), (1, 2, 8))}

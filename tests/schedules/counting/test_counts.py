@@ -7,7 +7,6 @@ from tests.oracles.counting import exact_counts
 from tests.sampling import some
 
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.schedules import catalogue
 from tilewright.schedules.tiling import NONE, Tiling, parse
@@ -28,7 +27,7 @@ def _cells(pieces):
 
 
 def _reads_stay_inside(problem, cells):
-    statements, stages = problem.program.statements, analyse(problem.program).stages
+    statements, stages = problem.program.statements, problem.program.stages
     offsets = [[read.offset for i in stage for read in statements[i].reads] for stage in stages]
     return all(
         0 <= x + o < extent
@@ -79,7 +78,7 @@ def _words(problem, tiling):
     earlier = set().union(*(_values(problem.program, cells)[0] for cells in before)) if before else set()
     _, tile_writes, _ = _values(problem.program, tile)
     footprint = 0
-    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+    for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
         where = [cell for name, *cell in touched if name == field]
         size = copies if where else 0
         for axis in zip(*where, strict=True):
@@ -91,7 +90,7 @@ def _words(problem, tiling):
 
 def _values(program, cells):
     """Values that computations read and write, as (field, version, *cell), and the places they touch."""
-    stages = analyse(program).stages
+    stages = program.stages
     reads, writes, touched = set(), set(), set()
     for time, *cell in cells:
         step = time // len(stages)
@@ -109,7 +108,7 @@ def _values(program, cells):
 
 def _read_outside(program, value, tile):
     field, version, *cell = value
-    stages = analyse(program).stages
+    stages = program.stages
     for number, stage in enumerate(stages):
         for i in stage:
             for read in program.statements[i].reads:

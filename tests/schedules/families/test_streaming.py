@@ -14,7 +14,6 @@ from tilewright.codegen.sites import Site
 from tilewright.codegen.streaming.layout import make_plan
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.programs.stencil.reference import map_index
@@ -49,7 +48,7 @@ class Walk:
     def __init__(self, problem, tiling):
         self.problem, self.program = problem, problem.program
         self.stream = streaming.geometry(problem, catalogue.complete(problem, tiling))
-        self.stages = analyse(self.program).stages
+        self.stages = self.program.stages
         self.pieces = list(catalogue.scan(problem, tiling))
         self.complaints = []
         starts = list(itertools.accumulate(self.stream.levels, initial=0))

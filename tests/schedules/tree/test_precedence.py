@@ -12,7 +12,7 @@ from tests.schedules.conftest import make_program
 
 from tilewright.programs.stencil.boundaries import Boundary
 from tilewright.programs.stencil.catalogue import program
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.programs.stencil.program import FieldBuilder, stencil
 from tilewright.schedules import catalogue
@@ -216,7 +216,7 @@ def test_tables_run_along_anti_diagonals_where_the_tree_says_so(seed):
 def test_time_tiles_of_recurrences_are_broken_in_the_tree_as_well():
     """Prisms cannot wait for a neighbour; nor can the code of any time tile, whose rows are vectors."""
     problem = make_problem(program("smith_waterman"), (40, 30), 3)
-    sweep = [Distance(time=d.time, offsets=tuple((o, o) for o in d.offset)) for d in analyse(problem.program).sweep]
+    sweep = [Distance(time=d.time, offsets=tuple((o, o) for o in d.offset)) for d in problem.program.analysis.sweep]
     sizes = TreeSizes(shape=problem.shape, steps=3, stages=1)
     plain = make_problem(program("j2d5pt"), problem.shape, 3)
     for text in ("hybrid:t=2,s=2x3", "diamond:t=2,s=4x4"):  # skewed tiles would keep it, computed cell by cell

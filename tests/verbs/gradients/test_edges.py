@@ -87,9 +87,9 @@ def test_steps_back_stream():
     adjoint = adjoint_of(program("jacobi2d"))
     whole = make_problem(adjoint.program, (64, 64), 8, "float32", adjoint.boundary)
     inner = inner_problem(whole, adjoint.inner)
-    assert inner.plain
+    assert not inner.regions
     assert catalogue.legal(inner, parse("streaming:t=4,s=32x64")).family == "streaming"
-    assert not inner_problem(whole, adjoint_of(as_program(upwind)).inner).plain
+    assert inner_problem(whole, adjoint_of(as_program(upwind)).inner).regions
     one = [len(each.tape) for each in inner.program.statements]
     assert one == [len(each.tape) for each in program("jacobi2d").statements]
 

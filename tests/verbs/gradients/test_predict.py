@@ -84,7 +84,7 @@ def test_more_states_cost_less():
 
 def test_bands_of_steps_are_expected_to_take_less_than_steps_one_by_one(monkeypatch):
     bands = tw.predict_gradient("heat2d_var", checkpoints=64, **LARGE)
-    monkeypatch.setattr(predict, "band_problems", lambda *_: None)
+    monkeypatch.setattr(predict, "bands_of", lambda *_: None)
     alone = tw.predict_gradient("heat2d_var", checkpoints=64, **LARGE)
     assert bands.forward_seconds == alone.forward_seconds
     assert bands.again_seconds < alone.again_seconds

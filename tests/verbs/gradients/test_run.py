@@ -520,7 +520,7 @@ def test_states_that_are_all_newest_versions_are_where_streaming_kernels_leave_t
     fields = (u, k) if program is heating else (u,)
 
     def streamed(problem, target, tiling, **options):
-        plain = not problem.kept and problem.program.updated == ("u",)
+        plain = not options["storage"].kept and problem.program.updated == ("u",)
         return prepared(problem, target, "streaming:t=3,s=24x32" if plain else tiling, **options)
 
     def gradient():

@@ -180,7 +180,7 @@ def test_small_grids_have_a_thread_each_and_large_ones_all(private_folders):
     small = make_problem(as_program("j2d5pt"), (64, 64), 100, "float32", "fixed")
     large = make_problem(as_program("j2d5pt"), (4096, 4096), 100, "float32", "fixed")
     two = read_target("c", 2)
-    assert planner.batch_plan(small, 1000, two).batch
+    assert planner.batch_plan(small, 1000, two).schedule.batch
     assert planner.batch_plan(large, 3, two) is None
     assert planner.batch_plan(small, 1, two) is None
     assert planner.batch_plan(small, 1000, read_target("numpy", 2)) is None

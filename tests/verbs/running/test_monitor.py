@@ -295,9 +295,9 @@ def test_a_portions_tiling_is_chosen_without_the_copies_of_a_whole_run(monkeypat
     asked = []
     choose = planner.choose_tiling
 
-    def heard(problem, machine, *, copies=True):
+    def heard(problem, machine, storage, *, copies=True):
         asked.append((problem.steps, copies))
-        return choose(problem, machine, copies=copies)
+        return choose(problem, machine, storage, copies=copies)
 
     monkeypatch.setattr(planner, "choose_tiling", heard)
     u = np.ones((33, 45), np.float32)

@@ -19,11 +19,11 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.records import Measurement, Outcome
-from tilewright.plan import RunPlan, read_target
+from tilewright.plan import Plan, read_target
 from tilewright.programs.stencil.problem import make_problem
 from tilewright.runtime.store import folder as store
 from tilewright.runtime.store.wisdom import Circumstances
-from tilewright.schedules.tiling import NONE, parse
+from tilewright.schedules.tiling import parse
 from tilewright.verbs.tuning import farm
 from tilewright.verbs.tuning.meter import Limits
 
@@ -48,7 +48,7 @@ WORK = farm.Work(here=node, attempt=attempt)
 
 def meter(executor, work=WORK, log=None) -> farm.FarmMeter:
     problem = make_problem(tw.program("heat2d"), (64, 64), 8)
-    plan = RunPlan(problem=problem, target=read_target("auto", 1), tiling=NONE)
+    plan = Plan(problem=problem, target=read_target("auto", 1))
     errand = farm.Errand(small=None, plan=plan, scalars=(), steps=8, limits=Limits(), memory=None)
     return farm.FarmMeter(executor, farm.first_node(executor, Limits(), work), errand, log=log, work=work)
 

@@ -191,7 +191,7 @@ def _nested_functions(site: Site, number: int, name: str) -> tuple[ir.Function, 
     yet, its middle is cut further. Of a field of a subdomain there is nothing in the middle.
     """
     statement, order = site.problem.program.statements[number], nested_axes(site.problem.program)
-    own = dict(site.problem.subdomains).get(statement.field)
+    own = dict(site.storage.subdomains).get(statement.field)
     if own is not None:
         order = (own.axis,)
     known = dict(inner_sites(site))

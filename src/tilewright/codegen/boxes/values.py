@@ -23,7 +23,7 @@ def row_values(
 ) -> tuple[tuple[ir.Stmt, ...], tuple[ir.Expr, ...]]:
     """Write one vector of the new values of several neighbouring rows: the operations, and the value of each row."""
     forms = block.sums if load is None else block.assembled
-    found = apart(statement.tape) if forms else Apart(statement.tape, ())
+    found = apart(statement) if forms else Apart(statement.tape, ())
     places = [(shift, 0) for shift in range(block.rows)]
     reads = _InRows(site, rows, place, load)
     registers = RegisterBlock(reads, places, letter="l", axis=rows.axis, held=True, placed=reads.placed)

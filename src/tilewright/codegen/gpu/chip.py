@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from tilewright.codegen import ir
 from tilewright.codegen.gpu.site import offsets, reached
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Face
 from tilewright.schedules.prism import Prism
@@ -60,7 +59,7 @@ def chip_of(problem: Problem, cut: Prism[int], most_pieces: int) -> SharedLayout
     box = _box(problem, cut)
     plane = math.prod(high - low for low, high in box)
     fields, start = [], 0
-    for field, copies in zip(problem.program.fields, analyse(problem.program).copies, strict=True):
+    for field, copies in zip(problem.program.fields, problem.program.analysis.copies, strict=True):
         low, high = _field_hull(problem, hexagon, field)
         slots = tuple(_slot(problem, hexagon, field, slot, (low, high), most_pieces) for slot in range(copies))
         fields.append(ChipField(name=field, low=low, high=high, start=start, slots=slots))
@@ -77,7 +76,7 @@ def values_of(problem: Problem, cut: Prism[int]) -> int:
     """Return the number of values on chip of a tile."""
     plane = math.prod(high - low for low, high in _box(problem, cut))
     hulls = [_field_hull(problem, cut.hexagon, field) for field in problem.program.fields]
-    copies = analyse(problem.program).copies
+    copies = problem.program.analysis.copies
     return plane * sum(count * (high - low) for count, (low, high) in zip(copies, hulls, strict=True))
 
 
@@ -98,7 +97,7 @@ def _touched(problem: Problem, hexagon: Face, field: str) -> Iterator[tuple[Span
 
     The maker is the row of the same tile that computes the version, -1 for none, or None where the row itself writes.
     """
-    analysis = analyse(problem.program)
+    analysis = problem.program.analysis
     stages = len(analysis.stages)
     stage_of = {i: number for number, stage in enumerate(analysis.stages) for i in stage}
     writer = {statement.field: i for i, statement in enumerate(problem.program.statements)}
@@ -120,7 +119,7 @@ def _touched(problem: Problem, hexagon: Face, field: str) -> Iterator[tuple[Span
 
 
 def _slot(problem: Problem, hexagon: Face, field: str, slot: int, every: Span, most_pieces: int) -> ChipSlot:
-    copies = analyse(problem.program).copies[problem.program.fields.index(field)]
+    copies = problem.program.analysis.copies[problem.program.fields.index(field)]
     missing: list[Span] = []
     hull: list[Span] = []
     for (low, high), version, maker in _touched(problem, hexagon, field):

@@ -17,10 +17,9 @@ from tilewright.codegen.gpu.wrap import wrap_function
 from tilewright.codegen.print.gpu import print_gpu
 from tilewright.codegen.print.gpu_prelude import DIALECTS
 from tilewright.codegen.source import EntryPoint, KernelSource
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import GPU_COMPILED, Problem
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 
 Make = Callable[[GpuSite, GpuSchedule], tuple[tuple[ir.Function, EntryPoint], ...]]
 Start = Callable[[Problem, GpuSchedule, int], Iterator[Launch]]
@@ -54,11 +53,11 @@ def made(
     if problem.dtype not in GPU_COMPILED:
         raise UsageError(f"GPU code computes in {', '.join(GPU_COMPILED)}, got {problem.dtype}", "use backend='c'")
     make = _maker(schedule)[0]
-    about = (problem.program, problem.dtype, problem.boundaries, *([problem.varying] if problem.varying else []))
+    about = (problem.fingerprint, *([problem.varying] if problem.varying else []))
     points = (problem.points.sources, problem.points.receivers) if problem.points else ()
     key = fingerprint(_VERSION, (*about, *points), _decisive(schedule), dialect, strict, periodic)
     name = re.sub(r"[^a-z0-9]+", "_", problem.program.name.lower())[:40].strip("_")
-    kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else analyse(problem.program).copies
+    kept = gpu_streaming.kept(problem) if traits(schedule.tiling.family).streams else problem.program.analysis.copies
     site = GpuSite(problem=problem, prefix=f"tw_{name}_{key[:12]}", strict=strict, kept=kept)
     parts = make(site, schedule)
     if periodic:

@@ -26,10 +26,9 @@ from tilewright.codegen.lower.cpu import Names, bound
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
-from tilewright.schedules.gpu_schedule import GpuSchedule
 from tilewright.schedules.prism import geometry, wavefronts
+from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.tree.nodes import Let, Loop, Node, Parallel, nodes
 
 
@@ -89,7 +88,7 @@ class _Maker(PrismRows):
             ir.Let(ir.Var("row1"), ir.sub(index(self.rows.high, {}), start)),
         ]
         step = ir.floordiv(start, self.cut.stages) if self.cut.stages > 1 else start
-        for copies in sorted({c for c in analyse(site.problem.program).copies if c > 1}):
+        for copies in sorted({c for c in site.problem.program.analysis.copies if c > 1}):
             lets.append(ir.Let(ir.Var(f"turn{copies}"), ir.floormod(step, copies)))
         low, high = self._span0()
         whole = [

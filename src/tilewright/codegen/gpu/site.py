@@ -11,7 +11,6 @@ from tilewright.base.constants import STATIC_SHARED
 from tilewright.codegen import ir
 from tilewright.codegen.expression import Leaves, fuse_roots, lower_tape, scalar_name
 from tilewright.codegen.sites import extent, inside, literal, outside
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Node, Placed, Read, Scalar, Tape
 from tilewright.programs.stencil.powers import reduce_powers
 from tilewright.programs.stencil.problem import Problem
@@ -61,7 +60,7 @@ class GpuSite:
     @property
     def stages(self) -> tuple[tuple[int, ...], ...]:
         """Statements of every stage."""
-        return analyse(self.problem.program).stages
+        return self.problem.program.stages
 
     def number(self, field: str) -> int:
         """Position of a field."""
@@ -69,7 +68,7 @@ class GpuSite:
 
     def copies(self, field: str) -> int:
         """Versions that are kept of a field."""
-        return (self.kept or analyse(self.problem.program).copies)[self.number(field)]
+        return (self.kept or self.problem.program.analysis.copies)[self.number(field)]
 
     def params(self, numbers: tuple[str, ...], room: bool = False) -> tuple[ir.Var, ...]:
         """Parameters of a kernel whose launches give these numbers."""

@@ -19,11 +19,11 @@ from tilewright.codegen.gpu.points import pointed
 from tilewright.codegen.gpu.site import GpuSite, Launch, global_index, offsets, stride, unpacked
 from tilewright.codegen.sites import extent
 from tilewright.codegen.source import EntryPoint
-from tilewright.programs.stencil.dependences import analyse, plane_weights
+from tilewright.programs.stencil.dependences import plane_weights
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Statement
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 
 STEP, PLANE = ir.Var("t"), ir.Var("plane")
 
@@ -53,7 +53,7 @@ def sweep_functions(site: GpuSite, schedule: GpuSchedule) -> tuple[tuple[ir.Func
 def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Iterator[Launch]:
     """Yield the launches of some steps that start at version 0."""
     groups = math.prod(ceil_div(n, size) for n, size in zip(problem.shape, schedule.cells, strict=True))
-    stages = range(len(analyse(problem.program).stages))
+    stages = range(len(problem.program.stages))
     for step, stage in itertools.product(range(steps), stages):
         if not _recurs(problem, stage):
             yield Launch(stage, groups, (step,))
@@ -70,7 +70,7 @@ def sweep_launches(problem: Problem, schedule: GpuSchedule, steps: int) -> Itera
 def _recurs(problem: Problem, stage: int) -> bool:
     """Whether a statement of a stage reads its own new values."""
     program = problem.program
-    own = (program.statements[i] for i in analyse(program).stages[stage])
+    own = (program.statements[i] for i in program.stages[stage])
     return any(read.field == s.field and read.level == 1 for s in own for read in s.reads)
 
 

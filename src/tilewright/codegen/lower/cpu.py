@@ -20,7 +20,6 @@ from tilewright.codegen.boxes.statements import box_call
 from tilewright.codegen.lower import sweeps
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, unpack
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.schedules.tree.affine import Whole
 from tilewright.schedules.tree.nodes import (
     Compute,
@@ -50,7 +49,7 @@ def entry_function(site: Site, tree: Node, name: str, *, further: tuple[str, ...
 
 def _loops(site: Site, tree: Node) -> tuple[ir.Stmt, ...]:
     if isinstance(tree, Loop) and not any(isinstance(node, Parallel) for node in nodes(tree)):
-        recurrent = analyse(site.problem.program).sweep
+        recurrent = site.problem.program.analysis.sweep
         return sweeps.cell_by_cell(site, tree) if recurrent else sweeps.sweeps(site, tree)
     return _Lowering(site=site).team(tree, {})
 
@@ -133,7 +132,7 @@ class _Lowering:
     def _cells(self, cells: Compute, names: Names) -> tuple[ir.Stmt, ...]:
         step = index(cells.step, names)
         box = [(index(low, names), index(high, names)) for low, high in cells.box]
-        stages = analyse(self.site.problem.program).stages
+        stages = self.site.problem.program.stages
         if isinstance(cells.stage, Whole):
             return tuple(box_call(self.site, number, step, box) for number in stages[cells.stage.value])
         chosen = index(cells.stage, names)

@@ -9,7 +9,6 @@ from tilewright.codegen import ir, points
 from tilewright.codegen.boxes.statements import box_call, cells_name
 from tilewright.codegen.lower.index import index
 from tilewright.codegen.sites import Site, box_bounds, extent, stride
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.nodes import Loop
 
@@ -38,7 +37,7 @@ def sweeps(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
     part that is one piece it leaves all.
     """
     program = site.problem.program
-    stages = analyse(program).stages
+    stages = program.stages
     step = ir.Var(steps.name)
     lets = (
         ir.Let(_PARTS, ir.smallest(_units(site), _THREADS)),
@@ -94,7 +93,7 @@ def _blocks(site: Site, step: ir.Expr) -> tuple[ir.Stmt, ...]:
 def cell_by_cell(site: Site, steps: Loop) -> tuple[ir.Stmt, ...]:
     """Write the same tree for a program with a recurrence: one thread, in lexicographic order."""
     body: list[ir.Stmt] = []
-    for stage in analyse(site.problem.program).stages:
+    for stage in site.problem.program.stages:
         for number in stage:
             bounds = box_bounds(site, site.problem.program.statements[number])
             places = tuple(ir.Var(f"x{axis}") for axis in range(site.rank - 1))
@@ -133,7 +132,7 @@ def stage_distances(program: Program) -> tuple[int, ...]:
     Boundaries bend no read further from its cell than it is written, but for ``wrap``: what it takes to the other end
     of the grid is among the rows that wait at the ends of parts.
     """
-    analysis = analyse(program)
+    analysis = program.analysis
     copies = dict(zip(program.fields, analysis.copies, strict=True))
     stage_of = {program.statements[number].field: s for s, stage in enumerate(analysis.stages) for number in stage}
     # in 1D, where rows are cells, a cache line: no two threads write to one

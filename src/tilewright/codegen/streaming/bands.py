@@ -88,7 +88,7 @@ def _entry(plan: StreamingContext, name: str) -> ir.Function:
     site = plan.site
     band, bands = ir.Var("band"), ir.Var("bands")
     ring = ir.Var("ring", ir.pointer(site.dtype))
-    memory = ir.Load(site.params[3], ir.Int(own_memory(site.problem)), ir.const_pointer(site.dtype))
+    memory = ir.Load(site.params[3], ir.Int(own_memory(site)), ir.const_pointer(site.dtype))
     own = ir.mul(ir.THREAD, plan.scratch_bytes // site.problem.itemsize)
     body = (
         ir.Let(STEPS, ir.Load(site.params[1], ir.Int(0), ir.INDEX)),

@@ -11,7 +11,8 @@ from tilewright.codegen.passes.write_sums import write_sums
 from tilewright.codegen.passes.write_sums.loop import INDEX
 from tilewright.codegen.sites import place_name
 from tilewright.codegen.streaming.layout import LINE, PITCH, Slabs, StreamingContext, lanes, slab_at, slabs
-from tilewright.programs.stencil.expression import Placed, Read, Tape, placed
+from tilewright.programs.stencil.expression import Placed, Read, placed
+from tilewright.programs.stencil.program import Statement
 from tilewright.programs.stencil.weights import SUM, Apart, apart, equal_box, equal_boxes
 from tilewright.schedules.bodies.body import StageCode, StreamBlock, Sum
 
@@ -146,18 +147,18 @@ def block_body(
     )
 
 
-def _tape(plan: StreamingContext, field: int) -> Tape | None:
-    """The expression of a field's new value; None of one that is only handed on."""
+def _statement(plan: StreamingContext, field: int) -> Statement | None:
+    """The statement that updates a field; None of one that is only handed on."""
     statements = plan.site.problem.program.statements
-    return next((each.tape for each in statements if each.field == plan.fields[field]), None)
+    return next((each for each in statements if each.field == plan.fields[field]), None)
 
 
 def _carried(plan: StreamingContext, stage: int, registers: RegisterBlock) -> dict[int, tuple[CarriedSum, ...]]:
     """Write what is carried of every field's sums over boxes with one weight."""
     found = {}
     for field in stage_outputs(plan, stage):
-        tape = _tape(plan, field)
-        boxes = [equal_box(terms) for terms in equal_boxes(tape).sums] if tape else []
+        statement = _statement(plan, field)
+        boxes = [equal_box(terms) for terms in equal_boxes(statement).sums] if statement else []
         found[field] = tuple(
             CarriedSum(registers, f"{plan.fields[field]}_s{number}", box) for number, box in enumerate(boxes) if box
         )
@@ -173,14 +174,14 @@ def _values(
     carried: Sequence[CarriedSum],
 ) -> Results:
     """Write the new values of a field; one that is only handed on is loaded."""
-    name, tape = plan.fields[field], _tape(plan, field)
-    if tape is None:
+    name, statement = plan.fields[field], _statement(plan, field)
+    if statement is None:
         return {at: block.load(Read(name, 0, (0,) * plan.rank), at) for at in block.places}
     if carried:
-        found = equal_boxes(tape)
+        found = equal_boxes(statement)
         sums: dict[str, Results] = {f"{SUM}{number}": each.results() for number, each in enumerate(carried)}
     else:
-        found = apart(tape, pairs=code.pairs) if forms else Apart(tape, ())
+        found = apart(statement, pairs=code.pairs) if forms else Apart(statement.tape, ())
         sums = write_sums(block, found, forms, lambda number: f"{name}_s{number}" if number else name)
     tape = in_any_order(found.tape, plan.site)
     return block.values(tape, lambda at: f"{name}{at[0]}{at[1]}_", sums, in_turn=code.in_turn)

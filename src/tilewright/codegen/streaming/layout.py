@@ -116,7 +116,7 @@ class StreamingContext:
 
     def part(self, field: int) -> PackedField | None:
         """What is found in memory of a field that lives in a subdomain; a tile holds it whole."""
-        return packed_field(self.site.problem, self.fields[field], region_cells(self.site))
+        return packed_field(self.site.problem, self.site.storage, self.fields[field], region_cells(self.site))
 
     def name(self, part: str) -> str:
         """Name of a function."""

@@ -22,12 +22,12 @@ back, which occupies no buffer. Bandwidths are those of copies."""
 
 def added_seconds(seconds: Floats, sizes: TileSizes, facts: Facts, rates: CpuRates) -> Floats:
     """Return what the states add to the seconds of tiles."""
-    moved, problem = state_seconds(facts, rates), facts.problem
+    moved, series = state_seconds(facts, rates), facts.storage.series
     extent, size = facts.shape[-1], sizes.space[-1]
-    lines = facts.steps * facts.cells / extent * len(problem.series or problem.program.updated)
+    lines = facts.steps * facts.cells / extent * len(series or facts.problem.program.updated)
     waits = lines * (extent / size + 1.0) * rates.fetch_seconds / rates.sm_count
     whole = (size >= extent) & (len(facts.shape) > 1)
-    if not problem.series:
+    if not series:
         return np.where(whole, moved, moved + waits)
     held = buffer_seconds(facts, rates)
     return np.where(whole, overlapped(moved, seconds + held, rates) - seconds, max(moved, held) + waits)

@@ -11,7 +11,6 @@ keeps rows in registers, whose own words are counted; operations are counted in 
 instances are in :mod:`tilewright.costs.published.energy`.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.base.dtypes import arithmetic
+from tilewright.base.facts import fact
 from tilewright.costs.arrays import Floats
 from tilewright.costs.energy.constants import NAMES, Constants, constants
 from tilewright.machines.machine import Machine
@@ -184,7 +184,7 @@ def rule(problem: Problem, known: Constants) -> EnergyRule:
     )
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def operations(program: Program, integral: bool = False) -> tuple[float, ...]:
     """Count the operations of one update by type: adds, multiplies, integer adds, integer maxima, specials.
 

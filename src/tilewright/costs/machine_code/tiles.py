@@ -8,10 +8,9 @@ import math
 
 from tilewright.base.intmath import ceil_div
 from tilewright.costs.machine_code.bound import LaunchWork
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 from tilewright.schedules.streaming import block as stream_block
 
 FAMILIES = ("none", "streaming")
@@ -21,7 +20,7 @@ FAMILIES = ("none", "streaming")
 def round_updates(problem: Problem, schedule: GpuSchedule) -> float | None:
     """Return the updates of cells that a thread computes in a round of its kernel's steady path; None where unknown."""
     tiling = schedule.tiling
-    analysis = analyse(problem.program)
+    analysis = problem.program.analysis
     if traits(tiling.family).untiled and len(analysis.stages) == 1 and not analysis.sweep:
         return float(schedule.column)
     if traits(tiling.family).streams and schedule.written:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.base.errors import UsageError
 from tilewright.costs.facts import Facts
-from tilewright.programs.stencil.dependences import analyse, plane_weights
+from tilewright.programs.stencil.dependences import plane_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class SweepWork:
 def on_cpu(facts: Facts) -> SweepWork:
     """Return a step of a CPU's code: what is overwritten is read, too."""
     program, serial_cells = facts.problem.program, 0
-    if analyse(program).sweep:
+    if program.analysis.sweep:
         spans = zip(*map(facts.problem.update_box, program.statements), strict=True)
         serial_cells = math.prod(max(high for _, high in axis) - min(low for low, _ in axis) for axis in spans)
     values = facts.levels + facts.constants + facts.writes + facts.fetches
@@ -45,7 +45,7 @@ def on_cpu(facts: Facts) -> SweepWork:
 def on_gpu(facts: Facts) -> SweepWork:
     """Return a step of a GPU's code."""
     program, launches, serial_cells = facts.problem.program, 0, 0
-    if found := analyse(program).sweep:
+    if found := program.analysis.sweep:
         launches = facts.stages
         if program.rank == 1:
             serial_cells = facts.cells  # one thread waits for every cell
@@ -64,7 +64,7 @@ def on_gpu(facts: Facts) -> SweepWork:
 def check_order(facts: Facts) -> None:
     """Refuse a recurrence of which a GPU computes one cell after the other."""
     program = facts.problem.program
-    if program.rank == 1 and (found := analyse(program).sweep):
+    if program.rank == 1 and (found := program.analysis.sweep):
         raise UsageError(
             f"every cell of {program.name!r} needs the one before it ({found[0].cause}): a GPU has no parallel "
             "order of them, and no model of it",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.base.constants import BANKS, WARP
+from tilewright.base.facts import fact
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.facts import Facts
 from tilewright.costs.work import hexagonal
@@ -81,7 +82,7 @@ class ThreadWork:
     again: Floats  # further rows that a point reads, each of which another point has read first
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def body(program: Program) -> CodeCounts:
     """Count the instructions and accesses of one point.
 

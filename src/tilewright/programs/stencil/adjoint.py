@@ -17,7 +17,6 @@ from dataclasses import replace
 from tilewright.base.errors import UsageError
 from tilewright.programs.stencil.adjoint_parts import Adjoint, Inner, Split, SteadyPart, worth_of
 from tilewright.programs.stencil.boundaries import Boundary, BoundarySpec, Sides
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import (
     Const,
     Index,
@@ -59,7 +58,7 @@ def _made(probe: Problem, wanted: tuple[str, ...] | None) -> Adjoint:
 class _Maker:
     def __init__(self, probe: Problem, wanted: Sequence[str] | None) -> None:
         program = probe.program
-        if analyse(program).sweep:
+        if program.analysis.sweep:
             raise UsageError(f"{program.name!r} is a recurrence, which has no adjoint here")
         self.program = program
         self.sides = probe.boundaries
@@ -151,7 +150,7 @@ class _Maker:
         """What a new value is worth: that of the state, and what later statements of the same step make of it."""
         values: dict[str, Value] = {}
         later: list[Statement] = []
-        order = [number for stage in analyse(self.program).stages for number in stage]
+        order = [number for stage in self.program.stages for number in stage]
         for statement in (self.program.statements[number] for number in reversed(order)):
             field = statement.field
             readers = [each for each in later if any(r.field == field and r.level == 1 for r in each.reads)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import Facts
 from tilewright.base.fingerprint import identity
 from tilewright.base.names import meant
 from tilewright.base.units import parse_number
@@ -19,8 +20,8 @@ FACES = ("dirichlet", "neumann", "robin")
 """Kinds of boundaries that say something of the face between the outermost cells and those outside."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Boundary:
+@dataclass(frozen=True, eq=False)
+class Boundary(Facts):
     """What a read outside one side of the grid yields, with ``scipy.ndimage``'s names.
 
     ``fixed`` is the exception: a cell with any read outside a fixed side is not updated and keeps its initial value.
@@ -56,7 +57,7 @@ class Boundary:
     def __hash__(self) -> int:
         return hash(self._identity)
 
-    @property
+    @functools.cached_property
     def _identity(self) -> tuple[object, ...]:
         if np.ndim(self.value) == 0:
             return self.kind, identity(self.value), identity(self.factor)

@@ -1,13 +1,13 @@
 """Masks as programs: a mask says which cells are updated."""
 
-import functools
 from dataclasses import replace
 
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape
 from tilewright.programs.stencil.program import Program, Statement
 
 
-@functools.lru_cache(maxsize=64)
+@fact
 def masked(program: Program) -> tuple[Program, str]:
     """Return a program whose cells are updated only where a further field is not zero, and that field's name.
 

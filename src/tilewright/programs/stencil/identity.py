@@ -3,10 +3,10 @@
 What was measured of a program of the catalogue is then found for the same expression from any front end.
 """
 
-import functools
 import hashlib
 from collections.abc import Sequence
 
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Leaf, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.program import Program
 
@@ -15,7 +15,7 @@ _REORDERED = frozenset({"add", "mul", "maximum", "minimum"})
 _MODULUS = 2**128
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def identity(program: Program) -> str:
     """Return a digest of what a program computes: fields and scalars by their places, sums and products unordered.
 

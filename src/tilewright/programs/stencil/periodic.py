@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.intmath import ceil_div
 from tilewright.programs.stencil.boundaries import FIXED
-from tilewright.programs.stencil.dependences import analyse, distances
+from tilewright.programs.stencil.dependences import distances
 from tilewright.programs.stencil.problem import Problem
 
 
@@ -50,9 +50,9 @@ def extend(problem: Problem, steps: int) -> Extended | None:
     wraps, a field is read across another boundary of the same axis, or the program is a recurrence.
     """
     axes = wrapped_axes(problem)
-    if not axes or analyse(problem.program).sweep or not all(all_wrap(problem, axis) for axis in axes):
+    if not axes or problem.program.analysis.sweep or not all(all_wrap(problem, axis) for axis in axes):
         return None
-    logical = steps * len(analyse(problem.program).stages)
+    logical = steps * len(problem.program.stages)
     around = tuple(_around(problem, axis, logical) if axis in axes else (0, 0) for axis in range(problem.program.rank))
     shape = tuple(low + extent + high for extent, (low, high) in zip(problem.shape, around, strict=True))
     boundaries = tuple(
@@ -79,7 +79,7 @@ def _around(problem: Problem, axis: int, logical: int) -> tuple[int, int]:
     furthest read, whatever its time level.
     """
     slope = [0, 0]
-    for dependence in analyse(problem.program).dependences:
+    for dependence in problem.program.analysis.dependences:
         if dependence.kind == "flow":
             for distance in distances(problem, dependence, axis):
                 side = int(distance > 0)

@@ -1,21 +1,23 @@
 """A problem: a program with a shape, a number of steps, a dtype and boundaries."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.dtypes import NARROW, arithmetic, check_fits, is_rounded, numpy_type
 from tilewright.base.errors import UsageError
+from tilewright.base.facts import Facts, fact
+from tilewright.base.fingerprint import fingerprint
 from tilewright.base.units import format_shape, whole_number
 from tilewright.programs.stencil.boundaries import FACES, BoundarySpec, Sides, resolve
 from tilewright.programs.stencil.edges import plain_edges
 from tilewright.programs.stencil.expression import check_constants
 from tilewright.programs.stencil.powers import refuse_negative_powers
 from tilewright.programs.stencil.program import STEP, Program, Statement, refuse_bits
-from tilewright.programs.stencil.subdomains import Subdomain
 
 GPU_COMPILED = ("float32", "float64", "int32", "int64")
 """Element types that code is generated for on GPUs."""
@@ -58,9 +60,9 @@ class Part:
     shape: tuple[int, ...]  # of the larger grid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """A program on a grid."""
+@dataclass(frozen=True, kw_only=True)
+class Problem(Facts):
+    """A program on a grid; where its fields lie in memory is :class:`tilewright.programs.stencil.storage.Storage`."""
 
     program: Program  # one step
     shape: tuple[int, ...]  # extents, outermost first
@@ -70,22 +72,22 @@ class Problem:
     points: PointFields = PointFields()  # fields with sources and receivers
     varying: tuple[str, ...] = ()  # scalars with a value per step, in the program's order; the step's number among them
     part: Part | None = None  # of the grid that cells' indices are counted in; None where that is the grid itself
-    # versions of updated fields, where more than the steps need: after a run of fewer steps every state is there
-    kept: int = 0
-    series: tuple[str, ...] = ()  # fields that no statement updates, with a version per step
     # by updated field, the cells that are updated, where these are not those whose reads no ``fixed`` side cuts
     regions: tuple[tuple[str, tuple[Span, ...]], ...] = ()
-    # updated fields whose arrays have the cells of their subdomains alone
-    subdomains: tuple[tuple[str, Subdomain], ...] = ()
+    FORMER_FIELDS: ClassVar[Mapping[str, object]] = {"kept": 0, "series": (), "subdomains": ()}  # until 0.3.0
 
     def __hash__(self) -> int:
         """Hash what tells most problems apart; boundaries rarely do and are many."""
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
         return hash((self.program, self.shape, self.steps, self.dtype))
 
-    @property
-    def plain(self) -> bool:
-        """Whether the versions that steps need are all that is kept and read, of all cells."""
-        return not self.kept and not self.series and not self.regions
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of what is computed, whatever the shape and the steps."""
+        return fingerprint(self.program, self.dtype, self.boundaries)
 
     @property
     def rounds(self) -> bool:
@@ -112,11 +114,6 @@ class Problem:
             return found, self.shape[axis]
         extent = self.part.shape[axis]
         return (found + self.part.start[axis]) % extent, extent
-
-    def field_shape(self, field: str) -> tuple[int, ...]:
-        """Shape of a field's arrays: the grid's but in subdomains."""
-        part = dict(self.subdomains).get(field)
-        return self.shape if part is None else part.shape(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -197,19 +194,34 @@ def make_problem(
     if dtype not in DTYPES:
         raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
     _check_tapes(program, dtype)
-    given = resolve(program, boundary)
-    if any(np.ndim(side.value) for sides in given for pair in sides for side in pair):
+    # Equal programs may differ in these.
+    own = (program.defaults, program.subdomains)
+    return _checked(program, own, shape, steps, dtype, resolve(program, boundary), frozenset(varying))
+
+
+@functools.lru_cache(maxsize=256)
+def _checked(
+    program: Program,
+    _own: object,
+    shape: tuple[int, ...],
+    steps: int,
+    dtype: str,
+    boundaries: tuple[Sides, ...],
+    varying: frozenset[str],
+) -> Problem:
+    """Check the boundaries; equal questions have one problem, so that what was found of it is there."""
+    if any(np.ndim(side.value) for axes in boundaries for pair in axes for side in pair):
         raise UsageError(
             "values per step or along a side of a boundary are for runs, predictions, tuning and gradients",
             "give one number",
         )
-    for field, sides in zip(program.fields, given, strict=True):
-        for side in (side for pair in sides for side in pair):
+    for field, axes in zip(program.fields, boundaries, strict=True):
+        for side in (side for pair in axes for side in pair):
             check_fits(side.value, dtype, f"the boundary value {{}} of {field!r}")
             check_fits(side.factor, dtype, f"the factor {{}} of the boundary of {field!r}")
-    edges = plain_edges(program, dict(zip(program.fields, given, strict=True)))
+    edges = plain_edges(program, dict(zip(program.fields, boundaries, strict=True)))
     if edges.program is not program:
-        _check_faces(program, given, shape, dtype)
+        _check_faces(program, boundaries, shape, dtype)
         program = edges.program
     problem = Problem(
         program=program,
@@ -224,7 +236,7 @@ def make_problem(
     return problem
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def _check_tapes(program: Program, dtype: str) -> None:
     """Raise where a program's constants or operators are none for an element type."""
     for statement in program.statements:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from tilewright.base.errors import TraceError, UsageError
+from tilewright.base.facts import Facts, fact
+from tilewright.programs.stencil.analysis import Analysis, analyse
 from tilewright.programs.stencil.expression import (
     COMPARE_FIRST,
     Apply,
@@ -38,21 +40,21 @@ LEVELS = "there are u.prev and u.prev2, the steps before, and u.new, the values 
 _LEVEL_NAMES = {1: "new", -1: "prev", -2: "prev2"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+@dataclass(frozen=True, kw_only=True)
+class Statement(Facts):
     """One assignment: ``field`` at the next time level becomes ``tape``'s value, at every cell."""
 
     field: str
     tape: Tape
 
-    @property
+    @functools.cached_property
     def reads(self) -> tuple[Read, ...]:
         """The distinct reads, in order."""
         return reads(self.tape)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+@dataclass(frozen=True, kw_only=True)
+class Program(Facts):
     """An iterated stencil.
 
     Attributes:
@@ -89,15 +91,19 @@ class Program:
 
     def __hash__(self) -> int:
         """Hash what tells most programs apart: the hash of every operation would be a tenth of a small run."""
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
         return hash((self.name, self.fields, self.scalars, tuple(len(each.tape) for each in self.statements)))
 
-    @property
+    @functools.cached_property
     def updated(self) -> tuple[str, ...]:
         """Names of the fields that a step computes, in field order."""
         written = {statement.field for statement in self.statements}
         return tuple(name for name in self.fields if name in written)
 
-    @property
+    @functools.cached_property
     def reach(self) -> tuple[tuple[int, int], ...]:
         """Per axis, how far reads extend below and above the cell, as non-negative numbers."""
         offsets = [read.offset for statement in self.statements for read in statement.reads]
@@ -106,40 +112,53 @@ class Program:
             for axis in range(self.rank)
         )
 
-    @property
+    @functools.cached_property
     def flops(self) -> int:
         """Floating-point operations per cell and step."""
         return sum(flops(statement.tape) for statement in self.statements)
 
-    @property
+    @functools.cached_property
     def complex_constant(self) -> complex | None:
         """A constant that is a complex number, so that every field is complex; None where there is none."""
         return complex_constant(*(statement.tape for statement in self.statements))
 
-    @property
+    @functools.cached_property
     def placed(self) -> tuple[Placed, ...]:
         """What its statements compute with that depends on the cell's place alone."""
         return placed(*(statement.tape for statement in self.statements))
 
-    @property
+    @functools.cached_property
     def profiles(self) -> Mapping[str, int]:
         """Names of the numbers that are given for every cell along an axis, and the axis of each."""
         return {node.name: node.axis for node in self.placed if isinstance(node, Profile)}
 
-    @property
+    @functools.cached_property
     def loads(self) -> int:
         """Distinct values read per cell and step, summed over the statements."""
         return sum(len(statement.reads) for statement in self.statements)
 
     def history(self, field: str) -> int:
         """Number of past time levels of ``field`` that must be given to start: 1, 2 or 3."""
-        return _history(self, field)
+        return self.histories[field]
 
+    @functools.cached_property
+    def histories(self) -> Mapping[str, int]:
+        """The same of every field."""
+        levels = dict.fromkeys(self.fields, 0)
+        for read in (read for statement in self.statements for read in statement.reads):
+            if read.field in levels:  # a scalar may yet be given as a field of its own
+                levels[read.field] = min(levels[read.field], read.level)
+        return {name: 1 - level for name, level in levels.items()}
 
-@functools.lru_cache(maxsize=1024)
-def _history(program: Program, field: str) -> int:
-    levels = [read.level for statement in program.statements for read in statement.reads if read.field == field]
-    return 1 - min([0, *levels])
+    @functools.cached_property
+    def analysis(self) -> Analysis:
+        """Its order and its dependences; a TraceError where it has no order."""
+        return analyse(self.name, {each.field: each.reads for each in self.statements}, self.histories)
+
+    @property
+    def stages(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the statements of each stage of a step."""
+        return self.analysis.stages
 
 
 def stencil(
@@ -251,6 +270,7 @@ def _check(program: Program, every_read: list[Read]) -> None:
         )
 
 
+@fact
 def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
     """Turn scalars into coefficient arrays that are read at the centre.
 
@@ -277,7 +297,7 @@ def with_coefficients(program: Program, names: tuple[str, ...]) -> Program:
     )
 
 
-@functools.lru_cache(maxsize=64)
+@fact
 def with_truths(program: Program, fields: frozenset[str]) -> Program:
     """Make bitwise operators on fields of truth values, which are computed as whole numbers, logical ones.
 

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from tilewright.base.dtypes import NARROW, arithmetic, numpy_type
 from tilewright.programs.stencil.boundaries import Boundary, Sides
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.expression import Const, Index, Inside, Placed, Profile, Read, Scalar, Tape
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import Problem
@@ -142,7 +141,7 @@ def step(
     def compute(tape: Tape, read: Reader) -> Any:  # noqa: ANN401
         return evaluator(tape, read, now)
 
-    for stage in analyse(program).stages:
+    for stage in program.stages:
         for i in stage:
             statement = program.statements[i]
             recurrent = any(read.field == statement.field and read.level == 1 for read in statement.reads)

@@ -4,18 +4,17 @@ Most cells of a grid lie far from the edges of boxes. There every condition on t
 a kernel may compute one branch in place of all.
 """
 
-import functools
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.programs.stencil.dependences import analyse
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Inside, Node, Read, Tape, Value, apply, flatten
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
-from tilewright.programs.stencil.subdomains import Subdomain
+from tilewright.programs.stencil.storage import Subdomains
 
 
 def holds_inside(node: Inside) -> bool:
@@ -32,10 +31,7 @@ def conditions(program: Program) -> tuple[Inside, ...]:
     return tuple(node for node in program.placed if isinstance(node, Inside))
 
 
-Subdomains = tuple[tuple[str, Subdomain], ...]
-
-
-@functools.lru_cache(maxsize=256)
+@fact
 def inner_programs(
     program: Program, subdomains: Subdomains = (), *, nested: bool = False
 ) -> tuple[tuple[tuple[int, ...], Program], ...]:
@@ -134,15 +130,17 @@ def _is_zero(value: Value) -> bool:
     return isinstance(value.op, Const) and type(value.op.value) is int and value.op.value == 0
 
 
-def middle(problem: Problem, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_]]]) -> tuple[tuple[int, int], ...]:
+def middle(
+    problem: Problem, subdomains: Subdomains, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_]]]
+) -> tuple[tuple[int, int], ...]:
     """Return per axis the longest range of cells along which every condition is what it is in the middle."""
     # ``truths``: the program's conditions, and what each is along its axis; shape (cells of the axis,)
     known, found = list(truths), []
     for axis, extent in enumerate(problem.shape):
         same = np.ones(extent, dtype=bool)
-        for field, part in problem.subdomains:
+        for field, part in subdomains:
             if part.axis == axis:  # nothing of it is computed or read in the middle
-                below, above = reads_across(problem, field)
+                below, above = reads_across(problem, field, axis)
                 same[: part.low + below] = same[max(0, extent - part.high - above) :] = False
         for node, truth in known:
             if node.axis == axis:
@@ -153,9 +151,8 @@ def middle(problem: Problem, truths: Iterable[tuple[Inside, npt.NDArray[np.bool_
     return tuple(found)
 
 
-def reads_across(problem: Problem, field: str) -> tuple[int, int]:
+def reads_across(problem: Problem, field: str, axis: int) -> tuple[int, int]:
     """Return how many cells beyond its subdomain's ends, above the first and below the other, read a field."""
-    axis = dict(problem.subdomains)[field].axis
     offsets = [read.offset[axis] for each in problem.program.statements for read in each.reads if read.field == field]
     return max([0, *(-offset for offset in offsets)]), max([0, *offsets])
 
@@ -183,4 +180,4 @@ def is_packable(problem: Problem) -> bool:
     valued = any(side.kind == "constant" and side.value != 0 for sides in own for pair in sides for side in pair)
     wraps = any(sides[part.axis][0].kind == "wrap" for part in parts.values() for sides in problem.boundaries)
     older = any(program.history(field) > 1 for field in parts)
-    return not crossed and not wraps and not valued and not older and not analyse(program).sweep
+    return not crossed and not wraps and not valued and not older and not program.analysis.sweep

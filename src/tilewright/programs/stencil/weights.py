@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.expression import Apply, Const, Node, Read, Tape, truths
 from tilewright.programs.stencil.program import Program, Statement
 
@@ -47,18 +48,18 @@ class _Linear:
 _NOTHING = _Linear({}, {})
 
 
-@functools.lru_cache(maxsize=256)
-def apart(tape: Tape, *, pairs: bool = False) -> Apart:
-    """Take the weighted sums of a tape out of it: the largest ones that are worth writing input by input.
+@fact
+def apart(statement: Statement, *, pairs: bool = False) -> Apart:
+    """Take the weighted sums of a statement's value out of it: the largest ones that are worth writing input by input.
 
     Before: ``u * u + 0.5 * u[-1] + … - 3``. After: ``(+0 + u * u) - 3`` with the weights of ``+0``.
     ``pairs`` takes sums as well that are worth it only with two results at a time.
 
     >>> from tilewright.programs.stencil.catalogue import program
-    >>> apart(program("j3d27pt").statements[0].tape).tape, len(apart(program("gradient2d").statements[0].tape).sums)
+    >>> apart(program("j3d27pt").statements[0]).tape, len(apart(program("gradient2d").statements[0]).sums)
     ((Read(field='+0', level=0, offset=()),), 0)
     """
-    return _taken(tape, lambda terms: _worth(terms, pairs))
+    return _taken(statement.tape, lambda terms: _worth(terms, pairs))
 
 
 def _taken(tape: Tape, wanted: Callable[[Terms], bool]) -> Apart:
@@ -88,7 +89,7 @@ def equal_box(terms: Terms) -> EqualBox | None:
     """Return the box that a sum goes over with one weight, several cells long along every axis; else None.
 
     >>> from tilewright.programs.stencil.catalogue import program
-    >>> equal_box(equal_boxes(program("heat2d").statements[0].tape).sums[0]).ranges
+    >>> equal_box(equal_boxes(program("heat2d").statements[0]).sums[0]).ranges
     (range(-1, 2), range(-1, 2))
     """
     if not terms or len({(read.field, read.level, weight) for read, weight in terms.items()}) > 1:
@@ -99,10 +100,10 @@ def equal_box(terms: Terms) -> EqualBox | None:
     return EqualBox(first.field, first.level, ranges, weight) if whole and min(map(len, ranges)) > 1 else None
 
 
-@functools.lru_cache(maxsize=256)
-def equal_boxes(tape: Tape) -> Apart:
-    """Take the sums over boxes with one weight out of a tape."""
-    return _taken(tape, lambda terms: equal_box(terms) is not None)
+@fact
+def equal_boxes(statement: Statement) -> Apart:
+    """Take the sums over boxes with one weight out of a statement's value."""
+    return _taken(statement.tape, lambda terms: equal_box(terms) is not None)
 
 
 class _Rest:
@@ -165,7 +166,7 @@ def box_sum(statement: Statement) -> Terms | None:
 
     At every level of time, the rows that it reads form a box.
     """
-    found = apart(statement.tape)
+    found = apart(statement)
     one = len(found.tape) == len(found.sums) == 1 and len({read.field for read in statement.reads}) == 1
     if not one:
         return None
@@ -333,13 +334,13 @@ def _columns(items: tuple[tuple[Read, float], ...]) -> tuple[tuple[WeightColumn,
     return (tuple(found), rest) if found else None
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def shares_products(program: Program) -> bool:
     """Whether all values of a program hold weighted sums, and all of these have columns.
 
     Then two neighbours along axis 0 can be computed together from fewer products.
     """
-    found = [apart(statement.tape).sums for statement in program.statements]
+    found = [apart(statement).sums for statement in program.statements]
     return program.rank > 1 and all(sums and all(columns(terms) is not None for terms in sums) for sums in found)
 
 

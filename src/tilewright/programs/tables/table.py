@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tilewright.base.errors import TraceError, UsageError
-from tilewright.programs.stencil.dependences import Dependence
+from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.expression import (
     Apply,
     Operand,
@@ -137,6 +137,16 @@ class Recurrence:
         """Operations per cell, a look-up as one."""
         ops = [node.op for s in self.statements for node in s.tape if isinstance(node, Apply)]
         return sum(1 if op.startswith(LOOKUP) else OPERATORS[op].flops for op in ops)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableProblem:
+    """A table to be filled once."""
+
+    program: Recurrence  # one cell
+    shape: tuple[int, int]  # rows and columns
+    dtype: str  # of the tables
+    floating: tuple[str, ...] = ()  # inputs whose values are of the tables' type; the others are whole numbers
 
 
 def recurrence(  # noqa: PLR0913  (a constructor: one argument per part)

@@ -4,6 +4,7 @@ The session knows versions, slots and launches; a
 :class:`tilewright.runtime.devices.device.Device` knows buffers, kernels and its driver.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from tilewright.runtime.places import place_table, scalar_table
 from tilewright.runtime.session import Inputs, point_tables
 from tilewright.runtime.toolchains.artifact import Artifact
 from tilewright.schedules.catalogue import traits
-from tilewright.schedules.gpu_schedule import GpuSchedule
+from tilewright.schedules.schedule import GpuSchedule
 
 _ALIGN = 64
 """Slots start at a multiple of so many elements."""
@@ -59,6 +60,7 @@ class DeviceKernels:
     resources: Resources | None = None  # what the compiler says of their code
 
 
+@functools.lru_cache(maxsize=64)
 def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule: GpuSchedule) -> Artifact[DeviceLayout]:
     """Compile a source for a device, or find what an earlier run made of it; OpenCL's drivers do it while they load."""
     if source.shared_bytes > device.local_bytes:
@@ -73,6 +75,7 @@ def compile_source(device: Device, source: KernelSource[DeviceLayout], schedule:
     return Artifact(source=source, resources=needs)
 
 
+@functools.lru_cache(maxsize=64)
 def load(device: Device, artifact: Artifact[DeviceLayout], schedule: GpuSchedule) -> DeviceKernels:
     """Make compiled kernels ready to be started."""
     kernels = tuple(device.build(artifact.source))

@@ -80,8 +80,9 @@ class Wisdom:
 
 def problem_key(problem: Problem, backend: str = "c") -> str:
     """Return the fingerprint of what a tiling's worth depends on, shape and steps aside."""
-    about = (problem.program, problem.dtype, problem.boundaries)
-    return fingerprint(*about) if backend == "c" else fingerprint(*about, backend)
+    if backend == "c":
+        return problem.fingerprint
+    return fingerprint(problem.program, problem.dtype, problem.boundaries, backend)
 
 
 def now() -> str:

@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from tilewright.base.intmath import ceil_div
 from tilewright.codegen.tables.cpu import emit_table, work_bytes
-from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
+from tilewright.programs.tables.table import TableProblem
 from tilewright.runtime.call import CompiledFunction, addresses, compiled, scratch
+from tilewright.schedules.schedule import TableSchedule
 
 Array = npt.NDArray[Any]
 _FLAG_WORDS = 16
@@ -25,19 +26,22 @@ class Filled:
     folded: Any  # all cells of the first table, joined by the semiring's addition; None unless asked for
 
 
-def kernel_of(plan: TablePlan) -> CompiledFunction:
-    """Compile the kernel of a plan, or find what an earlier call or run made of it."""
-    return compiled(emit_table, plan.program, plan.dtype, plan.floating, plan.kept)[0]
+def kernel_of(problem: TableProblem, schedule: TableSchedule) -> CompiledFunction:
+    """Compile a table's kernel, or find what an earlier call or run made of it."""
+    return compiled(emit_table, problem.program, problem.dtype, problem.floating, schedule.kept)[0]
 
 
-def fill_tables(plan: TablePlan, data: TableData, wanted: tuple[bool, bool]) -> Filled:
+def fill_tables(
+    problem: TableProblem, schedule: TableSchedule, threads: int, data: TableData, wanted: tuple[bool, bool]
+) -> Filled:
     """Fill tables in orthogonal tiles; ``wanted`` are the tables (else memory is linear), all cells joined."""
-    program, tile, kernel = plan.program, (plan.tiling.time, plan.tiling.space[0]), kernel_of(plan)
+    program, kernel = problem.program, kernel_of(problem, schedule)
+    tile = (schedule.tiling.time, schedule.tiling.space[0])
     (m, n), (up, left) = data.shape, program.reach
     tall = ceil_div(m, tile[0])
-    count = kernel.team(plan.threads, parts=tall)
+    count = kernel.team(threads, parts=tall)
     itemsize = np.dtype(data.dtype).itemsize
-    own = work_bytes(program, itemsize, tile, plan.kept)
+    own = work_bytes(program, itemsize, tile, schedule.kept)
     per_table = up * (left + n) + m * left + (m * n if wanted[0] else 1)
     work = scratch(own * count, len(program.tables) * per_table * itemsize)
     arrays: list[Array] = []

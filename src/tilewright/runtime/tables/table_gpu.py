@@ -12,9 +12,8 @@ from tilewright.base.errors import ArrayError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_over
 from tilewright.codegen.tables.gpu import ABOVE, BESIDE, emit_gpu_table
-from tilewright.plan import TablePlan
 from tilewright.programs.tables.reference import TableData, joined, outside
-from tilewright.programs.tables.table import Recurrence
+from tilewright.programs.tables.table import Recurrence, TableProblem
 from tilewright.runtime.devices.device import Device
 from tilewright.runtime.tables.table import Filled
 from tilewright.schedules.bodies.unrolling import TableShape
@@ -32,10 +31,10 @@ class TableKernel:
     rows: int  # rows of a tile
 
 
-def load_table(device: Device, plan: TablePlan, block: TableShape) -> TableKernel:
-    """Compile the kernel of a plan for a device, with the threads of its blocks."""
-    handle = _built(device, plan.target.backend, plan.program, plan.dtype, plan.floating, block)
-    return TableKernel(device=device, handle=handle, shape=block, rows=plan.tiling.time)
+def load_table(device: Device, dialect: str, problem: TableProblem, shape: TableShape, rows: int) -> TableKernel:
+    """Compile a table's kernel for a device, with the threads of its blocks, for tiles of so many rows."""
+    handle = _built(device, dialect, problem.program, problem.dtype, problem.floating, shape)
+    return TableKernel(device=device, handle=handle, shape=shape, rows=rows)
 
 
 @functools.lru_cache(maxsize=64)

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.counting.block import block_of, endless
 from tilewright.schedules.counting.counts import Counts
@@ -19,7 +18,7 @@ def counts_of(problem: Problem, tree: Node) -> Counts:
     parts = any(isinstance(each, Loop) and each.subtile for each in every)
     private = any(isinstance(each, Private) for each in every)
     tiled = any(isinstance(each, Parallel | Wavefronts) for each in every)
-    reach = [_reach(problem, stage) for stage in analyse(problem.program).stages]
+    reach = [_reach(problem, stage) for stage in problem.program.stages]
     wave, widths, subtiles, longest, full, computed = None, [0], 0, 0, 0, 0
     for (number, _), pieces in itertools.groupby(uncut(problem, tree), lambda piece: (piece.wavefront, piece.tile)):
         tile = list(pieces)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import MAX_RANK
 from tilewright.schedules.counting import words
@@ -73,7 +72,7 @@ def _cut_in_time(tree: Node) -> bool:
 
 def _sweep(problem: Problem) -> BlockCounts:
     """A sweep reads every field and version that its stage reads, whole."""
-    analysis, cells = analyse(problem.program), problem.cells
+    analysis, cells = problem.program.analysis, problem.cells
     stages = [[problem.program.statements[i] for i in stage] for stage in analysis.stages]
     return BlockCounts(
         points=cells,
@@ -210,7 +209,7 @@ class _Walk:
 
     def _cells(self, cells: Compute, names: Mapping[str, int], work: _Work) -> None:
         box = _box(cells.box, names)
-        stages = len(analyse(self.problem.program).stages)
+        stages = len(self.problem.program.stages)
         time = value(cells.step, names) * stages + value(cells.stage, names)
         work.points += volume(box)
         work.rows[time] = _hull([box, work.rows.get(time, box)])

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.program import Program, Statement
 from tilewright.schedules.pieces import Box, volume
 
@@ -20,7 +19,7 @@ _LOOKAHEAD = 4
 @functools.lru_cache(maxsize=1024)
 def words(program: Program, rows: tuple[Box, ...], axes: tuple[int, ...]) -> tuple[int, int]:
     """Count live-in and live-out of a tile, given its cells per logical step (from stage 0 on) along ``axes``."""
-    analysis = analyse(program)
+    analysis = program.analysis
     stages = analysis.stages
     stage_of = {program.statements[i].field: number for number, stage in enumerate(stages) for i in stage}
     needed: dict[tuple[str, int], dict[Box, None]] = {}
@@ -111,7 +110,7 @@ def _outside(boxes: tuple[Box, ...], own: Box | None) -> int:
 def footprint(program: Program, rows: Sequence[Box]) -> int:
     """Count the values of the boxes, one per field and kept version, that hold all that a tile reads and writes."""
     # ``rows`` has the cells per logical step, from one of stage 0 on.
-    analysis = analyse(program)
+    analysis = program.analysis
     hulls: dict[str, Box] = {}
     for number, stage in enumerate(analysis.stages):
         own = [row for row in rows[number :: len(analysis.stages)] if volume(row)]

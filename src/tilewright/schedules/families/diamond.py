@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import round_up
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules import prism
 from tilewright.schedules.legality import Verdict
@@ -22,7 +22,7 @@ _SIZES: dict[int, tuple[int, ...]] = {1: (), 2: (4096,), 3: (16, 4096)}
 
 def least_pitch(problem: Problem, time: int) -> int:
     """Return the smallest first size: the reach per logical step times the height, at least 2."""
-    return max(2, slopes(problem)[0].widest * time * len(analyse(problem.program).stages))
+    return max(2, slopes(problem)[0].widest * time * len(problem.program.stages))
 
 
 def complete(problem: Problem, tiling: Tiling) -> Tiling:

@@ -1,7 +1,6 @@
 """No tiling: one sweep over the grid per logical step."""
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.legality import Legal, Verdict
 from tilewright.schedules.tiling import Tiling
@@ -30,14 +29,14 @@ def complete(problem: Problem, tiling: Tiling) -> Tiling:
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:  # noqa: ARG001
     """Every program is legal; one with a recurrence only cell by cell, which the verdict names."""
-    sweep = analyse(problem.program).sweep
+    sweep = problem.program.analysis.sweep
     return Legal(sequential=sweep[0] if sweep else None)
 
 
 def tree(problem: Problem, tiling: Tiling) -> Node:  # noqa: ARG001
     """Return the sweeps: the stages of a step one after the other, each over the whole grid."""
     grid = tuple((Whole(0), extent_of(axis)) for axis in range(problem.program.rank))
-    stages = range(len(analyse(problem.program).stages))
+    stages = range(len(problem.program.stages))
     step = Name("t")
     sweeps = Sequence(tuple(Compute(step, Whole(stage), grid) for stage in stages))
     return Loop(name="t", low=Whole(0), high=STEPS, child=sweeps)

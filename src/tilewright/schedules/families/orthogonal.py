@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import Dependence, analyse
+from tilewright.programs.stencil.analysis import Dependence
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.tables.table import Recurrence
 from tilewright.schedules.legality import Legal, Verdict, Violation, require
@@ -64,7 +64,7 @@ def sweep_of(program: Recurrence) -> Sweep:
 def _sweep_of_problem(problem: Problem) -> Sweep:
     """Read a stencil that sweeps over its own new values as a recurrence; what it reads besides is per cell."""
     program = problem.program
-    analysis = analyse(program)
+    analysis = program.analysis
     if not analysis.sweep or len(analysis.stages) > 1:
         raise UsageError(
             f"orthogonal tiles cut a table that is filled in one sweep, {program.name!r} is not",

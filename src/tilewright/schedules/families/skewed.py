@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import round_up
 from tilewright.base.units import format_shape
-from tilewright.programs.stencil.dependences import analyse, slopes
+from tilewright.programs.stencil.dependences import slopes
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.geometry import Skew
 from tilewright.schedules.legality import Legal, Verdict, untileable
@@ -54,7 +54,7 @@ class Parallelograms:
 
 def geometry(problem: Problem, tiling: Tiling) -> Parallelograms:
     """Return the tiles of a completed tiling, with the slopes that the problem's dependences ask for."""
-    stages = len(analyse(problem.program).stages)
+    stages = len(problem.program.stages)
     height = tiling.time * stages
     skews = tuple(Skew(size=size, slope=slope.right) for size, slope in zip(tiling.space, slopes(problem), strict=True))
     tiles = tuple(skew.tiles(extent, height) for skew, extent in zip(skews, problem.shape, strict=True))

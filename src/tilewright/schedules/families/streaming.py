@@ -17,6 +17,7 @@ from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.base.units import format_shape
 from tilewright.programs.stencil.problem import Problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.programs.stencil.weights import shares_products
 from tilewright.schedules.legality import Legal, Verdict, Violation, untileable
 from tilewright.schedules.streaming import block as stream_block
@@ -179,7 +180,7 @@ def applies(problem: Problem, *, blocks: bool = False) -> bool:
 
 def check(problem: Problem, tiling: Tiling) -> Verdict:
     """Say whether a completed tiling keeps every dependence of the problem."""
-    violation = untileable(problem) or _without_own_memory(problem)
+    violation = untileable(problem) or without_own_memory(problem)
     if violation:
         return violation
     rows, needed = tiling.rows or 1, 1 if tiling.threads else needed_rows(problem)
@@ -199,9 +200,9 @@ def check(problem: Problem, tiling: Tiling) -> Verdict:
     return Legal()
 
 
-def _without_own_memory(problem: Problem) -> Violation | None:
+def without_own_memory(problem: Problem, storage: Storage = PLAIN) -> Violation | None:
     """Say why no tile can compute in memory of its own: all versions of a step belong into the grid's."""
-    if problem.plain:
+    if not problem.regions and not storage.states:
         return None
     return Violation(
         reason=f"every state of {problem.program.name!r} is kept or read here, or some cells alone are updated, which "

@@ -8,13 +8,12 @@ needs: ``steps left * period + offset`` on each side. The same holds at the two 
 A program in 1D has no axis to stream along: it runs as one in 2D whose axis 0 has a single cell.
 """
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.base.constants import CACHE_LINE
+from tilewright.base.facts import fact
 from tilewright.programs.stencil.boundaries import Boundary
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.tree.affine import Integer
@@ -59,7 +58,7 @@ class _Edge:
     offset: tuple[int, ...]
 
 
-@functools.lru_cache(maxsize=256)
+@fact
 def of_program(
     program: Program,
     boundaries: tuple[tuple[tuple[Boundary, Boundary], ...], ...],
@@ -69,7 +68,7 @@ def of_program(
     columns: bool = False,
 ) -> LevelPipeline:
     """Return the pipeline of a program under boundaries (``Problem.boundaries``)."""
-    stages = analyse(program).stages
+    stages = program.stages
     stage_of = tuple(
         next((s for s, stage in enumerate(stages) for i in stage if program.statements[i].field == field), 0)
         for field in program.fields

@@ -16,11 +16,11 @@ none: a plane adds its share to every result that reads it while it is at hand, 
 the stream, as AN5D's associative stencils).
 """
 
-import functools
 import itertools
 import math
 from dataclasses import dataclass
 
+from tilewright.base.facts import fact
 from tilewright.base.intmath import round_up
 from tilewright.programs.stencil.expression import Read
 from tilewright.programs.stencil.program import Program
@@ -125,7 +125,7 @@ def age_of(pipeline: LevelPipeline, consumer: int, producer: int, level: int, of
     return pipeline.lag.at(1 - level, consumer) - pipeline.lag.offsets[producer] - offset
 
 
-@functools.lru_cache(maxsize=1024)
+@fact
 def rims(program: Program, pipeline: LevelPipeline, cells: Cell, lanes: int) -> Rims:
     """Return what threads hand over that own ``cells`` each, in streaming tiles with a pipeline."""
     fields = program.fields

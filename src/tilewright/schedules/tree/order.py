@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.schedules.pieces import Piece, clip
 from tilewright.schedules.tree.affine import value
@@ -101,10 +100,10 @@ def walk(tree: Node, shape: tuple[int, ...], steps: int = 1, stages: int = 1) ->
 
 def order(problem: Problem, tree: Node) -> Iterator[Piece]:
     """Yield the pieces of a problem in the order of execution that a schedule tree states."""
-    return walk(tree, problem.shape, problem.steps, len(analyse(problem.program).stages))
+    return walk(tree, problem.shape, problem.steps, len(problem.program.stages))
 
 
 def uncut(problem: Problem, tree: Node) -> Iterator[Piece]:
     """Yield the pieces as the tree states them: cells beyond the grid included, and pieces without any."""
     sizes = {"steps": problem.steps, **{f"n{axis}": cells for axis, cells in enumerate(problem.shape)}}
-    yield from _Walk(shape=problem.shape, stages=len(analyse(problem.program).stages), cut=False).pieces(tree, sizes)
+    yield from _Walk(shape=problem.shape, stages=len(problem.program.stages), cut=False).pieces(tree, sizes)

@@ -8,11 +8,14 @@ registers there are.
 from dataclasses import replace
 
 from tilewright.base.errors import UsageError
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.regions import inner_programs
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules.bodies.body import Body, BoxCode, Stage
 from tilewright.schedules.catalogue import traits
+from tilewright.schedules.families import streaming
+from tilewright.schedules.legality import Legal, require
+from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.spaces.box_bodies import box_code
 from tilewright.tuning.spaces.stream_bodies import stream_stages
@@ -30,15 +33,29 @@ _STREAMED = 2**25
 """Bytes of states that a cache may hold until they are read again: as much as the L3 of a few cores."""
 
 
-def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch: bool = False) -> Body:
+def cpu_schedule(
+    problem: Problem, tiling: Tiling, storage: Storage = PLAIN, *, strict: bool = False, batch: bool = False
+) -> CpuSchedule:
+    """Return a legal tiling with everything decided that it leaves open."""
+    return CpuSchedule(
+        tiling=tiling,
+        body=choose_body(problem, tiling, storage, strict=strict, batch=batch),
+        storage=storage,
+        batch=batch,
+    )
+
+
+def choose_body(
+    problem: Problem, tiling: Tiling, storage: Storage = PLAIN, *, strict: bool = False, batch: bool = False
+) -> Body:
     """Decide how the code of a legal tiling is written, whatever the shape and the steps of the problem."""
     # ``strict``: every operation keeps its order and rounding; ``batch``: many grids, each in one thread's caches.
-    _check(problem, tiling)
+    _check(problem, tiling, storage)
     boxes: tuple[BoxCode, ...] = ()
     stages: tuple[Stage, ...] = ()
     streams = traits(tiling.family).streams
-    nested = bool(problem.subdomains) and not streams
-    inner = inner_programs(problem.program, problem.subdomains, nested=nested)
+    nested = bool(storage.subdomains) and not streams
+    inner = inner_programs(problem.program, storage.subdomains, nested=nested)
     for program in (problem.program, *(program for _, program in inner)):
         some = problem if program is problem.program else replace(problem, program=program)
         if streams:
@@ -55,19 +72,21 @@ def choose_body(problem: Problem, tiling: Tiling, *, strict: bool = False, batch
         piece=tiling.piece or _PIECE // problem.itemsize,
         part=_PART,
         # A sweep finds what it has computed no more in a cache when it writes the state.
-        streamed=_STREAMED if problem.kept and not traits(tiling.family).untiled else None,
+        streamed=_STREAMED if storage.kept and not traits(tiling.family).untiled else None,
     )
 
 
-def _check(problem: Problem, tiling: Tiling) -> None:
+def _check(problem: Problem, tiling: Tiling, storage: Storage) -> None:
     """Refuse what a tiling asks for of the code where there is none of that kind."""
-    name = problem.program.name
+    name, about = problem.program.name, traits(tiling.family)
+    if about.streams:
+        require(streaming.without_own_memory(problem, storage) or Legal())
     if tiling.piece and (not traits(tiling.family).untiled or len(problem.program.statements) == 1):
         raise UsageError(
             f"piece is a size of the tiling none for programs of several statements, got {str(tiling)!r} for {name!r}",
             "leave piece out",
         )
-    if (tiling.sums or tiling.neighbours) and analyse(problem.program).sweep:
+    if (tiling.sums or tiling.neighbours) and problem.program.analysis.sweep:
         raise UsageError(
             f"{name!r} is computed cell by cell, so sums and neighbours mean nothing, got {str(tiling)!r}",
             "leave them out",

@@ -114,7 +114,7 @@ def _form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
 def _block(problem: Problem, statement: Statement, tiling: Tiling, form: str, results: Results) -> RowBlock:
     """Decide how rows are computed together."""
     rank, many, rows = problem.program.rank, len(statement.reads), results.count
-    found = () if form == "outputs" else apart(statement.tape).sums
+    found = () if form == "outputs" else apart(statement).sums
     whole = box_sum(statement) if form in {"", "loop"} else None
     loops = whole is not None and rank > 1 and (form == "loop" or many >= _LOOP[rank])
     sums = tuple(_sum(terms, results, form, room=True) for terms in found)

@@ -26,16 +26,16 @@ _CPU_MIDDLES = (4, 8, 16, 32, 64, 128, 256)
 _CPU_ROWS = (4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
-def families(problem: Problem, *, cpu: bool = False, every: bool = True) -> tuple[str, ...]:
+def families(problem: Problem, *, cpu: bool = False, every: bool = True, states: bool = False) -> tuple[str, ...]:
     """Return the tiling families that can cut a problem, ``none`` first.
 
     Where no time tile is legal, in more than three dimensions, or for one step, that is all. On a GPU those without
-    kernels are left out.
+    kernels are left out. ``states``: those of all steps are kept or read.
     """
     if problem.steps < 2 or problem.program.rank > MAX_TILED_RANK or untileable(problem):
         return ("none",)
     found: tuple[str, ...] = ("none", "hexagonal" if problem.program.rank == 1 else "hybrid")
-    if streaming.applies(problem, blocks=not cpu):
+    if not states and streaming.applies(problem, blocks=not cpu):
         found = (*found, streaming.NAME)
     if not every:  # those whose time models know what their code does
         return found

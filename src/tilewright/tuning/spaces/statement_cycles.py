@@ -15,7 +15,7 @@ def statement_cycles(
     statement: Statement, results: Results, sums: tuple[Sum, ...], units: VectorUnits, *, pairs: bool = False
 ) -> float:
     """Return the cycles of one statement per vector; as it stands where ``sums`` has no forms."""
-    found = apart(statement.tape, pairs=pairs or not sums)
+    found = apart(statement, pairs=pairs or not sums)
     if sums:
         parts = [work(terms, results, form) for terms, form in zip(found.sums, sums, strict=True)]
     else:

@@ -98,7 +98,7 @@ class _Stage:
         if self.form == "outputs":
             return [() for _ in self.fields]
         every = [self.statements.get(field) for field in self.fields]
-        return [() if each is None else apart(each.tape, pairs=self._pairs(few=few)).sums for each in every]
+        return [() if each is None else apart(each, pairs=self._pairs(few=few)).sums for each in every]
 
     def cut(self, terms: Terms) -> bool:
         """Whether a sum has columns that make two results at a time cheaper."""
@@ -108,7 +108,7 @@ class _Stage:
         """Whether there are sums over boxes with one weight, and registers for what is carried of them."""
         if self.rank < 2 or self.form or any(self.sums(few=few)):
             return False
-        every = [terms for each in self.statements.values() for terms in equal_boxes(each.tape).sums]
+        every = [terms for each in self.statements.values() for terms in equal_boxes(each).sums]
         ahead = [len(box.ranges[-1]) - 1 for box in map(equal_box, every) if box]
         most = _FEW_SUMS if few else _MANY_SUMS
         return 0 < sum(ahead) * self.rows * lines <= most and len(set(ahead)) == 1
@@ -125,7 +125,7 @@ class _Stage:
         def taken(*, pairs: bool) -> float:
             total = 0.0
             for statement in self.statements.values():
-                found = apart(statement.tape, pairs=pairs).sums
+                found = apart(statement, pairs=pairs).sums
                 sums = tuple(fastest(terms, results, self._options(terms, results, few=False), MANY) for terms in found)
                 total += statement_cycles(statement, results, sums, MANY, pairs=pairs)
             return total

@@ -28,7 +28,7 @@ def asked_form(problem: Problem, tiling: Tiling, *, strict: bool) -> str:
                 f"sums={asked} changes the order of sums, which strict runs and whole numbers keep", "leave sums out"
             )
         return "outputs"
-    sums = (apart(each.tape, pairs=asked == "winograd").sums for each in problem.program.statements)
+    sums = (apart(each, pairs=asked == "winograd").sums for each in problem.program.statements)
     if asked not in {"", "outputs"} and not any(sums):
         raise UsageError(f"sums={asked} is for long weighted sums of different weights, which {name!r} has not")
     if asked in {"columns", "winograd", "loop"} and problem.program.rank == 1:

@@ -6,22 +6,31 @@ time.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tilewright.programs.stencil.adjoint_parts import Adjoint, Split
 from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.storage import Storage
 from tilewright.runtime.kernels import CpuKernel
 from tilewright.runtime.session import SHARED, Inputs, Session
 from tilewright.verbs.arrays import Array
 
 
-def band_problems(problem: Problem, back: Problem, adjoint: Adjoint, steps: int) -> tuple[Problem, Problem] | None:
-    """Return the problems of bands of at most so many steps; None if a step back needs states older than its first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Some steps of a run or of its adjoint, and the states that they keep or read."""
+
+    problem: Problem
+    storage: Storage
+
+
+def bands_of(problem: Problem, back: Problem, adjoint: Adjoint, steps: int) -> tuple[Band, Band] | None:
+    """Return bands of at most so many steps, and back; None if a step back needs states older than its first."""
     if any(adjoint.states[name][1] < 0 for name in adjoint.changing):
         return None
     most = max(problem.program.history(field) for field in problem.program.updated)
-    forward = replace(problem, steps=steps, kept=steps + most)
-    return forward, replace(back, steps=steps, series=adjoint.changing)
+    forward = Band(problem=replace(problem, steps=steps), storage=Storage(kept=steps + most))
+    return forward, Band(problem=replace(back, steps=steps), storage=Storage(series=adjoint.changing))
 
 
 def split_problem(whole: Problem, split: Split) -> Problem:
@@ -49,7 +58,7 @@ class BandsBack:
     def __init__(
         self,
         adjoint: Adjoint,
-        problems: tuple[Problem, Problem],  # of :func:`band_problems`
+        problems: tuple[Problem, Problem],  # of :func:`bands_of`
         kernels: tuple[CpuKernel, CpuKernel],
         inputs_back: Inputs,  # without forward states
         # what cells that no step updates are worth, by the fields that sum it; added to in place

@@ -15,10 +15,11 @@ from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.adjoint_parts import Adjoint
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.schedules import catalogue
 from tilewright.tuning.choice import choose_tiling, whole_run_seconds
 from tilewright.verbs.dispatch import AnyProgram, workload_of
-from tilewright.verbs.gradients.bands import band_problems, split_problem
+from tilewright.verbs.gradients.bands import Band, bands_of, split_problem
 from tilewright.verbs.gradients.checkpoints import longest, recomputed, segments
 from tilewright.verbs.gradients.edges import inner_problem
 from tilewright.verbs.predict import MachineLike, as_machine
@@ -166,21 +167,21 @@ def _with_states(
     lengths = segments(problem.steps, slots)
     most = max(longest(each, max(1, slots - number)) for number, each in enumerate(lengths))
     back = whole if adjoint.split is None else split_problem(whole, adjoint.split)
-    bands = band_problems(problem, back, adjoint, most)
-    kept, taken = bands or (replace(problem, steps=1), replace(back, steps=1))
+    bands = bands_of(problem, back, adjoint, most)
+    kept, taken = bands or (Band(problem=replace(each, steps=1), storage=PLAIN) for each in (problem, back))
     step = problem.cells * problem.itemsize
     setting = make_setting(problem, machine)
     # What is copied is read, fetched and written.
     copy = 3.0 * step * setting.rates.word_seconds / 4 / setting.rates.sm_count * setting.facts.levels
 
     @functools.cache
-    def kernel(form: Problem, steps: int) -> tuple[float, bool]:
+    def kernel(form: Problem, steps: int, storage: Storage = PLAIN) -> tuple[float, bool]:
         """Seconds of some steps of a problem under the tiling of its own number of steps, and whether it streams."""
-        tiling = choose_tiling(form, machine)
+        tiling = choose_tiling(form, machine, storage)
         each = replace(form, steps=steps)
-        seconds = whole_run_seconds(each, tiling, machine)
+        seconds = whole_run_seconds(each, tiling, machine, storage)
         streams = catalogue.traits(tiling.family).streams
-        return seconds - (0.0 if streams else copy_seconds(make_setting(each, machine))), streams
+        return seconds - (0.0 if streams else copy_seconds(make_setting(each, machine, storage=storage))), streams
 
     start = copy_seconds(setting)
     newest = all(problem.program.history(field) == 1 for field in problem.program.updated)
@@ -196,6 +197,6 @@ def _with_states(
     # Without bands every step goes back by itself.
     each = lists if bands else [1] * problem.steps
     again = start + sum(advanced(run) for runs, _ in parts for run in runs)
-    again += sum(copy + kernel(kept, steps)[0] for steps in each)
-    last = copy_seconds(make_setting(taken, machine))
-    return advanced(lengths), again, last + sum(kernel(taken, steps)[0] for steps in each)
+    again += sum(copy + kernel(kept.problem, steps, kept.storage)[0] for steps in each)
+    last = copy_seconds(make_setting(taken.problem, machine, storage=taken.storage))
+    return advanced(lengths), again, last + sum(kernel(taken.problem, steps, taken.storage)[0] for steps in each)

@@ -18,6 +18,7 @@ from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import PointFields, Problem, make_problem
 from tilewright.programs.stencil.program import Program, Statement
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.host import available_bytes, thread_count
 from tilewright.runtime.kernels import CpuKernel, Kernel
 from tilewright.runtime.kernels import State as StateInMemory
@@ -25,7 +26,7 @@ from tilewright.runtime.memory import frame
 from tilewright.runtime.points import MOST_BYTES, PointData, Sources, bytes_of
 from tilewright.runtime.session import SHARED, Inputs
 from tilewright.verbs.arrays import Array, Given, as_array
-from tilewright.verbs.gradients.bands import BandsBack, band_problems, joined, split_problem
+from tilewright.verbs.gradients.bands import BandsBack, bands_of, joined, split_problem
 from tilewright.verbs.gradients.checkpoints import fits, longest, segments
 from tilewright.verbs.gradients.disk import StatesOnDisk, equal_segments
 from tilewright.verbs.gradients.edges import EdgeSums, inner_problem
@@ -35,7 +36,7 @@ from tilewright.verbs.running.forcing import SourceList, gather_points, unscaled
 
 State = dict[str, tuple[Array, ...]]
 """Per updated field its time levels, newest first."""
-_Key = tuple[Program, int, int, bool, PointFields]
+_Key = tuple[Program, int, PointFields]
 
 
 class DifferentiatedRun:
@@ -61,7 +62,7 @@ class DifferentiatedRun:
         }
         self._target, self._strict = target, strict
         self._problems: dict[_Key, Problem] = {}
-        self._kernels: dict[_Key, Kernel] = {}
+        self._kernels: dict[tuple[Program, int, PointFields, Storage], Kernel] = {}
         self._points: PointData | None = None
         self._scaled: tuple[tuple[str, Sources], ...] = ()
         self._disk: StatesOnDisk | None = None
@@ -261,21 +262,21 @@ class DifferentiatedRun:
         )
         adding = None if self._points is None else replace(self._points, receivers=())
         whole = _with_points(self.problem, adding)
-        problems = band_problems(whole, self._by_cells, self.adjoint, most)
-        if problems is None or most * bytes_of(whole) > MOST_BYTES:
+        bands = bands_of(whole, self._by_cells, self.adjoint, most)
+        if bands is None or most * bytes_of(whole) > MOST_BYTES:
             return None  # a band is one call of a kernel
-        forward = self._kernel(self._same(problems[0]))
+        forward = self._kernel(self._same(bands[0].problem), bands[0].storage)
         if not isinstance(forward, CpuKernel):
             return None
         data = None if points is None else points.tabled(worth)
-        problem = self._same(_with_points(problems[1], data))
-        back = self._kernel(problem)
+        problem = self._same(_with_points(bands[1].problem, data))
+        back = self._kernel(problem, bands[1].storage)
         if not isinstance(back, CpuKernel):
             raise UsageError("the adjoint is not compiled though the program is", "use backend='numpy'")
         inputs = self.inputs_back(worth, {}, problem.program)
         if points is not None:
             inputs = replace(inputs, points=data, traces=points.records)
-        return BandsBack(self.adjoint, (problems[0], problem), (forward, back), inputs, worth, self._threads)
+        return BandsBack(self.adjoint, (bands[0].problem, problem), (forward, back), inputs, worth, self._threads)
 
     def _from_edges(self, worth: dict[str, Array], steps: int, inner: Inner) -> dict[str, Array]:
         """Take back steps that depend on no state: updated cells alone, then what kept cells are worth."""
@@ -423,10 +424,10 @@ class DifferentiatedRun:
     def _same(self, problem: Problem) -> Problem:
         return self._problems.setdefault(_key(problem), problem)
 
-    def _kernel(self, problem: Problem) -> Kernel:
-        key = _key(problem)
+    def _kernel(self, problem: Problem, storage: Storage = PLAIN) -> Kernel:
+        key = (*_key(problem), storage)
         if key not in self._kernels:
-            self._kernels[key] = prepared(problem, self._target, None, strict=self._strict)
+            self._kernels[key] = prepared(problem, self._target, None, strict=self._strict, storage=storage)
         return self._kernels[key]
 
     def _computed(self, problem: Problem, inputs: Inputs, steps: int, *, newest: bool = False) -> State:
@@ -557,7 +558,7 @@ def _with_points(problem: Problem, data: PointData | None) -> Problem:
 
 
 def _key(problem: Problem) -> _Key:
-    return problem.program, problem.steps, problem.kept, bool(problem.series), problem.points
+    return problem.program, problem.steps, problem.points
 
 
 def slots_of(run: DifferentiatedRun, memory: int | str | None, checkpoints: int | None) -> int:

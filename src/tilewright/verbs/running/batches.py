@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.base.errors import ArrayError, UsageError
 from tilewright.base.units import format_shape
 from tilewright.driver import make
-from tilewright.plan import RunPlan, Target
+from tilewright.plan import Plan, Target
 from tilewright.planner import batch_plan
 from tilewright.programs.stencil.boundaries import BoundarySpec
 from tilewright.programs.stencil.problem import Problem, make_problem
@@ -181,6 +181,6 @@ def _axes(program: Program, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=32)
-def batch_kernel(plan: RunPlan) -> Kernel:
+def batch_kernel(plan: Plan[Problem]) -> Kernel:
     """Make the kernel of a plan for batches, or find it."""
     return make(plan)

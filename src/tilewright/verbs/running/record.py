@@ -143,6 +143,6 @@ def predicted_seconds(kernel: Kernel, problem: Problem, steps: int) -> float | N
     whole, tiling = replace(problem, steps=steps), kernel.plan.tiling
     machine = device_machine(kernel.program.device) if isinstance(kernel, GpuKernel) else as_machine("host")
     try:
-        return whole_run_seconds(whole, tiling, machine)
+        return whole_run_seconds(whole, tiling, machine, kernel.plan.storage)
     except TilewrightError:
         return None

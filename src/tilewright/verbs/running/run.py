@@ -19,6 +19,7 @@ from tilewright.programs.stencil.points import Points
 from tilewright.programs.stencil.problem import Problem, make_problem
 from tilewright.programs.stencil.program import Program
 from tilewright.programs.stencil.regions import is_packable
+from tilewright.programs.stencil.storage import PLAIN, Storage
 from tilewright.runtime.busy import may_yield, unoccupied
 from tilewright.runtime.formats.series import is_series
 from tilewright.runtime.host import thread_count
@@ -215,6 +216,7 @@ class CheckedProblem:
     given: Given  # the arrays and scalars, those of the mask included
     points: PointData | None  # the sources and receivers, if any
     problem: Problem
+    storage: Storage = PLAIN  # where its fields lie, where kernels can do that
     added: frozenset[str] = frozenset()  # the field that came with the mask, if any
 
     def inputs(self, threads: int) -> Inputs:
@@ -248,9 +250,10 @@ def make_case(
     if where is not None:
         given = with_mask(given, where)
     problem = make_problem(given.program, given.shape, steps, given.dtype, boundary, given.varying)
+    storage = PLAIN
     if packed and program.subdomains:
         if is_packable(problem):
-            problem = replace(problem, subdomains=given.program.subdomains)
+            storage = Storage(subdomains=given.program.subdomains)
         else:
             given = whole(given)
     added = frozenset(set(given.versions) - own)
@@ -260,7 +263,7 @@ def make_case(
         problem = replace(problem, points=points.fields(problem))
     warn_if_kept(problem)
     warn_if_unstable(problem, given.scalars, given.versions)
-    return CheckedProblem(given=given, points=points, problem=problem, added=added)
+    return CheckedProblem(given=given, points=points, problem=problem, storage=storage, added=added)
 
 
 def whole(given: Given) -> Given:
@@ -344,10 +347,9 @@ def calculation_of(
     problem = case.problem
     steps = min(problem.steps, monitor.every if monitor else problem.steps)
     part = problem if steps == problem.steps else replace(problem, steps=steps)
-    kernel = prepared(part, target, tiling, strict=strict, copies=part is problem)
-    if problem.subdomains and not isinstance(kernel, CpuKernel):  # there is no compiler
-        given, everywhere = whole(case.given), replace(problem, subdomains=())
-        again = replace(case, given=given, problem=everywhere)
+    kernel = prepared(part, target, tiling, strict=strict, copies=part is problem, storage=case.storage)
+    if case.storage.subdomains and not isinstance(kernel, CpuKernel):  # there is no compiler
+        again = replace(case, given=whole(case.given), storage=PLAIN)
         return calculation_of(again, target, tiling, strict=strict, monitor=monitor)
     threads = unoccupied(target.threads) if target.yields and kernel.parallel else target.threads
     log_choice(kernel, problem, threads)
@@ -380,7 +382,7 @@ def execute(
     if there is not None and monitor is not None:
         monitor = replace(monitor, shown=lambda run, field, age: _shown(run, field, age, arrays))
     calculation = calculation_of(case, there or target, tiling, strict=strict, monitor=monitor)
-    spread = dict(problem.program.subdomains) if not calculation.problem.subdomains else {}
+    spread = dict(problem.program.subdomains) if not calculation.kernel.plan.storage.subdomains else {}
     given_targets, targets = targets, () if spread else targets
     watched = None if monitor is None else Watched(monitor)
     recorded = case.points.traces(problem) if case.points is not None and case.points.receivers else None

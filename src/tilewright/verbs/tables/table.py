@@ -11,16 +11,16 @@ import numpy as np
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.intmath import ceil_div
 from tilewright.frontends.recurrence import Outside, trace_recurrence
-from tilewright.plan import BACKENDS, TablePlan, read_target
+from tilewright.plan import BACKENDS, Plan, read_target
 from tilewright.programs.tables import catalogue as recurrences
 from tilewright.programs.tables.reference import TableData, joined
 from tilewright.programs.tables.reference import fill as fill_reference
-from tilewright.programs.tables.table import DTYPES, Recurrence
+from tilewright.programs.tables.table import DTYPES, Recurrence, TableProblem
 from tilewright.runtime.devices.found import open_device
 from tilewright.runtime.memory import check_memory
 from tilewright.runtime.warn import warn_once
 from tilewright.schedules.bodies.unrolling import TableShape
-from tilewright.schedules.catalogue import traits
+from tilewright.schedules.schedule import TableSchedule
 from tilewright.schedules.tiling import NONE, Tiling, as_tiling
 from tilewright.verbs.memo import host
 from tilewright.verbs.stencil import without_function
@@ -232,11 +232,12 @@ def filling(
     data = make_data(known, inputs, scalars, dtype, shape)
     asked = as_tiling(tiling)
     plan = plan_table(known, data, target, asked, threads, host())
-    if plan.block is not None:
-        return _on_gpu(plan, plan.block, data, result)
-    if target.backend != "numpy" and traits(plan.tiling.family).tables:
+    schedule = plan.schedule
+    if isinstance(schedule, TableSchedule):
+        if schedule.shape is not None:
+            return _on_gpu(plan, schedule.shape, data, result)
         try:
-            return _compiled(plan, data, result)
+            return _compiled(plan, schedule, data, result)
         except ToolchainError as error:
             if not target.fallback:
                 raise
@@ -259,25 +260,27 @@ def filling(
     return Filling(values=values, tiling=NONE, backend="numpy", threads=1, seconds=seconds)
 
 
-def _on_gpu(plan: TablePlan, block: TableShape, data: TableData, result: str) -> Filling:
+def _on_gpu(plan: Plan[TableProblem], shape: TableShape, data: TableData, result: str) -> Filling:
     from tilewright.runtime.tables import table_gpu
 
-    kernel = table_gpu.load_table(open_device(plan.target), plan, block)  # compiles, which is not part of the time
-    found, seconds = table_gpu.fill_on_device(kernel, plan.program, data, (result == "table", result == "sum"))
-    values = _values(plan.program, found, result)
-    backend = plan.target.backend
-    return Filling(values=values, tiling=plan.tiling, backend=backend, threads=block.threads, seconds=seconds)
+    problem, backend, rows = plan.problem, plan.target.backend, plan.tiling.time
+    # Compiling is not part of the time.
+    kernel = table_gpu.load_table(open_device(plan.target), backend, problem, shape, rows)
+    found, seconds = table_gpu.fill_on_device(kernel, problem.program, data, (result == "table", result == "sum"))
+    values = _values(problem.program, found, result)
+    return Filling(values=values, tiling=plan.tiling, backend=backend, threads=shape.threads, seconds=seconds)
 
 
-def _compiled(plan: TablePlan, data: TableData, result: str) -> Filling:
+def _compiled(plan: Plan[TableProblem], schedule: TableSchedule, data: TableData, result: str) -> Filling:
     from tilewright.runtime.tables import table as kernels
 
-    kernels.kernel_of(plan)  # compiles, which is not part of the time
+    problem, threads, wanted = plan.problem, plan.target.threads, (result == "table", result == "sum")
+    kernels.kernel_of(problem, schedule)  # compiles, which is not part of the time
     begin = time.perf_counter()
-    found = kernels.fill_tables(plan, data, (result == "table", result == "sum"))
+    found = kernels.fill_tables(problem, schedule, threads, data, wanted)
     seconds = time.perf_counter() - begin
-    used = min(plan.threads, ceil_div(data.shape[0], plan.tiling.time))
-    values = _values(plan.program, found, result)
+    used = min(threads, ceil_div(data.shape[0], plan.tiling.time))
+    values = _values(problem.program, found, result)
     return Filling(values=values, tiling=plan.tiling, backend="c", threads=used, seconds=seconds)
 
 

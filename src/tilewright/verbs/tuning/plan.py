@@ -11,14 +11,14 @@ from tilewright.base.errors import UsageError
 from tilewright.base.records import Outcome
 from tilewright.base.units import format_bytes, format_seconds, format_shape
 from tilewright.driver import emit
-from tilewright.plan import RunPlan as Decision
+from tilewright.plan import Plan as Decision
 from tilewright.programs.stencil.boundaries import BoundarySpec
-from tilewright.programs.stencil.dependences import analyse
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.program import Program
 from tilewright.report import tables
 from tilewright.report.study import StudiedTiling, Study
 from tilewright.schedules.catalogue import traits
+from tilewright.schedules.schedule import CpuSchedule
 from tilewright.schedules.tiling import Tiling
 from tilewright.verbs import provenance
 from tilewright.verbs.kernel_files import KernelText, write
@@ -145,7 +145,7 @@ class Plan:
     """
 
     program: Program
-    decision: Decision
+    decision: Decision[Problem]
     prediction: Prediction
     winner: Tried
     candidates: tuple[Tried, ...]
@@ -294,8 +294,8 @@ class Plan:
         lines.append(f"predicted {format_seconds(costs.seconds)} ({expected}), bound by {costs.bound_by}; {memory}")
         lines.append(tables.described(self.prediction.constants))
         lines += self.prediction.notes
-        if self.decision.body is not None:
-            lines.append(f"code: {self.decision.body}")
+        if isinstance(self.decision.schedule, CpuSchedule):
+            lines.append(f"code: {self.decision.schedule.body}")
         if self.winner.measured_seconds is None:
             kept = [each for each in self.candidates if each.outcome is None]
             screened = f", {self.evaluated} compiled, {self.evaluated - len(kept)} dropped" if self.evaluated else ""
@@ -418,6 +418,6 @@ class Plan:
 
 def needed_bytes(problem: Problem) -> int:
     """Return the memory of one run: the data, every version of every field, and the result."""
-    copies = sum(analyse(problem.program).copies)
+    copies = sum(problem.program.analysis.copies)
     fields = len(problem.program.fields) + len(problem.program.updated)
     return (copies + fields) * problem.cells * problem.itemsize

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.base.errors import ToolchainError, UsageError
 from tilewright.base.records import Outcome, Resources
 from tilewright.costs.interval import interval
-from tilewright.plan import RunPlan as Decision
+from tilewright.plan import Plan as Decision
 from tilewright.plan import Target, read_target
 from tilewright.planner import plans
 from tilewright.programs.stencil.boundaries import BoundarySpec
@@ -25,7 +25,7 @@ from tilewright.runtime.store import folder as store
 from tilewright.runtime.store import wisdom
 from tilewright.runtime.warn import warn_once
 from tilewright.runtime.workers.pool import pool
-from tilewright.schedules.tiling import NONE, Tiling
+from tilewright.schedules.tiling import Tiling
 from tilewright.tuning.search import BATCH, Meter, Progress, SearchResult, Trial, Watch, is_unstable, search
 from tilewright.tuning.shortlist import effort_level, ranked, shortlist
 from tilewright.verbs import predict as model_api
@@ -257,7 +257,7 @@ def _search(
         limits = LIMITS
     title = f"tuning {tuning.problem.program.name}"
     with interruptible(), bar(title, progress) as update, pool(workers, memory) as processes:
-        request = Decision(problem=tuning.problem, target=tuning.target, tiling=NONE, strict=tuning.strict)
+        request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.strict)
         meter = WorkerMeter(processes, request, scalars, steps, limits, log, history)
         choice = _found(tuning, meter, history, update)
         if choice.interrupted:
@@ -277,7 +277,7 @@ def _search_on_farm(
     """Search with the workers of an executor."""
     executor, node = farm
     memory = _SPARE_BYTES + _SPARE_BYTES_PER_CPU * node.cpus + 4 * needed_bytes(tuning.problem)
-    request = Decision(problem=tuning.problem, target=tuning.target, tiling=NONE, strict=tuning.strict)
+    request = Decision(problem=tuning.problem, target=tuning.target, strict=tuning.strict)
     errand = Errand(small=None, plan=request, scalars=scalars, steps=steps, limits=LIMITS, memory=memory)
     meter = FarmMeter(executor, node, errand, log=log, history=history)
     with interruptible(), bar(f"tuning {tuning.problem.program.name}", progress) as update:

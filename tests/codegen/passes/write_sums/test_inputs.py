@@ -16,7 +16,7 @@ from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.expression import Apply, Read, apply, flatten, reads
 from tilewright.programs.stencil.operators import OPERATORS
 from tilewright.programs.stencil.problem import make_problem
-from tilewright.programs.stencil.program import FieldBuilder, stencil
+from tilewright.programs.stencil.program import FieldBuilder, Statement, stencil
 from tilewright.programs.stencil.reference import run
 from tilewright.programs.stencil.weights import (
     MOST_GROWTH,
@@ -132,8 +132,8 @@ CROSS = ((-1, 0), (0, 0), (1, 0), (0, -1), (0, 1))
 )
 def test_a_single_column_is_a_candidate_where_it_keeps_accuracy(weights, cut):
     program = weighted(dict(zip(CROSS, weights, strict=True)))
-    assert apart(program.statements[0].tape).sums == ()
-    sums = apart(program.statements[0].tape, pairs=True).sums
+    assert apart(program.statements[0]).sums == ()
+    sums = apart(program.statements[0], pairs=True).sums
     assert [(len(found), len(rest)) for found, rest in map(columns, sums)] == ([cut] if cut else [])
 
 
@@ -282,7 +282,7 @@ def limited(u, k):
     ],
 )
 def test_sums_inside_larger_expressions(chosen, shape, tiling, sums):
-    assert [len(terms) for terms in apart(chosen.program.statements[0].tape).sums] == sums
+    assert [len(terms) for terms in apart(chosen.program.statements[0]).sums] == sums
     for dtype in ("float32", "float64"):
         check(make_problem(chosen.program, shape, 3, dtype), tiling)
 
@@ -300,7 +300,7 @@ def test_what_is_left_of_an_expression_means_the_same():
     values = {read: 0.3 + 0.1 * number for number, read in enumerate(sorted(reads(flatten(total)), key=str))}
     for value in cases:
         tape = flatten(value)
-        found = apart(tape)
+        found = apart(Statement(field="u", tape=tape))
         assert 1 <= len(found.sums) <= 2  # the second case holds one and its opposite
         assert len([node for node in found.tape if isinstance(node, Read)]) < 6
         given = values | {

@@ -1,8 +1,33 @@
-"""What a GPU's kernels are written from and launched by: a tiling, and a value for everything that it leaves open."""
+"""What kernels are written from beside their problem: a tiling, and a value for everything that it leaves open."""
 
 from dataclasses import dataclass
 
+from tilewright.programs.stencil.storage import PLAIN, Storage
+from tilewright.schedules.bodies.body import Body
+from tilewright.schedules.bodies.unrolling import TableShape
 from tilewright.schedules.tiling import Tiling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSchedule:
+    """A tiling for a processor with every choice made; :mod:`tilewright.tuning.spaces.bodies` makes those left open."""
+
+    tiling: Tiling  # the order of computation, and what was asked for of the code
+    body: Body  # how the code is written
+    storage: Storage = PLAIN  # where the fields' versions and cells lie
+    batch: bool = False  # whether there are many grids, each of which one thread computes
+    # whether a call computes some parts of a sweep alone (:mod:`tilewright.schedules.parts`); the first one and their
+    # end follow the distance between slots in ``size``
+    swept: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchedule:
+    """A tiling of a table that is filled once."""
+
+    tiling: Tiling  # orthogonal
+    kept: int  # anti-diagonals after which a wanted table's cells are copied into it
+    shape: TableShape | None = None  # on a GPU, threads and sub-tiles of a tile; else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
