@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.costs import time as time_model
 from tilewright.costs.energy.constants import constants
 from tilewright.costs.energy.price import price
-from tilewright.costs.setting import iteration_seconds
+from tilewright.costs.rates import iteration_seconds
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem

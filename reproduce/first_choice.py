@@ -85,9 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def whole(log: TuningLog) -> LogPoints:
     """Return a log's points as the model takes them."""
-    return LogPoints(
-        case=case_of(log, as_machine(MACHINE)), seconds=np.array([point.seconds for point in log.measured], dtype=float)
-    )
+    return LogPoints(case=case_of(log), seconds=np.array([point.seconds for point in log.measured], dtype=float))
 
 
 def fits(stencils: Sequence[LogPoints]) -> tuple[GpuConstants, list[GpuConstants]]:

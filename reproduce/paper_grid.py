@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.costs.setting import Setting, make_setting
-from tilewright.costs.traffic import shared_values
+from tilewright.costs.work.hexagonal import shared_values
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -75,10 +75,10 @@ def baseline(one: Combination) -> tuple[Tiling, ...]:
 def _tiles(setting: Setting) -> Iterator[Tiling]:
     """Tiles of largest footprint for every number of resident blocks; those with fewer than ten shapes are left out."""
     sizes = space.feasible(setting, coarse=True, model="published")
-    used = shared_values(sizes, setting) * setting.itemsize
+    used = shared_values(sizes, setting.facts) * setting.facts.itemsize
     chosen: dict[int, Tiling] = {}
     for turn, resident in enumerate((*RESIDENT, 1), 1):
-        room = min(setting.block_bytes, setting.shared_bytes // resident)
+        room = min(setting.rates.block_bytes, setting.rates.shared_bytes // resident)
         fits = np.flatnonzero(used <= room)
         for index in fits[np.argsort(-used[fits], kind="stable")].tolist():
             if len(chosen) >= min(TILES, TILES * turn // len(RESIDENT)):

@@ -11,13 +11,13 @@ BroadwellEP_E5-2697_CoD/results.csv of 1808d3fb: the columns "Benchmark Transfer
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import measured
-from tilewright.costs.cpu.untiled import fetched_again
+from tilewright.costs.cpu.sweep import fetched_again
 from tilewright.costs.reuse import lost_at_random
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.machines.files import load
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for level, known in (("L1", one.to_l1), ("L2", one.to_l2)):
             for extent, counted in known.items():
                 setting = setting_of(one, extent)
-                size = setting.l1_bytes if level == "L1" else setting.shared_bytes
+                size = setting.rates.l1_bytes if level == "L1" else setting.rates.shared_bytes
                 expected = {"model": by_room(setting, size), "random sets": at_random(setting, size)}
                 for name, value in expected.items():
                     errors.setdefault((level, name), []).append(value / counted - 1.0)
@@ -97,8 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def by_room(setting: Setting, size: int) -> float:
     """Return the bytes per cell and step that the model has a sweep load into a cache, those to be overwritten too."""
-    again = fetched_again(size * setting.coefficients.cache_fraction, setting)
-    return setting.itemsize * (setting.levels + again + setting.fetches)
+    again = fetched_again(size * setting.rates.coefficients.cache_fraction, setting.facts)
+    return setting.facts.itemsize * (setting.facts.levels + again + setting.facts.fetches)
 
 
 def at_random(setting: Setting, size: int) -> float:
@@ -106,19 +106,19 @@ def at_random(setting: Setting, size: int) -> float:
 
     Between two uses of a plane a sweep has used the planes that it reads and the one that it writes, likewise rows.
     """
-    reach = [sum(side) for side in setting.sides[:-1]]
-    row = setting.shape[-1] * setting.itemsize
-    planes = ((reach[0] + 1) * setting.levels + setting.fetches) * setting.shape[1] * row
-    rows = ((sum(reach) + 1) * setting.levels + setting.fetches) * row
+    reach = [sum(side) for side in setting.facts.sides[:-1]]
+    row = setting.facts.shape[-1] * setting.facts.itemsize
+    planes = ((reach[0] + 1) * setting.facts.levels + setting.facts.fetches) * setting.facts.shape[1] * row
+    rows = ((sum(reach) + 1) * setting.facts.levels + setting.facts.fetches) * row
     lost = [lost_at_random(between / size, _WAYS) for between in (planes, rows)]
-    again = setting.levels * sum(extent * share for extent, share in zip(reach, lost, strict=True))
-    return setting.itemsize * (setting.levels + again + setting.fetches)
+    again = setting.facts.levels * sum(extent * share for extent, share in zip(reach, lost, strict=True))
+    return setting.facts.itemsize * (setting.facts.levels + again + setting.facts.fetches)
 
 
 def setting_of(one: Counted, extent: int) -> Setting:
     """Return the sweep on a processor with these caches."""
     problem = make_problem(program("j3d7pt"), (extent,) * 3, 1, "float64")
-    return replace(make_setting(problem, load("zen3")), l1_bytes=one.l1_bytes, shared_bytes=one.l2_bytes)
+    return make_setting(problem, load("zen3")).at(l1_bytes=one.l1_bytes, shared_bytes=one.l2_bytes)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def test_every_coefficient_of_a_machine_moves_its_predictions(name, usual):
 
 def test_pieces_that_wait_are_the_machines():
     problem = make_problem(program("gradient2d"), (64, 64), 4)
-    seconds = [make_setting(problem, each).cut_seconds for each in (HOST, moved(HOST, "inplace_cut_cycles", 2.0))]
+    seconds = [make_setting(problem, each).rates.cut_seconds for each in (HOST, moved(HOST, "inplace_cut_cycles", 2.0))]
     assert seconds[1] == pytest.approx(2 * seconds[0])
 
 

@@ -18,6 +18,7 @@ from tilewright.costs.energy.price import Usage, make_energy, operations, price
 from tilewright.costs.gpu import streaming
 from tilewright.costs.published import energy as energy_tiles
 from tilewright.costs.setting import make_setting
+from tilewright.costs.work import stream_blocks
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -208,10 +209,10 @@ def test_streaming_code_pays_for_the_words_that_pass_through_shared_memory(name,
     problem = make_problem(program(name), (1024,) * len(tiling.space), 16)
     costs = time_model.predict(problem, tiling, machine)
     setting = make_setting(problem, machine)
-    block = streaming.blocks_of(time_model.sizes_of(tiling, setting), setting, setting.block)
+    block = stream_blocks.blocks(time_model.sizes_of(tiling, setting), setting.facts)
     assert block.threads[0] % 32 == 0
-    parts = streaming._Cycles(block=block, setting=setting, foot=setting.block, gpu=setting.gpu, tested=block.tested)
-    words = 32 * float(parts.access(1)[0] * block.tiles[0] * costs.wavefronts)
+    parts = streaming.stream_cycles(block, block.tested, setting.facts, setting.rates)
+    words = 32 * float(parts.access[0] * block.tiles[0] * costs.wavefronts)
     assert costs.usage.shared_words == pytest.approx(words)
     assert costs.energy.on_chip == pytest.approx(words * constants(machine).shared_word_joules.value)
     rule = make_energy(problem, machine)

@@ -6,7 +6,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.costs.operations import Operations, count_operations, hard_cycles
-from tilewright.costs.setting import iteration_seconds
+from tilewright.costs.rates import iteration_seconds
 from tilewright.frontends.trace import trace
 from tilewright.machines.files import load as machine
 from tilewright.machines.machine import Quantity

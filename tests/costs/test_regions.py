@@ -60,11 +60,12 @@ def test_iterations_are_the_mean_of_both() -> None:
             problem_of(None),
         )
     )
-    assert found.c_iter.value == pytest.approx(0.8 * plain.c_iter.value + 0.2 * every.c_iter.value, rel=0.02)
-    assert found.c_iter.low <= found.c_iter.value <= found.c_iter.high
-    assert (found.constants, plain.constants, every.constants) == (0, 0, 1)
+    c_iter, least, most = (each.rates.c_iter for each in (found, plain, every))
+    assert c_iter.value == pytest.approx(0.8 * least.value + 0.2 * most.value, rel=0.02)
+    assert c_iter.low <= c_iter.value <= c_iter.high
+    assert (found.facts.constants, plain.facts.constants, every.facts.constants) == (0, 0, 1)
     gpu = make_setting(problem_of(box), files.load("gtx980"))
-    assert gpu.constants == 1
+    assert gpu.facts.constants == 1
 
 
 def test_rows_of_streaming_tiles_meet_the_ends_along_them() -> None:
@@ -72,7 +73,7 @@ def test_rows_of_streaming_tiles_meet_the_ends_along_them() -> None:
     assert (row_ends(along), row_ends(beside)) == (2, 0)
     for problem, ratio in ((along, 1.5), (beside, 1.0)):
         setting = make_setting(problem, ZEN)
-        assert setting.blocked_across.value >= ratio * setting.blocked.value
+        assert setting.rates.blocked_across.value >= ratio * setting.rates.blocked.value
     wide, narrow = (
         tw.predict(
             along.program, shape=(4096, 4096), steps=16, machine="zen3", boundary="nearest",
@@ -97,7 +98,7 @@ def test_what_lives_at_the_ends_alone_counts_as_that() -> None:
         ("u",),
     )
     assert middle.share == pytest.approx(380 / 400 * 180 / 200, abs=0.02)
-    kept, spread = make_setting(whole, ZEN, storage=packed), make_setting(whole, ZEN)
+    kept, spread = make_setting(whole, ZEN, storage=packed).facts, make_setting(whole, ZEN).facts
     assert (kept.levels, kept.writes, kept.copies) == (1, 1, 2)
     assert (spread.levels, spread.writes) == (3, 3)
 

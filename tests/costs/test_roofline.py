@@ -6,8 +6,9 @@ import pytest
 import tilewright as tw
 from tilewright.costs import time as time_model
 from tilewright.costs.gpu.terms import GpuConstants
+from tilewright.costs.rates import estimated_seconds
 from tilewright.costs.roofline import Roofline, roofline
-from tilewright.costs.setting import estimated_seconds, make_setting
+from tilewright.costs.setting import make_setting
 from tilewright.machines import files
 from tilewright.machines.host import host_machine
 from tilewright.programs.stencil.catalogue import program
@@ -37,7 +38,7 @@ def test_no_tiling_is_predicted_above_the_roof_of_the_arithmetic(name):
         roof = roofline(setting)
         if roof is None:
             continue
-        work = setting.cells * setting.steps * setting.flops
+        work = setting.facts.cells * setting.facts.steps * setting.facts.flops
         for family in space.families(problem, cpu=setting.cpu, every=True):
             sizes = (
                 time_model.sizes_of(tw.Tiling(family="none"), setting)

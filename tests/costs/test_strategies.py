@@ -8,11 +8,13 @@ import pytest
 from tests.oracles.counting import exact_counts
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import strategies, strategy_work
 from tilewright.costs import time as model
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.cpu.levels import missed_inside
 from tilewright.costs.setting import make_setting
+from tilewright.costs.work import tiles
+from tilewright.costs.work.families import tiles_of
+from tilewright.costs.work.tiles import Fronts
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
@@ -58,9 +60,9 @@ def test_the_models_count_what_the_tilings_count(name, shape, steps, tiling):
     assert result.tile_points[0] == counts.points
     assert result.input_words[0] == counts.live_in
     assert result.output_words[0] == pytest.approx(counts.live_out, abs=1.5 * counts.points / parse(tiling).time ** 2)
-    assert result.shared_bytes[0] == pytest.approx(setting.itemsize * counts.footprint, rel=0.12)
+    assert result.shared_bytes[0] == pytest.approx(setting.facts.itemsize * counts.footprint, rel=0.12)
     assert result.tiles_per_wavefront[0] == pytest.approx(counts.tiles_per_wavefront, rel=0.35, abs=1)
-    work = strategy_work.work_of(parse(tiling).family, model.sizes_of(parse(tiling), setting), setting)
+    work = tiles_of(parse(tiling).family).blocks(model.sizes_of(parse(tiling), setting), setting.facts)
     assert work.tiles[0] == pytest.approx(counts.tiles, rel=0.03)
 
 
@@ -69,7 +71,7 @@ def test_time_skewing_in_1d_term_by_term():
     assert result.input_words[0] == 96 + 2 * 16
     assert result.output_words[0] == 96 + 2 * 15
     transfer = (128 + 126) * L + 2 * TAU
-    compute = 16 * 1 * setting.c_iter.value + 16 * TAU
+    compute = 16 * 1 * setting.rates.c_iter.value + 16 * TAU
     bands, tiles, lag = 63, -(-(100_000 + 15) // 96), 2
     assert result.wavefronts[0] == (bands - 1) * lag + tiles
     assert result.io_seconds[0] == pytest.approx(transfer, rel=1e-12)
@@ -120,17 +122,14 @@ def test_no_family_is_faster_than_the_ideal_machine(machine, family, name, shape
 
 def test_turns_on_a_pipeline():
     def work(fronts, width, ramp):
-        one = np.ones(1)
-        values = dict.fromkeys(strategy_work.StrategyWork.__slots__, one)
-        values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
-        return strategy_work.StrategyWork(**values)
+        return Fronts(kinds=((np.array([fronts]), np.array([width])),), ramp=np.array([ramp]))
 
     four = np.array([4])
-    assert strategies.rounds(work(10, 8.0, 0), four)[0] == 20
-    assert strategies.rounds(work(10, 9.0, 0), four)[0] == 30
-    assert strategies.rounds(work(10, 0.25, 0), four)[0] == 2.5
-    assert strategies.rounds(work(10, 8.0, 5), four)[0] == pytest.approx(10 * 1.5)
-    assert strategies.rounds(work(10, 2.0, 3), four)[0] == pytest.approx(10)
+    assert work(10, 8.0, 0).turns(four)[0] == 20
+    assert work(10, 9.0, 0).turns(four)[0] == 30
+    assert work(10, 0.25, 0).turns(four)[0] == 2.5
+    assert work(10, 8.0, 5).turns(four)[0] == pytest.approx(10 * 1.5)
+    assert work(10, 2.0, 3).turns(four)[0] == pytest.approx(10)
 
 
 @pytest.mark.parametrize(
@@ -168,20 +167,19 @@ def test_no_part_of_a_predicted_time_is_below_nothing():
 
 
 def test_turns_of_a_few_cores():
-    def work(fronts, width, ramp, tiles):
-        values = dict.fromkeys(strategy_work.StrategyWork.__slots__, np.ones(1))
-        values |= {"wavefronts": np.array([fronts]), "width": np.array([width]), "ramp": np.array([ramp])}
-        return strategy_work.StrategyWork(**values | {"tiles": np.array([tiles])})
+    def turns(fronts, width, ramp, tiles, cores):
+        return work(fronts, width, ramp).shared_turns(np.array([tiles]), cores)
+
+    def work(fronts, width, ramp):
+        return Fronts(kinds=((np.array([fronts]), np.array([width])),), ramp=np.array([ramp]))
 
     # Three fronts of which two are halves: the work of two.
-    assert strategies.shared_rounds(work(3, 8.0, 0, 16.0), 2)[0] == 8
-    assert strategies.shared_rounds(work(2, 9.0, 0, 18.0), 2)[0] == 10
+    assert turns(3, 8.0, 0, 16.0, 2)[0] == 8
+    assert turns(2, 9.0, 0, 18.0, 2)[0] == 10
     # 4.2 tiles on average are 4 or 5: 2 or 3 turns, 2.35 on average.
-    assert strategies.shared_rounds(work(100, 4.2, 0, 420.0), 2)[0] == 300
-    piped = strategies.shared_rounds(work(100, 4.2, 1, 420.0), 2)[0]
-    assert piped == pytest.approx(
-        98 * 2.35 + 2 * strategies.rounds(work(2, 4.2, 1, 8.4), np.array([2]))[0] / 2, rel=0.01
-    )
+    assert turns(100, 4.2, 0, 420.0, 2)[0] == 300
+    piped = turns(100, 4.2, 1, 420.0, 2)[0]
+    assert piped == pytest.approx(98 * 2.35 + 2 * work(2, 4.2, 1).turns(np.array([2]))[0] / 2, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -197,26 +195,27 @@ def test_cut_rows_beyond_the_cache_wait_for_their_first_cells(tiling, waits):
     result, setting = breakdown("j2d5pt", (4096, 4096), 64, tiling, HOST)
     tile = parse(tiling)
     sizes = model.sizes_of(tile, setting)
-    calm = model.evaluate(tile.family, sizes, dataclasses.replace(setting, fetch_seconds=0.0))
+    calm = model.evaluate(tile.family, sizes, setting.at(fetch_seconds=0.0))
     more = result.compute_seconds[0] - calm.compute_seconds[0]
-    work = strategy_work.work_of(tile.family, sizes, setting)
-    missed = missed_inside(result.shared_bytes, setting)[0]
+    work = tiles_of(tile.family).boxes(sizes, setting.facts)
+    missed = missed_inside(result.shared_bytes, setting.rates)[0]
     lines = 4096 * 64 * work.breaks[0]
-    assert (more * work.tiles[0] * work.count[0] > 0.1 * lines * setting.fetch_seconds) == waits
-    assert more * work.tiles[0] * work.count[0] == pytest.approx(lines * missed * setting.fetch_seconds, abs=1e-12)
+    assert (more * work.tiles[0] * work.count[0] > 0.1 * lines * setting.rates.fetch_seconds) == waits
+    assert more * work.tiles[0] * work.count[0] == pytest.approx(
+        lines * missed * setting.rates.fetch_seconds, abs=1e-12
+    )
 
 
 def test_the_latency_of_cut_rows_is_the_machines():
     problem = make_problem(program("j2d5pt"), (64, 64), 4)
     assert HOST.outer_latency.source == "estimated"
     assert HOST.outer_latency.low < HOST.outer_latency.value < HOST.outer_latency.high
-    known = make_setting(problem, HOST).fetch_seconds
+    known = make_setting(problem, HOST).rates.fetch_seconds
     assert known == HOST.outer_latency.value / HOST.clock.value
     slower = dataclasses.replace(HOST.outer_latency, value=280.0)
-    assert make_setting(problem, dataclasses.replace(HOST, outer_latency=slower)).fetch_seconds == pytest.approx(
+    assert make_setting(problem, dataclasses.replace(HOST, outer_latency=slower)).rates.fetch_seconds == pytest.approx(
         2 * known
     )
-    assert make_setting(problem, load("k20c")).fetch_seconds == 0.0
 
 
 def test_bands_that_follow_closely_find_their_data_in_the_outer_cache():
@@ -240,7 +239,7 @@ def test_a_grid_beyond_every_cache_is_read_and_written_at_least_once(name, shape
     assert many >= few >= 2 * field
     if tiling.startswith("skewed"):  # with one band nothing is found in the outer cache
         setting = make_setting(make_problem(program(name), shape, 16), HOST)
-        faster = dataclasses.replace(setting, outer_byte_seconds=setting.outer_byte_seconds / 2)
+        faster = setting.at(outer_byte_seconds=setting.rates.outer_byte_seconds / 2)
         sizes = model.sizes_of(parse(tiling), setting)
         assert (
             model.evaluate(family_named("skewed"), sizes, faster).io_seconds
@@ -282,9 +281,9 @@ def test_cells_around_a_block_are_read_at_every_step(tiling, around, monkeypatch
     """Of those that blocks before it wrote L2 has lost what the whole block pushes out."""
     tile, setting = parse(tiling), make_setting(make_problem(program("star3d4r"), (512,) * 3, 64), HOST)
     sizes = model.sizes_of(tile, setting)
-    assert strategy_work.work_of(tile.family, sizes, setting).around[0] == pytest.approx(around)
+    assert tiles_of(tile.family).boxes(sizes, setting.facts).around[0] == pytest.approx(around)
     seconds = model.evaluate(tile.family, sizes, setting).seconds[0]
-    monkeypatch.setattr(strategy_work.traffic, "around", lambda *_: np.zeros(1))
+    monkeypatch.setattr(tiles, "around", lambda *_: np.zeros(1))
     assert (seconds > model.evaluate(tile.family, sizes, setting).seconds[0]) == (around > 0)
 
 
@@ -292,15 +291,15 @@ def test_cells_around_a_block_are_read_at_every_step(tiling, around, monkeypatch
 def test_cuts_that_move_through_lines_cut_those_as_long_as_a_tile(cells, pieces):
     setting = make_setting(make_problem(program("star3d4r"), (512,) * 3, 64), HOST)
     sizes = model.sizes_of(parse(f"diamond:t=8,s=64x8x{cells}"), setting)
-    assert strategy_work.work_of(family_named("diamond"), sizes, setting).pieces[0] == pieces
+    assert tiles_of(family_named("diamond")).boxes(sizes, setting.facts).pieces[0] == pieces
 
 
 @pytest.mark.parametrize(("dtype", "gpu"), [("float32", True), ("float64", True), ("complex64", False)])
 def test_element_types_without_code_for_gpus_are_for_cpus(dtype, gpu):
     problem = make_problem(program("jacobi2d"), (64, 64), 4, dtype)
-    assert make_setting(problem, HOST).itemsize == problem.itemsize
+    assert make_setting(problem, HOST).facts.itemsize == problem.itemsize
     if gpu:
-        assert make_setting(problem, H200).itemsize == problem.itemsize
+        assert make_setting(problem, H200).facts.itemsize == problem.itemsize
         return
     with pytest.raises(UsageError, match=r"GPU backends compute in float32, .* got complex64"):
         make_setting(problem, H200)

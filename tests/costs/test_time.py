@@ -9,10 +9,12 @@ import pytest
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.costs import time as model
 from tilewright.costs.arrays import TileSizes
+from tilewright.costs.gpu import blocks
 from tilewright.costs.gpu.threads import PARTS
-from tilewright.costs.hexagonal import exact
 from tilewright.costs.published import time as published
-from tilewright.costs.setting import estimated_seconds, make_setting
+from tilewright.costs.rates import estimated_seconds
+from tilewright.costs.setting import make_setting
+from tilewright.costs.work import hexagonal
 from tilewright.machines.files import load
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
@@ -25,7 +27,13 @@ from tilewright.tuning.spaces import space
 GTX980 = load("gtx980")
 L = 4e-9 * 7.36e-3
 TAU, LAUNCH = 7.96e-10, 9.24e-7
-EQUATIONS = {"published": published, "exact": exact}
+
+
+def exact(sizes, setting):
+    return blocks.evaluate(hexagonal.blocks(sizes, setting.facts), sizes.k, setting.facts, setting.rates)
+
+
+EQUATIONS = {"exact": exact, "published": published.evaluate}
 """The papers' equations as printed, and in exact geometry: both of tiles alone."""
 GRADIENT = make_problem(program("gradient2d"), (8192, 8192), 8192)
 CPU = CpuDescription(cores=2, simd_bits=512, l1_bytes=49152, l2_bytes=2**21, l3_bytes=2**25, clock_hz=2.6e9)
@@ -34,7 +42,7 @@ HOST = host_machine(CPU)
 
 def breakdown(name, shape, steps, tiling, form="published", scope=None):
     setting = make_setting(make_problem(program(name), shape, steps), GTX980, scope)
-    return EQUATIONS[form].evaluate(model.sizes_of(parse(tiling), setting), setting), setting
+    return EQUATIONS[form](model.sizes_of(parse(tiling), setting), setting), setting
 
 
 def up(value, unit):
@@ -47,8 +55,8 @@ def row_sum(base, height, inner, lanes):
 
 def test_published_equations_in_1d():
     result, setting = breakdown("jacobi1d", (100_000,), 1000, "hexagonal:t=16,s=96,k=1")
-    assert setting.c_iter.source == "estimated"
-    c_iter = setting.c_iter.value
+    assert setting.rates.c_iter.source == "estimated"
+    c_iter = setting.rates.c_iter.value
     transfer = 2 * (96 + 32) * L + 2 * TAU  # (7), (8)
     compute = row_sum(96, 16, 1, 128) * c_iter + 16 * TAU  # (9)
     assert result.wavefronts[0] == 2 * 63  # (3)
@@ -114,14 +122,14 @@ def test_printed_form_is_discontinuous_at_one_tile_per_sm():
     assert published.prism_seconds(transfer, compute, np.array([2]), count, 2)[0] == 3 + 2 * 5 * 10
     # The exact form is equation 12 for one tile in sequence, whatever k.
     for k, (a, b) in itertools.product((1, 2, 5), ((3.0, 5.0), (5.0, 3.0))):
-        got = exact.prism_seconds(np.array([a]), np.array([b]), np.array([k]), np.array([1]))[0]
+        got = blocks.prism_seconds(np.array([a]), np.array([b]), np.array([k]), np.array([1]))[0]
         assert got == a + b + (k - 1) * max(a, b)
 
 
 def minimum(form, scope=None):
     setting = make_setting(GRADIENT, GTX980, scope)
     sizes = space.feasible(setting, model="published")
-    return EQUATIONS[form].evaluate(sizes, setting), sizes, setting
+    return EQUATIONS[form](sizes, setting), sizes, setting
 
 
 def test_gradient2d_ideal_is_the_published_16_35_seconds():
@@ -176,18 +184,18 @@ def test_arrays_and_single_tilings_agree(form):
 def test_c_iter_comes_from_the_paper_only_for_the_papers_expression_and_its_hexagons():
     jacobi = program("jacobi2d")
     setting = make_setting(GRADIENT, GTX980)
-    assert setting.c_iter.value == 6.09e-8
-    for other in (setting.other, setting.swept, setting.blocked):
+    assert setting.rates.c_iter.value == 6.09e-8
+    for other in (setting.rates.other, setting.rates.swept, setting.rates.blocked):
         assert other.source == "estimated"
     pretender = replace(jacobi, name="gradient2d")
-    found = make_setting(make_problem(pretender, (64, 64), 4), GTX980).c_iter
+    found = make_setting(make_problem(pretender, (64, 64), 4), GTX980).rates.c_iter
     assert found == GTX980.iteration_seconds("jacobi2d")
-    estimate = make_setting(make_problem(program("j2d5pt"), (64, 64), 4), GTX980).c_iter
+    estimate = make_setting(make_problem(program("j2d5pt"), (64, 64), 4), GTX980).rates.c_iter
     assert estimate.source == "estimated"
     assert estimate.low < estimate.value < estimate.high
-    double = make_setting(make_problem(jacobi, (64, 64), 4, "float64"), GTX980).c_iter
+    double = make_setting(make_problem(jacobi, (64, 64), 4, "float64"), GTX980).rates.c_iter
     assert double.source == "estimated"
-    assert double.value > make_setting(make_problem(jacobi, (64, 64), 4), GTX980).c_iter.value
+    assert double.value > make_setting(make_problem(jacobi, (64, 64), 4), GTX980).rates.c_iter.value
 
 
 def test_estimates_of_c_iter_are_of_the_measured_size():
@@ -273,3 +281,23 @@ def test_a_base_below_the_reach_and_an_unknown_model():
         model.predict(problem, parse("hybrid:t=4,s=1x32"), GTX980)
     with pytest.raises(UsageError, match="the model is one of exact, published, got 'best'"):
         model.predict(problem, parse("hybrid:t=4,s=2x32"), GTX980, model="best")
+
+
+MADE_OF = {
+    "gpu": ("none", "hybrid:t=8,s=4x64", "skewed:t=8,s=16x64", "streaming:t=4,s=128x240,threads=1x64"),
+    "cpu": ("none", "hybrid:t=8,s=4x64", "diamond:t=8,s=16x64", "streaming:t=4,s=128x240"),
+}
+
+
+@pytest.mark.parametrize("machine", [GTX980, load("h200"), host_machine(CPU)], ids=["gtx980", "h200", "host"])
+@pytest.mark.parametrize("name", ["heat2d", "fdtd2d"])
+@pytest.mark.parametrize("which", range(4))
+def test_a_time_is_the_sum_of_its_terms(machine, name, which):
+    """All of them are named, none is below nothing, and what is computed is among them."""
+    chosen = parse(MADE_OF[machine.kind][which])
+    setting = make_setting(make_problem(program(name), (1000, 1200), 32), machine)
+    result = model.evaluate(chosen.family, model.sizes_of(chosen, setting), setting)
+    assert {"arithmetic", "transfers", "synchronisation"} <= set(result.terms)
+    assert float(sum(result.terms.values())[0]) == result.seconds[0]
+    assert all(float(term[0]) >= -1e-12 * result.seconds[0] for term in result.terms.values())
+    assert result.terms["arithmetic"][0] > 0

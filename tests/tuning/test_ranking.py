@@ -79,11 +79,14 @@ def first_choices(name, machine, shape, steps, dtype, boundary):
 def hybrid_points(setting, seed):
     """Every size with every thread shape, or as many drawn as there is time for."""
     tiles = TileSizes.join(list(pieces(setting)))
-    every = np.array(shapes(len(setting.shape), setting.gpu.block_threads))
+    every = np.array(shapes(len(setting.facts.shape), setting.gpu.block_threads))
     count = len(tiles.time) * len(every)
     numbers = np.arange(count) if count < SEARCHED else np.random.default_rng(seed).integers(0, count, DRAWN)
     chosen = tiles.take(numbers // len(every))
-    extents = [chosen.space[0] + chosen.time * setting.stages * max(1, setting.slopes[0]), *chosen.space[1:]]
+    extents = [
+        chosen.space[0] + chosen.time * setting.facts.stages * max(1, setting.facts.slopes[0]),
+        *chosen.space[1:],
+    ]
     threads = every[numbers % len(every)].T
     busy = np.logical_and.reduce([size >= each for size, each in zip(extents, threads, strict=True)])
     kept = chosen.take(busy)
@@ -125,7 +128,7 @@ def test_no_thread_shape_is_below_the_bound(name, machine, dtype):
     points = hybrid_points(setting, 1)
     if not len(points.time):
         return
-    bound = selector.least_seconds(known, points, setting, setting.gpu)
-    seconds = selector.evaluate(selector.make_case(known, points, points.threads, setting), setting.gpu).seconds
+    bound = selector.least_seconds(known, points, setting.facts, setting.gpu)
+    seconds = selector.evaluate(selector.make_case(known, points, points.threads, setting.facts), setting.gpu).seconds
     assert (bound <= seconds * (1 + 1e-12)).all()
     assert bound.min() > 0.2 * seconds.min()

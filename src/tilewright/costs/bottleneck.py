@@ -45,41 +45,24 @@ def resources(result: Breakdown, index: int, setting: Setting, family: Family | 
     """Return the use of every resource by one tiling: those that work first, each group by falling use."""
     seconds = float(result.seconds[index])
     resident = max(1, int(result.tiles_per_sm[index]))
-    parallel = setting.sm_count * resident
+    parallel = setting.rates.sm_count * resident
     tiles = max(1, int(result.tiles_per_wavefront[index]))
     if result.parts is None:
         work = {
             "vector units": ideal_seconds(setting, family, _EQUATIONS) / seconds,
-            "memory": float(result.dram_bytes[index]) * setting.byte_seconds / seconds,
+            "memory": float(result.dram_bytes[index]) * setting.rates.byte_seconds / seconds,
             "synchronisation": float(result.sync_seconds[index]) / seconds,
         }
     else:
         work = {_PARTS[name]: float(part[index]) / seconds for name, part in result.parts.items()}
     held = {
-        "on-chip memory": resident * float(result.shared_bytes[index]) / setting.shared_bytes,
-        "resident tiles": resident / setting.max_tiles,
+        "on-chip memory": resident * float(result.shared_bytes[index]) / setting.rates.shared_bytes,
+        "resident tiles": resident / setting.rates.max_tiles,
         "multiprocessors": tiles / (-(-tiles // parallel) * parallel),
     }
     if setting.cpu:
         del held["resident tiles"]
     return (*ordered(work, "work"), *ordered(held, "held"))
-
-
-def parts_of_time(
-    result: Breakdown, index: int, setting: Setting, family: Family | None = None
-) -> tuple[tuple[str, float], ...]:
-    """Take the predicted time of one tiling apart, in seconds."""
-    seconds, again = float(result.seconds[index]), 1.0
-    if result.updates is not None and setting.cells * setting.steps:
-        again = max(1.0, float(result.updates[index]) / (1.0 * setting.cells * setting.steps))
-    # Arithmetic is with all vector units at work, what overlapping tiles compute again included.
-    parts = {
-        "arithmetic": again * ideal_seconds(setting, family, _EQUATIONS)
-        if result.parts is None
-        else float(result.parts["issue"][index]),
-        "synchronisation": float(result.sync_seconds[index]),
-    }
-    return (*parts.items(), ("transfers, idle units and barriers", seconds - sum(parts.values())))
 
 
 def ordered(uses: dict[str, float], kind: str) -> list[Resource]:

@@ -1,14 +1,20 @@
-"""What the time model computes for tilings: every intermediate quantity, by name."""
+"""What the time models compute for tilings: every intermediate quantity, and the named terms of the time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from tilewright.costs.arrays import Floats, Ints
+
+_WHOLE = {"wavefronts", "tiles_per_wavefront", "tiles_per_prism", "tile_points", "shared_bytes", "tiles_per_sm"}
+"""Quantities that are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakdown:
-    """The time model's quantities for n tilings; every array has shape (n,).
+    """The quantities of n tilings on one machine; every array has shape (n,).
 
     A *tile* is what is on chip at a time: in 2D and 3D one of the sub-tiles that a block runs in sequence along a
     prism (2D) or slab (3D). Words have 4 bytes.
@@ -26,9 +32,10 @@ class Breakdown:
     compute_seconds: Floats  # c, computation of one tile
     prism_seconds: Floats  # T_tile(k), T_prism(k) or T_slab(k): k of them together on one SM
     dram_bytes: Floats  # bytes between chip and memory in all
-    sync_seconds: Floats  # N_w T_sync
-    seconds: Floats  # T_alg; infinite where not even one tile fits
-    # what the seconds are made of by a model that knows thread blocks, each part alone; else None
+    # what T_alg is made of, in seconds; infinite where not even one tile fits. ``synchronisation`` is N_w T_sync,
+    # ``arithmetic`` what the busiest unit computes, ``transfers`` what no arithmetic hides
+    terms: Mapping[str, Floats]
+    # what every resource would take alone by a model that knows thread blocks; else None
     parts: Mapping[str, Floats] | None = None
     # cell updates that all tiles compute together, as the energy model charges them, or None
     updates: Floats | None = None
@@ -36,6 +43,29 @@ class Breakdown:
     # words between on-chip memory and registers, where they are not the accesses of all updates
     shared_words: Floats | None = None
     joules: Floats | None = None  # None where no energy was asked for
+    seconds: Floats = field(init=False)  # T_alg: all terms together
+
+    def __post_init__(self) -> None:
+        """Add up the terms."""
+        object.__setattr__(self, "seconds", np.asarray(sum(self.terms.values())))
+
+    @staticmethod
+    def of_one(*, terms: Mapping[str, float], **quantities: float) -> "Breakdown":
+        """Return the quantities of one run without tiles: nothing is kept on chip, and what runs together is one."""
+        whole = {"tiles_per_prism": 1, "shared_bytes": 0, "tiles_per_sm": 1, **quantities}
+        columns: dict[str, Any] = {
+            name: np.full(1, value, dtype=np.int64 if name in _WHOLE else float) for name, value in whole.items()
+        }
+        return Breakdown(**columns, terms={name: np.full(1, float(value)) for name, value in terms.items()})
+
+    @property
+    def sync_seconds(self) -> Floats:
+        """N_w T_sync."""
+        return self.terms["synchronisation"]
+
+    def where(self, fits: "np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]") -> "Breakdown":
+        """Return the same, infinite where a tiling does not fit."""
+        return replace(self, terms={**self.terms, "arithmetic": np.where(fits, self.terms["arithmetic"], np.inf)})
 
     def bound_by(self, index: int) -> str:
         """Name what takes most of a tiling's time: a part, or ``compute``, ``memory``, ``synchronisation``."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.base.errors import UsageError
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.coefficients import CpuCoefficients
 from tilewright.costs.cpu.streaming import both, hides
 from tilewright.costs.setting import Setting
 from tilewright.costs.time import evaluate
+from tilewright.costs.work import hexagonal
 from tilewright.machines.machine import Quantity
 from tilewright.schedules.families import streaming as streaming_family
 from tilewright.schedules.family import Family
@@ -62,8 +62,7 @@ def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
 
     Read off the time model itself, with transfers and synchronisation switched off, on one core.
     """
-    zero = replace(
-        setting,
+    zero = setting.at(
         sm_count=1,
         word_seconds=0.0,
         byte_seconds=0.0,
@@ -77,20 +76,19 @@ def design(family: Family, sizes: TileSizes, setting: Setting) -> Floats:
         cut_seconds=0.0,
         short_row_seconds=0.0,
         fetch_seconds=0.0,
-        c_iter=replace(setting.c_iter, value=0.0, low=None, high=None),
-        swept=replace(setting.swept, value=0.0, low=None, high=None),
+        c_iter=replace(setting.rates.c_iter, value=0.0, low=None, high=None),
+        swept=replace(setting.rates.swept, value=0.0, low=None, high=None),
     )
-    one = replace(zero, c_iter=replace(zero.c_iter, value=1.0), swept=replace(zero.swept, value=1.0))
-    row = replace(zero, row_seconds=1.0, swept_row_seconds=1.0)
+    one = zero.at(c_iter=replace(zero.rates.c_iter, value=1.0), swept=replace(zero.rates.swept, value=1.0))
+    row = zero.at(row_seconds=1.0, swept_row_seconds=1.0)
     if family.untiled:
-        box = replace(zero, swept_box_seconds=1.0)
+        box = zero.at(swept_box_seconds=1.0)
         return np.array([evaluate(family, sizes, each).seconds[0] for each in (one, row, box)])
     # Tiles are clipped at so small a grid: count its rows, not whole tiles. But every tile that meets it has its boxes.
-    prisms = 2.0 * setting.steps * setting.stages / traffic.height(sizes, setting)
-    prisms = prisms * setting.shape[0] / traffic.pitch(sizes, setting)
+    facts, prisms = setting.facts, hexagonal.boxes(sizes, setting.facts).tiles
     parts = [float((prisms * evaluate(family, sizes, each).prism_seconds)[0]) for each in (one, row)]
-    tiles = sum(traffic.tiles_per_wavefront(sizes, setting)) * traffic.prism_tiles(sizes, setting)
-    return np.array([*parts, float(setting.steps * setting.stages * tiles[0])])
+    tiles = sum(hexagonal.tiles_per_wavefront(sizes, facts)) * hexagonal.prism_tiles(sizes, facts)
+    return np.array([*parts, float(facts.steps * facts.stages * tiles[0])])
 
 
 def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
@@ -98,15 +96,14 @@ def stream_design(sizes: TileSizes, setting: Setting) -> Floats:
 
     Behind these factors stand the seconds of lines from L2, of those from L3 that arithmetic may hide, and of the rest.
     """
-    still = replace(setting, sm_count=1, launch_seconds=0.0, advance_seconds=0.0, cache_byte_seconds=0.0)
-    still = replace(still, blocked=replace(setting.blocked, value=0.0, low=None, high=None))
-    one = replace(still, blocked=replace(still.blocked, value=1.0))
-    start = replace(still, advance_seconds=1.0)
-    near = replace(still, cache_byte_seconds=setting.cache_byte_seconds)
+    none = replace(setting.rates.blocked, value=0.0, low=None, high=None)
+    near = setting.at(sm_count=1, launch_seconds=0.0, advance_seconds=0.0, blocked=none)
+    still = near.at(cache_byte_seconds=0.0)
+    one, start = still.at(blocked=replace(none, value=1.0)), still.at(advance_seconds=1.0)
     rest, *others = (evaluate(streaming_family.FAMILY, sizes, each) for each in (still, one, start, near))
     turns, felt = float(rest.wavefronts[0] * rest.tiles_per_wavefront[0]), float(rest.compute_seconds[0])
     parts = [float(each.compute_seconds[0]) - felt for each in others]
-    hidden = felt if hides(len(setting.shape)) else 0.0
+    hidden = felt if hides(len(setting.facts.shape)) else 0.0
     return turns * np.array([*parts, hidden, felt - hidden + float(rest.io_seconds[0])])
 
 

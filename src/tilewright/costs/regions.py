@@ -34,18 +34,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Values per cell, means over a grid; see :class:`tilewright.costs.setting.Setting`."""
+    """Values per cell, means over a grid to the nearest whole number."""
 
-    copies: int
-    levels: int
-    fields: int
-    constants: int
-    reads: int
+    copies: int  # values kept per cell, over all fields and time levels
+    levels: int  # updated values that the next step reads per cell: one per updated field and time level
+    fields: int  # fields that are updated
+    constants: int  # fields that are read but never updated
+    reads: int  # values read per cell and step by the sweeps of all statements, each of which goes over its fields anew
+    # per axis, how often these are read again at further places along it, where nothing holds them between
     further: tuple[int, ...]
-    again: int
-    writes: int
-    fetches: int
-    flops: int
+    again: int  # the same along axis 0 for the planes of tiles in 3D, of which two may be computed together
+    writes: int  # values written per cell and step, one per statement
+    fetches: int  # those of them whose lines are fetched only to be overwritten: what is updated in place has been read
+    flops: int  # operations per cell and step
 
 
 @fact
@@ -64,7 +65,7 @@ def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None 
     inner = dict(inner_programs(program, subdomains, nested=nested))
     order = [axis for axis in nested_axes(program) if axis != last or not across]
     if not inner or not order:
-        return (Part(share=1.0, program=program),)
+        return undivided(problem)
     ends = _ends(problem, subdomains)
     share = [(high - low) / extent for (low, high), extent in zip(ends, problem.shape, strict=True)]
     if across is not None:
@@ -76,6 +77,11 @@ def parts(problem: Problem, subdomains: Subdomains = (), *, across: bool | None 
         left, known = here, inner[tuple(sorted(order[:count]))]
     found.append(Part(share=left, program=_used(known, subdomains)))
     return tuple(each for each in found if each.share > 0)
+
+
+def undivided(problem: Problem) -> tuple[Part, ...]:
+    """Return the one program by which GPUs compute all cells of a grid."""
+    return (Part(share=1.0, program=problem.program),)
 
 
 def row_ends(problem: Problem, subdomains: Subdomains = ()) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.costs.gpu import streaming as streaming_gpu
+from tilewright.costs.rates import GpuRates
 from tilewright.costs.setting import Setting
 
 
@@ -40,13 +41,14 @@ def roofline(setting: Setting) -> Roofline | None:
     The arithmetic roof takes the fastest code there is, whatever the family: the least C_iter of tiles, of a sweep and,
     where streaming tiles are possible, of theirs.
     """
-    each = [setting.c_iter.value, setting.swept.value]
-    if setting.stream is not None:
-        each.append(setting.blocked.value)
-    if setting.block is not None and setting.gpu is not None:
-        each.append(streaming_gpu.iteration_seconds(setting, setting.gpu))
+    facts, rates = setting.facts, setting.rates
+    each = [rates.c_iter.value, rates.swept.value]
+    if facts.stream is not None:
+        each.append(rates.blocked.value)
+    if facts.block is not None and isinstance(rates, GpuRates):
+        each.append(streaming_gpu.iteration_seconds(facts, rates))
     iteration = min(each)
-    if setting.flops <= 0 or iteration <= 0:
+    if facts.flops <= 0 or iteration <= 0:
         return None
-    lanes = setting.sm_count * setting.vector_width
-    return Roofline(flops_per_second=setting.flops * lanes / iteration, bytes_per_second=1.0 / setting.byte_seconds)
+    lanes = rates.sm_count * rates.vector_width
+    return Roofline(flops_per_second=facts.flops * lanes / iteration, bytes_per_second=1.0 / rates.byte_seconds)

@@ -1,4 +1,7 @@
-"""The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form."""
+"""The time model's entry: costs of one tiling, or of arrays of them, in the published or in the exact form.
+
+A family says what its tiles move and compute (:mod:`tilewright.costs.work`), a machine's kind what it takes for that.
+"""
 
 import functools
 from dataclasses import asdict, dataclass, replace
@@ -9,18 +12,22 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.base.errors import IllegalTilingError, UsageError
 from tilewright.base.records import Resources
-from tilewright.costs import recurrences, strategies
-from tilewright.costs.arrays import TileSizes, ceil_div
+from tilewright.costs.arrays import TileSizes
 from tilewright.costs.breakdown import Breakdown
-from tilewright.costs.cpu import hexagonal as cached
-from tilewright.costs.cpu import streaming, untiled
-from tilewright.costs.cpu.states import with_states
+from tilewright.costs.cpu import boxes
+from tilewright.costs.cpu import streaming as cached_streams
+from tilewright.costs.cpu import sweep as cached_sweep
+from tilewright.costs.cpu.states import added_seconds
 from tilewright.costs.energy.price import Joules, Usage, price
-from tilewright.costs.hardware import Hardware
-from tilewright.costs.hexagonal import exact
+from tilewright.costs.facts import Facts
+from tilewright.costs.gpu import blocks
+from tilewright.costs.gpu import sweep as gpu_sweep
 from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published
+from tilewright.costs.rates import CpuRates, GpuRates
 from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.work import streaming, sweep
+from tilewright.costs.work.families import tiles_of
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.problem import Problem
 from tilewright.programs.stencil.storage import PLAIN, Storage
@@ -28,7 +35,7 @@ from tilewright.schedules.catalogue import families
 from tilewright.schedules.family import Family
 from tilewright.schedules.tiling import Tiling
 
-if TYPE_CHECKING:  # models of GPUs are loaded where one is asked
+if TYPE_CHECKING:  # models of thread blocks are loaded where one is asked
     from tilewright.costs.gpu import threads as selector
     from tilewright.costs.gpu.terms import CompiledCounts
 
@@ -117,47 +124,49 @@ def predict(  # noqa: PLR0913  (all that a prediction hangs on)
         UsageError: If the family has no model, the sizes do not fit the problem, or a tile does not fit the machine.
     """
     setting = _lengthened(make_setting(problem, machine, scope, storage=storage), tiling.family, arithmetic)
-    recurrences.check_order(setting)
+    if not setting.cpu:
+        sweep.check_order(setting.facts)
     sizes = sizes_of(tiling, setting)
     result = evaluate(tiling.family, sizes, setting, model, _compiled(resources))
     if not np.isfinite(result.seconds[0]):
-        count = int(np.prod([float(each) for each in tiling.threads]))
+        rates, count = setting.rates, int(np.prod([float(each) for each in tiling.threads]))
         if setting.gpu is not None and count > setting.gpu.block_threads:
             raise UsageError(
                 f"a block of {machine.name} has at most {setting.gpu.block_threads} threads, got {str(tiling)!r}"
             )
-        if tiling.family.streams and result.shared_bytes[0] <= setting.block_bytes:
+        if tiling.family.streams and result.shared_bytes[0] <= rates.block_bytes:
             raise UsageError(
                 f"a thread of {str(tiling)!r} needs more registers than {machine.name} gives it, so that values spill",
                 "take more threads, or smaller sizes",
             )
-        limit = min(setting.block_bytes, setting.shared_bytes // max(1, tiling.k or 1))
+        limit = min(rates.block_bytes, rates.shared_bytes // max(1, tiling.k or 1))
         raise UsageError(
             f"a tile of {str(tiling)!r} needs {int(result.shared_bytes[0])} bytes of shared memory, {machine.name} has "
-            f"{limit} for each of {tiling.k or 1}, and runs at most {setting.max_tiles} per SM",
+            f"{limit} for each of {tiling.k or 1}, and runs at most {rates.max_tiles} per SM",
             "take smaller sizes or a smaller k",
         )
     return costs_at(result, 0, setting)
 
 
 def _lengthened(setting: Setting, family: Family, ratio: float) -> Setting:
-    """A setting in which the arithmetic of a family's code takes so many times as long."""
-    if ratio == 1.0:
+    """A setting in which the arithmetic of a family's code takes so many times as long, on a CPU."""
+    if ratio == 1.0 or not isinstance(setting.rates, CpuRates):
         return setting
 
     def longer(known: Quantity) -> Quantity:
         return replace(known, value=ratio * known.value, source="estimated", low=None, high=None)
 
+    rates = setting.rates
     if family.streams:
-        return replace(setting, blocked=longer(setting.blocked), blocked_across=longer(setting.blocked_across))
+        return setting.at(blocked=longer(rates.blocked), blocked_across=longer(rates.blocked_across))
     if family.untiled:
-        return replace(setting, swept=longer(setting.swept))
-    return replace(setting, c_iter=longer(setting.c_iter))
+        return setting.at(swept=longer(rates.swept))
+    return setting.at(c_iter=longer(rates.c_iter))
 
 
 def models_threads(family: Family, setting: Setting) -> bool:
     """Whether the exact model knows thread blocks of a family's hexagons: on GPUs, with other axes beside them."""
-    return family.hexagons and setting.gpu is not None and len(setting.shape) > 1
+    return family.hexagons and not setting.cpu and len(setting.facts.shape) > 1
 
 
 def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None" = None) -> "selector.Terms":
@@ -166,11 +175,7 @@ def thread_terms(sizes: TileSizes, setting: Setting, compiled: "CompiledCounts |
 
     if setting.gpu is None:
         raise UsageError("the model of thread blocks is for GPUs")
-    # Where threads are left open, those that the code takes by itself.
-    threads = sizes.threads or selector.default_threads(sizes.space)
-    return selector.evaluate(
-        selector.make_case(setting.problem.program, sizes, threads, setting), setting.gpu, compiled=compiled
-    )
+    return selector.evaluate(selector.case_of(sizes, setting.facts), setting.gpu, compiled=compiled)
 
 
 def _compiled(resources: Resources | None) -> "CompiledCounts | None":
@@ -201,74 +206,60 @@ def evaluate(
     if not (setting.cpu or family.gpu):
         known = ", ".join(each for each in families() if each.gpu)
         raise UsageError(f"there is code of the family {family} for CPUs alone, got a GPU", f"take one of {known}")
-    result = _timed(family, sizes, setting, model, compiled)
-    if setting.state_bytes and setting.cpu and not family.untiled:  # a sweep moves every version anyway
-        result = replace(result, seconds=with_states(result.seconds, sizes, setting))
+    facts, rates = setting.facts, setting.rates
+    if family.hexagons and model == "published":
+        result = published.evaluate(sizes, setting)
+    elif isinstance(rates, CpuRates):
+        result = _on_cpu(family, sizes, facts, rates)
+    else:
+        result = _on_gpu(family, sizes, facts, rates, compiled)
     return _with_energy(result, family, sizes, setting, model)
 
 
-def _timed(
-    family: Family, sizes: TileSizes, setting: Setting, model: str, compiled: "CompiledCounts | None"
+def _on_cpu(family: Family, sizes: TileSizes, facts: Facts, rates: CpuRates) -> Breakdown:
+    if family.untiled:
+        return cached_sweep.evaluate(sweep.on_cpu(facts), facts, rates)  # one result, whatever the sizes
+    if family.streams:
+        result = cached_streams.evaluate(streaming.tiles(sizes, facts), facts, rates)
+    else:
+        result = boxes.evaluate(tiles_of(family).boxes(sizes, facts), facts, rates)
+    if not facts.state_bytes:
+        return result
+    return replace(result, terms={**result.terms, "states": added_seconds(result.seconds, sizes, facts, rates)})
+
+
+def _on_gpu(
+    family: Family, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: "CompiledCounts | None"
 ) -> Breakdown:
     if family.untiled:
-        return untiled.evaluate(setting)  # one result, whatever the sizes
+        return gpu_sweep.evaluate(sweep.on_gpu(facts), facts, rates)
     if family.streams:
-        if setting.cpu:
-            return streaming.evaluate(sizes, setting)
-        if setting.gpu is None:
-            raise UsageError("streaming tiles on a GPU need the machine's numbers")
-        from tilewright.costs.gpu import streaming as streaming_gpu
+        from tilewright.costs.gpu import streaming as streams
+        from tilewright.costs.work import stream_blocks
 
-        return _of_blocks(streaming_gpu.evaluate(sizes, setting, setting.gpu, compiled), sizes, setting)
-    if not family.hexagons:
-        return strategies.evaluate(family, sizes, setting)
-    if model == "published":
-        return published.evaluate(sizes, setting)
-    return cached.evaluate(sizes, setting) if setting.cpu else _hexagons(family, sizes, setting, compiled)
+        result = streams.evaluate(stream_blocks.blocks(sizes, facts), sizes, facts, rates, compiled)
+    else:
+        work = tiles_of(family).blocks(sizes, facts)
+        if not work.printed or len(facts.shape) == 1 or not len(sizes.time) or not facts.steps:
+            return blocks.evaluate(work, sizes.k, facts, rates)
+        from tilewright.costs.gpu import threads as selector
 
-
-def _hexagons(family: Family, sizes: TileSizes, setting: Setting, compiled: "CompiledCounts | None") -> Breakdown:
-    """Hexagons on a GPU: what they move by exact geometry, and where thread blocks are modelled the time of these."""
-    if not models_threads(family, setting) or not len(sizes.time) or not setting.steps:
-        return exact.evaluate(sizes, setting)
-    result = exact.evaluate(replace(sizes, k=np.zeros_like(sizes.k)), setting)
-    from tilewright.costs.gpu.threads import PARTS
-
-    terms = thread_terms(sizes, setting, compiled)
-    parts = {name: np.asarray(getattr(terms, name)) for name in PARTS}
-    queue = ceil_div(result.tiles_per_wavefront, setting.sm_count) * result.wavefronts
-    each = np.maximum(1, queue * result.tiles_per_prism)
-    fits = (result.tiles_per_sm > 0) & (sizes.k <= np.maximum(result.tiles_per_sm, terms.resident))
-    result = replace(
-        result,
-        seconds=np.where(fits, terms.seconds, np.inf),
-        sync_seconds=parts["launch"],
-        compute_seconds=np.maximum(parts["issue"], parts["access"]) / each,
-        io_seconds=np.maximum(parts["dram"], parts["l2"]) / each,
-        prism_seconds=(terms.seconds - parts["launch"]) / np.maximum(1, queue),
-        tiles_per_sm=np.where(fits, terms.resident, 0),
-        parts=parts,
-    )
-    return _of_blocks(result, sizes, setting)
-
-
-def _of_blocks(result: Breakdown, sizes: TileSizes, setting: Setting) -> Breakdown:
-    """The same, infinite where a block would have more threads than it may."""
-    if not sizes.threads or setting.gpu is None:
+        result = blocks.evaluate(work, np.zeros_like(sizes.k), facts, rates)
+        result = selector.timed(result, work, sizes, facts, rates, compiled)
+    if not sizes.threads:
         return result
-    count = functools.reduce(np.multiply, sizes.threads)
-    return replace(result, seconds=np.where(count <= setting.gpu.block_threads, result.seconds, np.inf))
+    return result.where(functools.reduce(np.multiply, sizes.threads) <= rates.gpu.block_threads)
 
 
 def _with_energy(result: Breakdown, family: Family, sizes: TileSizes, setting: Setting, model: str) -> Breakdown:
     """Add the energy: updates of the exact problem, of tiles where they overlap, of all whole tiles as printed."""
-    rule = setting.energy
+    rule, facts = setting.energy, setting.facts
     if rule is None:
         return result
     moved = result.dram_bytes
     updates = np.full(moved.shape, rule.updates)
-    if family.hexagons and model == "published" and len(setting.shape) == 2:
-        moved, updates = published_energy.printed_amounts(setting.shape, setting.steps, setting.itemsize, sizes)
+    if family.hexagons and model == "published" and len(facts.shape) == 2:
+        moved, updates = published_energy.printed_amounts(facts.shape, facts.steps, facts.itemsize, sizes)
     elif family.streams or (family.hexagons and model == "published"):
         whole = 1.0 * result.tile_points * result.tiles_per_prism
         updates = np.maximum(updates, whole * result.tiles_per_wavefront * result.wavefronts)
@@ -278,7 +269,7 @@ def _with_energy(result: Breakdown, family: Family, sizes: TileSizes, setting: S
 
 def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
     """Return one tiling's sizes as arrays of shape (1,), checked against the problem."""
-    rank = len(setting.shape)
+    facts, rank = setting.facts, len(setting.facts.shape)
     if tiling.family.hexagons:
         if rank not in tiling.family.ranks:
             raise IllegalTilingError(
@@ -288,14 +279,14 @@ def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
             raise IllegalTilingError(f"{str(tiling)!r} must have one size per axis: {rank}", "write it like s=8x64")
         if tiling.time % 2:
             raise IllegalTilingError(f"the height of a hexagon is even, got t={tiling.time}")
-        if tiling.space[0] < setting.slopes[0]:
+        if tiling.space[0] < facts.slopes[0]:
             raise IllegalTilingError(
-                f"the model's hexagons have a base of at least the reach, {setting.slopes[0]}, got {tiling.space[0]}"
+                f"the model's hexagons have a base of at least the reach, {facts.slopes[0]}, got {tiling.space[0]}"
             )
         if tiling.time > _LARGEST or tiling.time * int(np.prod([float(s) for s in tiling.space])) > _LARGEST_TILE:
             raise IllegalTilingError(f"the tile {str(tiling)!r} is larger than any machine could hold")
     elif not (tiling.family.untiled or tiling.family.streams):
-        strategies.check(tiling.family, tiling.space, tiling.time, setting)
+        _check_strategy(tiling, facts)
     space = tiling.space or (1,) * rank
     return TileSizes(
         time=np.array([tiling.time], dtype=np.int64),
@@ -306,10 +297,19 @@ def sizes_of(tiling: Tiling, setting: Setting) -> TileSizes:
     )
 
 
+def _check_strategy(tiling: Tiling, facts: Facts) -> None:
+    """Refuse sizes that no tile besides hexagons can have."""
+    if len(tiling.space) != len(facts.shape):
+        raise UsageError(f"{tiling.family} tiles have one size per axis: {len(facts.shape)}, got {len(tiling.space)}")
+    time, pitch, least = tiling.time, tiling.space[0], facts.slopes[0] * tiling.time * facts.stages
+    if tiling.family.diamonds and (time % 2 or pitch % 2 or pitch < least):
+        raise UsageError(f"diamonds have an even height and an even pitch of at least {least}, got t={time}, s={pitch}")
+
+
 def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
     """Return the costs of one of the tilings of a breakdown."""
     seconds = float(result.seconds[index])
-    points = setting.cells * setting.steps
+    points = setting.facts.cells * setting.facts.steps
     per_nanosecond = 1e-9 / seconds if seconds > 0 else 0.0
     energy = used = None
     if setting.energy is not None and result.updates is not None and result.energy_bytes is not None:
@@ -330,35 +330,36 @@ def costs_at(result: Breakdown, index: int, setting: Setting) -> Costs:
         tiles_per_sm=int(result.tiles_per_sm[index]),
         compute_seconds_per_tile=float(result.compute_seconds[index]),
         io_seconds_per_tile=float(result.io_seconds[index]),
-        flops=points * setting.flops,
+        flops=points * setting.facts.flops,
         gcells_per_second=points * per_nanosecond,
-        gflops_per_second=points * setting.flops * per_nanosecond,
+        gflops_per_second=points * setting.facts.flops * per_nanosecond,
         bound_by=result.bound_by(index),
     )
 
 
 def ideal_seconds(setting: Setting, family: Family | None = None, model: str = "exact") -> float:
     """Time of an ideal machine, without transfers and synchronisation (thesis, equation 8.3): a lower bound."""
-    iteration = setting.c_iter.value  # of hexagons, and where no family is given
+    facts, rates = setting.facts, setting.rates
+    iteration = rates.c_iter.value  # of hexagons, and where no family is given
     if family and family.streams:
-        known = setting.blocked if setting.gpu is None else streaming_seconds(setting, setting.gpu)
-        iteration = known.value
+        iteration = streaming_seconds(setting).value
     elif family and not family.hexagons:
-        iteration = setting.other.value
-    elif family and model == "exact" and setting.gpu is not None and models_threads(family, setting):
+        iteration = rates.other.value
+    elif family and model == "exact" and isinstance(rates, GpuRates) and models_threads(family, setting):
         from tilewright.costs.gpu import threads as selector
 
-        return selector.ideal_seconds(setting.problem.program, setting, setting.gpu)
-    return setting.cells * setting.steps * iteration / (setting.sm_count * setting.vector_width)
+        return selector.ideal_seconds(facts.problem.program, facts, rates.gpu)
+    return facts.cells * facts.steps * iteration / (rates.sm_count * rates.vector_width)
 
 
-def streaming_seconds(setting: Setting, gpu: Hardware) -> Quantity:
-    """Return C_iter of streaming tiles on a GPU, which is counted from the instructions of a cell, with its range."""
-    from tilewright.costs.gpu import streaming as streaming_gpu
+def streaming_seconds(setting: Setting) -> Quantity:
+    """Return C_iter of streaming tiles, which on a GPU is counted from the instructions of a cell, with its range."""
+    rates = setting.rates
+    if isinstance(rates, CpuRates) or rates.blocked.source == "measured":
+        return rates.blocked
+    from tilewright.costs.gpu import streaming as streams
 
-    if setting.blocked.source == "measured":
-        return setting.blocked
-    known, value = setting.other, streaming_gpu.iteration_seconds(setting, gpu)
+    known, value = rates.other, streams.iteration_seconds(setting.facts, rates)
     low, high = (None if end is None else value * end / known.value for end in (known.low, known.high))
     note = "from the instructions of a cell whose row is in registers"
     return replace(known, value=value, source="estimated", low=low, high=high, note=note)

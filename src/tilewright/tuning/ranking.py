@@ -25,7 +25,7 @@ def families_of(problem: Problem, setting: Setting, model: str) -> tuple[Family,
     alone promises what no thread block keeps.
     """
     found = space.families(
-        problem, cpu=setting.cpu, every=setting.cpu and model == "exact", states=setting.storage.states
+        problem, cpu=setting.cpu, every=setting.cpu and model == "exact", states=setting.facts.storage.states
     )
     if setting.cpu or model == "exact":
         return found

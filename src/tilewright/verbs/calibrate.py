@@ -15,7 +15,8 @@ from tilewright.base.units import format_seconds
 from tilewright.codegen.emit import StencilLayout
 from tilewright.costs.arrays import Floats
 from tilewright.costs.fit import Fit
-from tilewright.costs.setting import entry_name, make_setting
+from tilewright.costs.rates import entry_name
+from tilewright.costs.setting import make_setting
 from tilewright.driver import emit_tilings
 from tilewright.machines.dump import to_toml
 from tilewright.machines.machine import Machine

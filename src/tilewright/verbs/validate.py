@@ -12,13 +12,14 @@ import numpy as np
 from tilewright.base.constants import STATIC_SHARED
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes
+from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu import threads as selector
 from tilewright.costs.gpu.fit import FASTEST, GpuFit, LogPoints, calibrate, sample, scale_of
 from tilewright.costs.gpu.terms import GpuConstants
 from tilewright.costs.hardware import Hardware, hardware
 from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.work import hexagonal
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil import catalogue
 from tilewright.programs.stencil.problem import make_problem
@@ -145,9 +146,9 @@ def validate(
     for log, seconds in zip(known, measured, strict=True):
         if len(seconds) < points + 2:
             raise UsageError(f"a log has at least {points + 2} measured points, {log.program!r} has {len(seconds)}")
-    cases = [case_of(log, where) for log in known]
+    cases = [case_of(log) for log in known]
     if model == "published":
-        many = [_published(c, s, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
+        many = [_published(c, s, where, points, _seed(c, seed)) for c, s in zip(cases, measured, strict=True)]
         return Validation(
             machine=where.name, model=model, stencils=tuple(many), overall=_overall(many), skipped=skipped
         )
@@ -232,10 +233,10 @@ def _seed(case: selector.TilingBatch, seed: int) -> tuple[int, int]:
     return seed, zlib.crc32(case.program.name.encode())
 
 
-def case_of(log: TuningLog, machine: Machine) -> selector.TilingBatch:
+def case_of(log: TuningLog) -> selector.TilingBatch:
     """Return a log's measured points as the model of thread blocks takes them."""
     program = catalogue.program(log.program)
-    setting = make_setting(make_problem(program, log.shape, log.steps), machine)
+    facts = facts_of(make_problem(program, log.shape, log.steps), cpu=False)
     tilings = [point.tiling for point in log.measured]
     rank = program.rank
     wrong = [t for t in tilings if len(t.space) != rank or len(t.threads) != rank or t.time % 2 or t.time < 2]
@@ -249,7 +250,7 @@ def case_of(log: TuningLog, machine: Machine) -> selector.TilingBatch:
         k=np.array([t.k or 0 for t in tilings], dtype=np.int64),
     )
     threads = tuple(np.array([t.threads[axis] for t in tilings], dtype=np.int64) for axis in range(rank))
-    return selector.make_case(program, sizes, threads, setting)
+    return selector.make_case(program, sizes, threads, facts)
 
 
 def _scored(
@@ -261,10 +262,13 @@ def _scored(
     return _result(case, terms.seconds * scale, seconds, used, gpu.shared_limit, (terms.resident[rest], scale))
 
 
-def _published(case: selector.TilingBatch, seconds: Floats, points: int, seed: tuple[int, int]) -> StencilValidation:
+def _published(
+    case: selector.TilingBatch, seconds: Floats, machine: Machine, points: int, seed: tuple[int, int]
+) -> StencilValidation:
     """Score the printed model, C_iter fitted to the sample."""
-    limit = min(case.setting.block_bytes, STATIC_SHARED)
-    setting = dataclasses.replace(case.setting, block_bytes=limit)
+    setting = make_setting(case.facts.problem, machine)
+    limit = min(setting.rates.block_bytes, STATIC_SHARED)
+    setting = setting.at(block_bytes=limit)
     first = time_model.evaluate(hybrid.FAMILY, case.sizes, setting, "published").seconds
     used = sample(np.where(np.isfinite(first), first, np.nanmax(first[np.isfinite(first)]) * 10), points, seed)
     best, found = np.inf, first
@@ -279,8 +283,8 @@ def _published(case: selector.TilingBatch, seconds: Floats, points: int, seed: t
 
 
 def _with_iteration(setting: Setting, factor: float) -> Setting:
-    value = dataclasses.replace(setting.c_iter, value=setting.c_iter.value * factor, low=None, high=None)
-    return dataclasses.replace(setting, c_iter=value)
+    value = dataclasses.replace(setting.rates.c_iter, value=setting.rates.c_iter.value * factor, low=None, high=None)
+    return setting.at(c_iter=value)
 
 
 def _result(
@@ -298,8 +302,8 @@ def _result(
         threads=part.threads,
         predicted=predicted[rest],
         measured=seconds[rest],
-        footprint=np.asarray(part.work.box_values * case.setting.itemsize, dtype=np.int64),
-        face=traffic.face_points(part.sizes, case.setting),
+        footprint=np.asarray(part.work.box_values * case.facts.itemsize, dtype=np.int64),
+        face=hexagonal.face_points(part.sizes, case.facts),
         limit=limit,
     )
     return StencilValidation(

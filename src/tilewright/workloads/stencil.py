@@ -11,6 +11,7 @@ from tilewright.costs.arrays import Floats, TileSizes
 from tilewright.costs.bottleneck import Resource
 from tilewright.costs.breakdown import Breakdown
 from tilewright.costs.energy.price import Usage
+from tilewright.costs.facts import facts_of
 from tilewright.costs.published import energy as published_energy
 from tilewright.costs.published import time as published_time
 from tilewright.costs.roofline import Roofline, roofline
@@ -61,9 +62,9 @@ class StencilWorkload:
         """
         kind, setting = tiling.family, self._setting(tiling)
         if kind.streams and setting.gpu is not None:
-            return streaming_seconds(setting, setting.gpu)
+            return streaming_seconds(setting)
         threads = self.model == "exact" and time_model.models_threads(tiling.family, self.setting)
-        return setting.c_iter if kind.hexagons and not threads else setting.other
+        return setting.rates.c_iter if kind.hexagons and not threads else setting.rates.other
 
     @property
     def roof(self) -> Roofline | None:
@@ -85,10 +86,10 @@ class StencilWorkload:
         def half(known: Quantity) -> Quantity:
             return replace(known, value=0.5 * known.value, low=None, high=None)
 
-        known, gpu = self.setting, self.setting.gpu
-        faster = replace(known, c_iter=half(known.c_iter), other=half(known.other))
+        known, gpu = self.setting.rates, self.setting.gpu
+        faster = self.setting.at(c_iter=half(known.c_iter), other=half(known.other))
         if gpu is not None:  # models of thread blocks count instructions: they go with the clock
-            faster = replace(faster, swept=half(known.swept), gpu=replace(gpu, clock=2.0 * gpu.clock))
+            faster = faster.at(swept=half(known.swept), gpu=replace(gpu, clock=2.0 * gpu.clock))
         return replace(self, setting=faster)
 
     def costs(self, tiling: Tiling | None) -> tuple[Tiling, Costs]:
@@ -198,16 +199,16 @@ class StencilWorkload:
     def _setting(self, tiling: Tiling) -> Setting:
         """The setting of a tiling alone: where a grid wraps, blocks of its steps stream over one that does not."""
         setting = self.setting
-        if setting.cpu or setting.block is not None or not tiling.family.streams:
+        if setting.cpu or setting.facts.block is not None or not tiling.family.streams:
             return setting
-        plain = make_problem(self.problem.program, setting.shape, setting.steps, self.problem.dtype)
-        return replace(setting, problem=plain, block=make_setting(plain, self.machine).block)
+        plain = make_problem(self.problem.program, setting.facts.shape, setting.facts.steps, self.problem.dtype)
+        return replace(setting, facts=facts_of(plain, cpu=False))
 
     def most_tiles(self, tiling: Tiling) -> int:
         """Return how many tiles may be resident on an SM; 0 on a CPU, and of families that do not count them."""
         kind = tiling.family
         counted = not self.setting.cpu and not kind.untiled and not kind.streams
-        return min(self.setting.max_tiles, _MOST_TILES) if counted else 0
+        return min(self.setting.rates.max_tiles, _MOST_TILES) if counted else 0
 
     def ideal_seconds(self, tiling: Tiling) -> float:
         """Return the time without transfers and synchronisation (thesis, 8.3)."""

@@ -21,7 +21,15 @@ TYPES = {
 """Words of C for each type, and for one that the library computes in more exactly."""
 NUMPY = {"pow": np.power, "atan2": np.arctan2}
 PAIRS = ("pow", "atan2")
-BOUNDS = {"sin": (2, 1), "cos": (2, 1), "tan": (4, 1.1), "tanh": (3, 3), "atan2": (2, 1.2), "pow": (1.1, 1)}
+BOUNDS = {
+    "exp": (1.1, 1),
+    "sin": (2, 1),
+    "cos": (2, 1),
+    "tan": (4, 1.1),
+    "tanh": (3, 3),
+    "atan2": (2, 1.2),
+    "pow": (1.1, 1),
+}
 """Units in the last place below which the errors of float32 and float64 stay; 1 where nothing is said."""
 WIDTHS = {"native": "", "AVX2": "-march=haswell", "SSE2": "-march=x86-64"}
 NEEDED = {"native": "", "AVX2": "avx2", "SSE2": "sse2"}

@@ -5,18 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.costs import fit, traffic
+from tilewright.costs import fit
 from tilewright.costs.coefficients import coefficients
 from tilewright.costs.cpu import levels
 from tilewright.costs.cpu.streaming import both
-from tilewright.costs.setting import (
-    blocked_seconds,
-    iteration_seconds,
-    make_setting,
-    operation_cycles,
-    swept_seconds,
-)
+from tilewright.costs.rates import blocked_seconds, iteration_seconds, operation_cycles, swept_seconds
+from tilewright.costs.setting import make_setting
 from tilewright.costs.time import evaluate, predict, sizes_of
+from tilewright.costs.work import sweep
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.machines.machine import Quantity
 from tilewright.programs.stencil.catalogue import program
@@ -37,14 +33,14 @@ def setting(machine, shape=(4096, 4096), name="j2d5pt"):
 def test_a_footprint_passes_from_l2_through_l3_to_memory():
     one = setting(WITH)
     footprints = np.array([2**18, 2**21, 2**22, 2**26, 2**30])
-    assert levels.missed_inside(footprints, one)[0] < 0.01
-    assert (np.diff(levels.missed_inside(footprints, one)[:3]) > 0).all()
-    assert (levels.missed_inside(footprints, one)[1:] > 0.98).all()
-    assert levels.missed_outside(footprints, one)[:3].tolist() == [0, 0, 0]
-    missed = levels.missed_outside(footprints, one)
+    assert levels.missed_inside(footprints, one.rates)[0] < 0.01
+    assert (np.diff(levels.missed_inside(footprints, one.rates)[:3]) > 0).all()
+    assert (levels.missed_inside(footprints, one.rates)[1:] > 0.98).all()
+    assert levels.missed_outside(footprints, one.rates)[:3].tolist() == [0, 0, 0]
+    missed = levels.missed_outside(footprints, one.rates)
     assert (np.diff(missed) >= 0).all()
     assert missed[-1] == pytest.approx(1.0, rel=0.02)
-    assert (levels.missed_outside(footprints, setting(WITHOUT)) == 1.0).all()
+    assert (levels.missed_outside(footprints, setting(WITHOUT).rates) == 1.0).all()
 
 
 @pytest.mark.parametrize("filled", [0.25, 0.5, 0.75, 1.0, 1.5])
@@ -57,17 +53,18 @@ def test_what_l2_loses_is_what_a_cache_of_random_pages_loses(filled):
     for each in np.split(np.sort(lines), np.flatnonzero(np.diff(np.sort(lines))) + 1):
         lost += len(each) if len(each) > ways else 0  # in turn, a cache that forgets the oldest keeps all or none
     one = setting(WITH)
-    found = float(levels.missed_inside(np.array([filled * one.shared_bytes]), one)[0])
+    found = float(levels.missed_inside(np.array([filled * one.rates.shared_bytes]), one.rates)[0])
     assert found == pytest.approx(lost / len(lines), abs=0.03)
 
 
 def test_a_grid_costs_what_the_level_costs_that_holds_it():
     small, middle, large = (setting(WITH, shape) for shape in ((256, 256), (1024, 1024), (4096, 4096)))
-    assert levels.grid_seconds(small) == small.cache_byte_seconds
-    assert levels.grid_seconds(middle) == middle.outer_byte_seconds
-    assert levels.grid_seconds(large) == large.word_seconds / 4
-    assert [levels.off_chip(each) for each in (small, middle, large)] == [False, False, True]
-    assert levels.off_chip(setting(WITHOUT, (1024, 1024)))
+    assert levels.grid_seconds(small.facts, small.rates) == small.rates.cache_byte_seconds
+    assert levels.grid_seconds(middle.facts, middle.rates) == middle.rates.outer_byte_seconds
+    assert levels.grid_seconds(large.facts, large.rates) == large.rates.word_seconds / 4
+    assert [levels.off_chip(each.facts, each.rates) for each in (small, middle, large)] == [False, False, True]
+    without = setting(WITHOUT, (1024, 1024))
+    assert levels.off_chip(without.facts, without.rates)
 
 
 @pytest.mark.parametrize("tile", ["none", "hybrid:t=32,s=32x4096", "streaming:t=32,s=4096x4096"])
@@ -109,13 +106,15 @@ def test_blocked_rows_are_measured_or_estimated_without_divisions():
 
 
 def test_the_factors_of_a_streaming_instance_are_those_of_the_model():
-    one = replace(setting(WITH, (600, 512)), sm_count=1, launch_seconds=0.0, cache_byte_seconds=0.0)
-    one = replace(one, outer_byte_seconds=0.0)
+    one = setting(WITH, (600, 512)).at(sm_count=1, launch_seconds=0.0, cache_byte_seconds=0.0)
+    one = one.at(outer_byte_seconds=0.0)
     sizes = sizes_of(Tiling(family="streaming", time=8, space=(4096, 512), rows=4), one)
     vectors, advances, near, felt, rest = fit.stream_design(sizes, one)
     assert near == felt == 0
     whole = evaluate(family_named("streaming"), sizes, one).seconds[0]
-    assert whole == pytest.approx(vectors * one.blocked.value + advances * one.advance_seconds + rest, rel=1e-9)
+    assert whole == pytest.approx(
+        vectors * one.rates.blocked.value + advances * one.rates.advance_seconds + rest, rel=1e-9
+    )
     assert vectors > 600 * 512 / 16 * 64
     assert advances >= 64 * 600 / 4
 
@@ -123,14 +122,14 @@ def test_the_factors_of_a_streaming_instance_are_those_of_the_model():
 @pytest.mark.parametrize(("name", "extent"), [("j2d5pt", 4096), ("star2d2r", 4096), ("j3d7pt", 256)])
 def test_the_factors_of_an_instance_that_waits_for_l2_and_l3_are_those_of_the_model(name, extent):
     shape = (extent,) * program(name).rank
-    one = replace(setting(WITH, shape, name), sm_count=1, launch_seconds=0.0)
+    one = setting(WITH, shape, name).at(sm_count=1, launch_seconds=0.0)
     sizes = sizes_of(Tiling(family="streaming", time=16, space=(*shape[:-2], 128, shape[-1]), rows=4), one)
     vectors, advances, near, felt, rest = fit.stream_design(sizes, one)
     assert near > 0
     assert (felt > 0) == (len(shape) == 2)
-    beside = both(vectors * one.blocked.value, near, felt, COEFFICIENTS)
+    beside = both(vectors * one.rates.blocked.value, near, felt, COEFFICIENTS)
     whole = evaluate(family_named("streaming"), sizes, one).seconds[0]
-    assert whole == pytest.approx(beside + advances * one.advance_seconds + rest, rel=1e-6)
+    assert whole == pytest.approx(beside + advances * one.rates.advance_seconds + rest, rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "shape"), [("j2d5pt", (4096, 4096)), ("j3d7pt", (256, 256, 256))])
@@ -140,9 +139,9 @@ def test_lines_of_a_row_take_as_long_whatever_the_width_of_the_registers(name, s
     tiling = Tiling(family="streaming", time=8, space=(4096, *sizes), rows=4)
     lines, vectors = [], []
     for machine in (WITH, narrow):
-        one = replace(setting(machine, shape, name), cache_byte_seconds=1e-11, outer_byte_seconds=1e-11)
+        one = setting(machine, shape, name).at(cache_byte_seconds=1e-11, outer_byte_seconds=1e-11)
         with_lines = fit.stream_design(sizes_of(tiling, one), one)
-        unfelt = replace(one, coefficients=replace(one.coefficients, l3_exposed_fraction=0.0))
+        unfelt = one.at(coefficients=replace(one.rates.coefficients, l3_exposed_fraction=0.0))
         without = fit.stream_design(sizes_of(tiling, one), unfelt)
         lines.append((with_lines[2], (with_lines - without)[3:].sum()))
         vectors.append(with_lines[0])
@@ -214,8 +213,8 @@ def test_tiles_of_many_widths_tell_how_fast_lines_travel_and_how_long_rows_start
 
 def test_older_versions_cost_lines_only_where_l1_does_not_hold_the_rows():
     def each(name: str, width: int) -> float:
-        one = replace(setting(WITH, (4096, 4096), name), cache_byte_seconds=1e-9, advance_seconds=0.0)
-        one = replace(one, blocked=replace(one.blocked, value=0.0), outer_byte_seconds=0.0)
+        one = setting(WITH, (4096, 4096), name).at(cache_byte_seconds=1e-9, advance_seconds=0.0)
+        one = one.at(blocked=replace(one.rates.blocked, value=0.0), outer_byte_seconds=0.0)
         sizes = sizes_of(Tiling(family="streaming", time=32, space=(4096, width), rows=4), one)
         result = evaluate(family_named("streaming"), sizes, one)
         return float(result.compute_seconds[0]) / width
@@ -229,13 +228,13 @@ def test_what_bands_write_is_read_from_memory_however_small_the_grid():
     """Bands write past the caches: a second one reads from memory what L3 could have held."""
     sizes = []
     for levels_ in (64, 16):
-        one = replace(setting(WITH, (512, 512)), outer_byte_seconds=0.0, cache_byte_seconds=0.0)
-        one = replace(one, c_iter=replace(one.c_iter, value=0.0, low=None, high=None))
+        one = setting(WITH, (512, 512)).at(outer_byte_seconds=0.0, cache_byte_seconds=0.0)
+        one = one.at(c_iter=replace(one.rates.c_iter, value=0.0, low=None, high=None))
         tile = sizes_of(Tiling(family="streaming", time=levels_, space=(512, 256), rows=4), one)
         result = evaluate(family_named("streaming"), tile, one)
         bands = float(result.wavefronts[0])
         moved = 4.0 * (float(result.input_words[0]) * (1.0 - 1.0 / bands) + float(result.output_words[0]))
-        assert result.io_seconds[0] == pytest.approx(moved * one.word_seconds / 4, rel=1e-9)
+        assert result.io_seconds[0] == pytest.approx(moved * one.rates.word_seconds / 4, rel=1e-9)
         sizes.append(bands)
     assert sizes == [2.0, 4.0]
 
@@ -243,12 +242,12 @@ def test_what_bands_write_is_read_from_memory_however_small_the_grid():
 def test_statements_that_follow_each_other_closely_read_their_fields_once():
     """Maxwell's three statements read 2, 2 and 3 values and update in place; wave2d overwrites what it has read."""
     maxwell, wave, star = (setting(WITH, (4096, 4096), name) for name in ("fdtd2d", "wave2d", "j2d5pt"))
-    assert (maxwell.reads, maxwell.writes, maxwell.fetches) == (7, 3, 0)
-    assert (wave.reads, wave.writes, wave.fetches) == (2, 1, 0)
-    assert (star.reads, star.writes, star.fetches) == (1, 1, 1)
-    assert traffic.untiled_bytes(maxwell) == 6 * 4 * 4096**2
-    assert traffic.swept_bytes(maxwell) == 10 * 4 * 4096**2
-    assert traffic.untiled_bytes(star) == traffic.swept_bytes(star) == 3 * 4 * 4096**2
+    assert (maxwell.facts.reads, maxwell.facts.writes, maxwell.facts.fetches) == (7, 3, 0)
+    assert (wave.facts.reads, wave.facts.writes, wave.facts.fetches) == (2, 1, 0)
+    assert (star.facts.reads, star.facts.writes, star.facts.fetches) == (1, 1, 1)
+    assert sweep.on_cpu(maxwell.facts).once_bytes == 6 * 4 * 4096**2
+    assert maxwell.facts.swept_bytes == 10 * 4 * 4096**2
+    assert sweep.on_cpu(star.facts).once_bytes == star.facts.swept_bytes == 3 * 4 * 4096**2
     # Rows that L2 does not hold are read by every statement.
     words = []
     for width in (2**12, 2**19):
@@ -256,7 +255,8 @@ def test_statements_that_follow_each_other_closely_read_their_fields_once():
         words.append(float(evaluate(family_named("none"), sizes_of(NONE, one), one).input_words[0]) / width)
     assert words[1] > 2.1 * words[0]
     # Pieces of rows that update in place wait at their ends.
-    assert maxwell.cut_seconds > wave.cut_seconds > star.cut_seconds == 0.0
+    waits = [(one.facts.writes - one.facts.fetches) * one.rates.cut_seconds for one in (maxwell, wave, star)]
+    assert waits[0] > waits[1] > waits[2] == 0.0
 
 
 def test_the_last_band_stores_only_the_newest_versions():

@@ -23,14 +23,23 @@ KEPT, READ = Storage(kept=51), Storage(series=("k",))
 WHOLE, CUT = "hybrid:t=16,s=2x2080", "hybrid:t=16,s=2x256"
 
 
+def moved_seconds(setting):
+    return states.state_seconds(setting.facts, setting.rates)
+
+
+def held_seconds(setting):
+    return states.buffer_seconds(setting.facts, setting.rates)
+
+
 def added(storage, tile, seconds, machine=HOST):
     setting = make_setting(PROBLEM, machine, storage=storage)
-    return float(states.with_states(np.array([seconds]), sizes_of(parse(tile), setting), setting)[0]) - seconds
+    sizes = sizes_of(parse(tile), setting)
+    return float(states.added_seconds(np.array([seconds]), sizes, setting.facts, setting.rates)[0])
 
 
 def test_states_that_are_read_pass_the_bus_beside_the_arithmetic_where_rows_are_whole():
     setting = make_setting(PROBLEM, HOST, storage=READ)
-    moved, held = states.state_seconds(setting), states.buffer_seconds(setting)
+    moved, held = moved_seconds(setting), held_seconds(setting)
     assert held < moved
     assert held < added(READ, WHOLE, moved) < held + 0.1 * moved
     assert added(READ, WHOLE, 0.0) == pytest.approx((moved**8 + held**8) ** 0.125)
@@ -40,8 +49,8 @@ def test_nothing_is_hidden_where_a_core_fetches_no_faster_from_l3_than_from_memo
     """Two of three lines of a copy are fetched; so many a second are all that the core's buffers take in."""
     share = HOST.dram_bandwidth.value / 2
     slow = replace(HOST, outer_bandwidth=replace(HOST.outer_bandwidth, value=share))
-    moved = states.state_seconds(make_setting(PROBLEM, HOST, storage=READ))
-    assert states.buffer_seconds(make_setting(PROBLEM, slow, storage=READ)) == pytest.approx(1.5 * moved)
+    moved = moved_seconds(make_setting(PROBLEM, HOST, storage=READ))
+    assert held_seconds(make_setting(PROBLEM, slow, storage=READ)) == pytest.approx(1.5 * moved)
     assert added(READ, WHOLE, 4.0 * moved, slow) == pytest.approx(1.5 * moved, rel=1e-4)
     waits = added(READ, CUT, 0.0) - moved
     assert added(READ, CUT, 0.0, slow) == pytest.approx(1.5 * moved + waits)
@@ -49,23 +58,23 @@ def test_nothing_is_hidden_where_a_core_fetches_no_faster_from_l3_than_from_memo
 
 
 def test_states_that_are_kept_are_written_after_it_past_the_caches():
-    moved = states.state_seconds(make_setting(PROBLEM, HOST, storage=KEPT))
-    assert moved == pytest.approx(states.state_seconds(make_setting(PROBLEM, HOST, storage=READ)))
+    moved = moved_seconds(make_setting(PROBLEM, HOST, storage=KEPT))
+    assert moved == pytest.approx(moved_seconds(make_setting(PROBLEM, HOST, storage=READ)))
     assert added(KEPT, WHOLE, moved) == pytest.approx(moved)
     assert added(KEPT, CUT, moved) == pytest.approx(added(READ, CUT, moved))  # parts of lines are fetched
 
 
 def test_every_piece_of_a_row_of_a_state_that_is_read_is_waited_for():
     setting = make_setting(PROBLEM, HOST, storage=READ)
-    moved, lines = states.state_seconds(setting), 50 * 2048 / 2
-    assert added(READ, CUT, moved) == pytest.approx(moved + lines * (2048 / 256 + 1) * setting.fetch_seconds)
-    assert added(READ, WHOLE, moved) < 0.1 * moved + states.buffer_seconds(setting)
+    moved, lines = moved_seconds(setting), 50 * 2048 / 2
+    assert added(READ, CUT, moved) == pytest.approx(moved + lines * (2048 / 256 + 1) * setting.rates.fetch_seconds)
+    assert added(READ, WHOLE, moved) < 0.1 * moved + held_seconds(setting)
 
 
 def test_lines_of_states_are_not_counted_among_those_of_tiles():
     """All of a state's lines come from memory, whatever the tile; those that are kept are written beside a tile's."""
-    assert [make_setting(PROBLEM, HOST, storage=each).state_fills for each in (PLAIN, KEPT, READ)] == [0, 0, 1]
+    assert [make_setting(PROBLEM, HOST, storage=each).facts.state_fills for each in (PLAIN, KEPT, READ)] == [0, 0, 1]
     setting = make_setting(PROBLEM, HOST, storage=READ)
     sizes = sizes_of(parse("hybrid:t=64,s=64x512"), setting)
-    twice = evaluate(family_named("hybrid"), sizes, replace(setting, state_fills=0))
+    twice = evaluate(family_named("hybrid"), sizes, replace(setting, facts=replace(setting.facts, state_fills=0)))
     assert evaluate(family_named("hybrid"), sizes, setting).seconds[0] < twice.seconds[0]

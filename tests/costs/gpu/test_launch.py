@@ -7,9 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from tilewright.costs.gpu.launch import TileGrid, in_waves, makespan, resident
+from tilewright.costs.gpu.launch import in_waves, makespan, resident
 from tilewright.costs.hardware import hardware
 from tilewright.costs.machine_code.bound import Needs, resident_blocks
+from tilewright.costs.work.stream_blocks import TileGrid
 from tilewright.machines.files import load
 
 H200 = load("h200")
@@ -70,5 +71,10 @@ def test_as_many_blocks_are_resident_as_the_bound_by_machine_code_says(threads, 
 
 def test_waves_are_whole():
     gpu = hardware(H200)
-    cycles = in_waves(np.array([132, 133, 264, 1]), np.array([1, 1, 2, 4]), gpu, lambda together: 10.0 * together)
-    assert cycles.tolist() == [10.0, 20.0, 20.0, 10.0]
+
+    def cycles(together):
+        return np.stack([7.0 * together, 0.0 * together, 2.0 * together, 1.0 * together])
+
+    found = in_waves(np.array([132, 133, 264, 1]), np.array([1, 1, 2, 4]), gpu, cycles)
+    assert found.sum(axis=0).tolist() == [10.0, 20.0, 20.0, 10.0]
+    assert found[0].tolist() == [7.0, 14.0, 14.0, 7.0]

@@ -21,8 +21,8 @@ from tilewright.codegen.gpu.streaming.plan import make_plan
 from tilewright.codegen.gpu.streaming.steady import inner_test, whole_test
 from tilewright.costs import time as model
 from tilewright.costs.gpu import streaming as streaming_gpu
-from tilewright.costs.hardware import hardware
 from tilewright.costs.setting import make_setting
+from tilewright.costs.work import stream_blocks
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -59,8 +59,13 @@ CASES = (
 def evaluated(name, shape, text, machine=H200, steps=96):
     problem, tiling = make_problem(program(name), shape, steps), parse(text)
     setting = make_setting(problem, machine)
-    numbers = hardware(machine, setting.block_bytes)
-    return streaming_gpu.evaluate(model.sizes_of(tiling, setting), setting, numbers), setting
+    sizes = model.sizes_of(tiling, setting)
+    block = stream_blocks.blocks(sizes, setting.facts)
+    return streaming_gpu.evaluate(block, sizes, setting.facts, setting.rates), setting
+
+
+def cycles_of(block, setting, tested):
+    return streaming_gpu.stream_cycles(block, tested, setting.facts, setting.rates)
 
 
 @pytest.mark.parametrize(("name", "shape", "text"), CASES)
@@ -68,8 +73,7 @@ def test_what_is_counted_is_exact(name, shape, text):
     problem, tiling = make_problem(program(name), shape, 96), parse(text)
     found, setting = evaluated(name, shape, text)
     exact = exact_counts(problem, tiling)
-    foot = setting.block
-    block = streaming_gpu.blocks_of(model.sizes_of(tiling, setting), setting, foot)
+    block = stream_blocks.blocks(model.sizes_of(tiling, setting), setting.facts)
     assert found.shared_bytes[0] == exact.footprint * problem.itemsize
     assert found.tiles_per_wavefront[0] == exact.tiles_per_wavefront
     assert found.wavefronts[0] == exact.wavefronts
@@ -99,11 +103,11 @@ def test_advances_are_counted_of_both_kernels(name, levels):
 @pytest.mark.parametrize(("name", "shape", "text"), CASES)
 def test_no_tile_beats_the_bandwidth_or_the_arithmetic(name, shape, text):
     found, setting = evaluated(name, shape, text)
-    compulsory = 2 * setting.cells * setting.itemsize * setting.block.versions * found.wavefronts[0]
+    compulsory = 2 * setting.facts.cells * setting.facts.itemsize * setting.facts.block.versions * found.wavefronts[0]
     assert found.dram_bytes[0] >= compulsory
     assert found.seconds[0] >= compulsory / H200.dram_bandwidth.value
     lanes = 132 * 128 * 1.98e9
-    assert found.seconds[0] >= setting.cells * setting.steps * (setting.flops / 2) / lanes
+    assert found.seconds[0] >= setting.facts.cells * setting.facts.steps * (setting.facts.flops / 2) / lanes
 
 
 def test_every_resource_counts():
@@ -129,7 +133,7 @@ def test_the_scheduler_with_a_warp_more_is_the_last():
         text = f"streaming:t=2,s=512x60x{4 * threads - 4},threads=1x32x{threads}"
         problem = make_problem(program("j3d27pt"), (512, 512, 512), 96)
         setting = make_setting(problem, H200)
-        block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
+        block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
         assert (block.threads[0], block.turns[0]) == (32 * threads, 8)
         found, _ = evaluated("j3d27pt", (512, 512, 512), text)
         return found.compute_seconds[0]
@@ -143,7 +147,7 @@ def test_rows_from_memory_take_the_path_to_shared_memory():
     text = "streaming:t=4,s=512x32x64,threads=1x20x18"
     problem = make_problem(program("j3d7pt"), (512, 512, 512), 96)
     setting = make_setting(problem, H200)
-    block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
+    block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
     found, _ = evaluated("j3d7pt", (512, 512, 512), text)
     assert block.turns[0] == 8
     taken = 12 * (block.words[0] + 16) * block.rows[0] / 1.98e9
@@ -156,10 +160,9 @@ def test_others_fill_the_waits_of_a_block_but_the_last():
     def taken(text, shape=(16384, 16384)):
         problem = make_problem(program("box2d1r"), shape, 100, "float64")
         setting = make_setting(problem, H200)
-        foot = setting.block
-        block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, foot)
-        parts = streaming_gpu._Cycles(block=block, setting=setting, foot=foot, gpu=setting.gpu, tested=block.tested)
-        return lambda blocks: parts.all(np.array([blocks]))[0] / block.rows[0]
+        block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+        parts = cycles_of(block, setting, block.tested)
+        return lambda blocks: parts.cycles(np.array([blocks])).sum() / block.rows[0]
 
     one, half = taken("streaming:t=5,s=2731x745,threads=1x252"), taken("streaming:t=5,s=2731x373,threads=1x128")
     waits = streaming_gpu.BARRIER_CYCLES + streaming_gpu.SHARED_CYCLES
@@ -174,7 +177,7 @@ def test_no_advance_is_sooner_than_its_row():
     """Threads of a single cell and level: nearly nothing to do, and every advance lasts a load from memory at least."""
     text = "streaming:t=1,s=16384x126,threads=1x128"
     found, setting = evaluated("j2d5pt", (16384, 16384), text, steps=1)
-    block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
+    block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
     assert found.prism_seconds[0] >= block.rows[0] * H200.fetch_latency.value / 1.98e9 / found.tiles_per_sm[0]
     slow = replace(H200, fetch_latency=replace(H200.fetch_latency, value=60000.0, low=None, high=None))
     assert evaluated("j2d5pt", (16384, 16384), text, slow, steps=1)[0].seconds[0] > 10 * found.seconds[0]
@@ -199,11 +202,9 @@ def test_a_tile_more_than_the_device_holds_waits_for_one_to_end():
     more, _ = evaluated("j2d5pt", (1024, 1490 * 133), text, steps=steps)
     assert more.tiles_per_wavefront[0] == 133
     assert more.tiles_per_sm[0] == 1
-    block = streaming_gpu.blocks_of(model.sizes_of(parse(text), setting), setting, setting.block)
-    middle = streaming_gpu._Cycles(
-        block=block, setting=setting, foot=setting.block, gpu=setting.gpu, tested=block.tested
-    )
-    fast, slow = middle.all(np.ones(1))[0], replace(middle, tested=block.rows).all(np.ones(1))[0]
+    block = stream_blocks.blocks(model.sizes_of(parse(text), setting), setting.facts)
+    every = (cycles_of(block, setting, tested) for tested in (block.tested, block.rows))
+    fast, slow = (each.cycles(np.ones(1)).sum() for each in every)
     assert slow > 1.3 * fast
     launches = whole.wavefronts[0]
     assert launches == steps // 14
@@ -224,7 +225,7 @@ def test_the_space_is_legal_and_fits(name, machine):
     for index in range(0, len(sizes.time), len(sizes.time) // 15):
         tiling = space.tiling_at(family_named("streaming"), sizes, index)
         assert isinstance(catalogue.check(problem, tiling), Legal)
-        assert stream_block.chip_values(problem, tiling) * 4 <= setting.block_bytes
+        assert stream_block.chip_values(problem, tiling) * 4 <= setting.rates.block_bytes
         assert stream_block.written_reads(problem, tiling) <= MOST_WRITTEN
 
 
@@ -257,13 +258,13 @@ def test_the_price_counts_what_a_run_launches(case, boundary, steps):
         session.close()
     setting = make_setting(problem, H200)
     sizes = model.sizes_of(schedule.tiling, setting)
-    block = streaming_gpu.blocks_of(sizes, setting, setting.block)
-    run = streaming_gpu._run(sizes, setting, setting.gpu, (block, np.array([1])))
+    block = stream_blocks.blocks(sizes, setting.facts)
+    run = streaming_gpu.launched(block, np.array([1]), sizes, setting.facts, setting.rates)
     tiles, levels = int(block.tiles[0]), int(block.levels[0])
     parts = int(np.prod([-(-s // int(p[0])) for s, p in zip(schedule.tiling.space, block.parts, strict=True)]))
     counted = []
-    for length, count in stream_block.lengths(steps, levels, setting.block.most_versions):
-        whole = [tiles, *([parts * tiles] if setting.block.bent else [])]
+    for length, count in stream_block.lengths(steps, levels, setting.facts.block.most_versions):
+        whole = [tiles, *([parts * tiles] if setting.facts.block.bent else [])]
         counted += (whole if length == levels else [parts * tiles]) * count
     assert groups == counted
     assert run.launches[0] == len(groups)

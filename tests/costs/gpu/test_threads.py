@@ -9,12 +9,12 @@ import pytest
 from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import TileSizes
-from tilewright.costs.gpu.code import bank_conflicts, body, count, distinct_reads
+from tilewright.costs.facts import facts_of
 from tilewright.costs.gpu.fit import SPREADS, LogPoints, calibrate, sample
 from tilewright.costs.gpu.terms import TERMS, GpuConstants, Residency, residency, whole_fronts, whole_tiles
 from tilewright.costs.gpu.threads import PARTS, evaluate, make_case
 from tilewright.costs.hardware import hardware
-from tilewright.costs.setting import make_setting
+from tilewright.costs.work.threads import bank_conflicts, body, count, distinct_reads
 from tilewright.machines.files import load, names
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -27,7 +27,7 @@ def case_of(name, tiles, shape=None, steps=120, machine="v100", dtype="float32")
     """Make a case of (height, sizes, threads)."""
     chosen = program(name)
     grid = shape or ((4096, 4096), (256, 256, 256))[chosen.rank - 2]
-    setting = make_setting(make_problem(chosen, grid, steps, dtype), load(machine))
+    facts = facts_of(make_problem(chosen, grid, steps, dtype), cpu=False)
     rank = chosen.rank
     sizes = TileSizes(
         time=np.array([t for t, _, _ in tiles]),
@@ -35,7 +35,7 @@ def case_of(name, tiles, shape=None, steps=120, machine="v100", dtype="float32")
         k=np.zeros(len(tiles), dtype=np.int64),
     )
     threads = tuple(np.array([n[a] for _, _, n in tiles]) for a in range(rank))
-    return make_case(chosen, sizes, threads, setting)
+    return make_case(chosen, sizes, threads, facts)
 
 
 @pytest.mark.parametrize("columns", [((0,),), ((-1, 0, 1), (0,), (0,)), ((-2, -1, 0, 1, 2), (-1, 1)), ((0, 3),)])
@@ -124,14 +124,14 @@ def test_resident_blocks_by_every_limit():
         (16, (8, 64), (3, 64)),  # registers
     ]
     case = case_of("j2d5pt", tiles)
-    here = residency(case.work, GPU, case.setting, GpuConstants())
+    here = residency(case.work, GPU, case.facts, GpuConstants())
     assert isinstance(here, Residency)
     assert here.blocks[0] == GPU.max_blocks == 32
     assert here.blocks[1] == 1
     assert here.blocks[2] == 98304 // 48048 == 2
     limit = 65536 // (here.registers[3] * 192)
     assert here.blocks[3] == int(limit)
-    free = residency(case.work, GPU, case.setting, GpuConstants(), ("registers",))
+    free = residency(case.work, GPU, case.facts, GpuConstants(), ("registers",))
     assert (free.blocks >= here.blocks).all()
 
 
@@ -220,7 +220,7 @@ def test_warps_of_a_block_share_what_a_scheduler_fetches_and_blocks_do_not():
     case = case_of("j2d5pt", tiles, shape=(2**18, 16384))
     known = GpuConstants(issue=1e-9, fetch_cycles=0.0)
     long = dataclasses.replace(known, copy_slots=0.0)
-    blocks = 1.0 * case.setting.cells / case.sizes.inner
+    blocks = 1.0 * case.facts.cells / case.sizes.inner
     fetched = evaluate(case, GPU, long, off=("overflow", "boundary_tiles", "partial_waves")).issue / blocks
     np.testing.assert_allclose(fetched[1:3], fetched[0], rtol=0.02)  # every scheduler has a warp of the block
     np.testing.assert_allclose(fetched[3:] / fetched[2], (0.5, 0.25), rtol=0.02)
@@ -231,7 +231,7 @@ def test_warps_of_a_block_share_what_a_scheduler_fetches_and_blocks_do_not():
 @pytest.mark.parametrize(("name", "read", "written"), [("j3d7pt", 1, 1), ("wave3d", 2, 1)])
 def test_rows_of_a_step_by_brute_force(name, read, written):
     case = case_of(name, [(6, (2, 5, 32), (1, 5, 32))])
-    reach = case.setting.slopes[0]
+    reach = case.facts.slopes[0]
     widths = [2 + 2 * reach * min(row, 5 - row) for row in range(6)]
     loaded = np.mean([(width + 2 * reach) * (5 + 2 * reach) for width in widths]) * read
     np.testing.assert_allclose(case.work.step_rows, loaded)
@@ -292,10 +292,10 @@ def test_a_cpu_and_a_hexagonal_tile_are_refused():
     cpu = CpuDescription(cores=2, simd_bits=256, l1_bytes=32768, l2_bytes=2**20, l3_bytes=0, clock_hz=2e9)
     with pytest.raises(UsageError, match="for GPUs"):
         hardware(host_machine(cpu))
-    setting = make_setting(make_problem(program("jacobi1d"), (1000,), 10), load("v100"))
+    facts = facts_of(make_problem(program("jacobi1d"), (1000,), 10), cpu=False)
     one = np.array([4])
     with pytest.raises(UsageError, match="hybrid"):
-        make_case(program("jacobi1d"), TileSizes(time=one, space=(one,), k=0 * one), (one,), setting)
+        make_case(program("jacobi1d"), TileSizes(time=one, space=(one,), k=0 * one), (one,), facts)
 
 
 def _many():
@@ -393,7 +393,7 @@ def test_counting_does_not_depend_on_the_company():
 
 def test_count_covers_every_point_once_for_one_thread_shape():
     case = case_of("j2d5pt", [(8, (3, 64), (1, 64))])
-    assert count(program("j2d5pt"), case.sizes, case.threads, case.setting).points[0] == 64 * 4 * (2 * 3 + 6)
+    assert count(program("j2d5pt"), case.sizes, case.threads, case.facts).points[0] == 64 * 4 * (2 * 3 + 6)
 
 
 @pytest.mark.parametrize(("name", "factor"), [("issue", 5.0), ("latency", 5.0), ("dram_share", 0.2)])

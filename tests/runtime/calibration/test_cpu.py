@@ -227,7 +227,7 @@ def test_start_ups_are_those_of_the_program_and_else_the_median(described):
     machine = calibrate_fits.with_sweeps(machine, {"j2d5pt": dataclasses.replace(fits[0], row=5e-9, box=7e-9)})
 
     def starts(name, dtype="float32"):
-        found = make_setting(make_problem(program(name), (64, 64), 8, dtype), machine)
+        found = make_setting(make_problem(program(name), (64, 64), 8, dtype), machine).rates
         return found.row_seconds, found.barrier_seconds, found.swept_row_seconds, found.swept_box_seconds
 
     assert starts("j2d5pt") == pytest.approx((1e-9, 1e-8, 5e-9, 7e-9))

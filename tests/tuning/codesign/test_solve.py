@@ -11,10 +11,11 @@ from tests.sampling import covering, some
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import TileSizes
 from tilewright.costs.energy.constants import constants
-from tilewright.costs.hexagonal import exact
+from tilewright.costs.gpu import blocks
 from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.published import time as published
 from tilewright.costs.setting import make_setting
+from tilewright.costs.work import hexagonal
 from tilewright.machines.files import load
 from tilewright.machines.machine import Quantity
 from tilewright.programs.stencil.catalogue import program
@@ -26,7 +27,13 @@ from tilewright.tuning.codesign.energy import DesignEnergy
 from tilewright.tuning.codesign.solve import solve
 
 GTX980 = load("gtx980")
-EQUATIONS = {"exact": exact, "published": published}
+
+
+def exact(sizes, setting):
+    return blocks.evaluate(hexagonal.blocks(sizes, setting.facts), sizes.k, setting.facts, setting.rates)
+
+
+EQUATIONS = {"exact": exact, "published": published.evaluate}
 
 
 def _machine(sm_count, width, shared_kb, blocks, share=1.0):
@@ -57,7 +64,7 @@ def _every_tile(case, options, most):
 
 def _brute(case, options, every, machine):
     setting = make_setting(case.problem, machine, options.scope)
-    return EQUATIONS[options.form.model].evaluate(every, setting), setting
+    return EQUATIONS[options.form.model](every, setting), setting
 
 
 @pytest.fixture
@@ -65,12 +72,12 @@ def small_grid(monkeypatch):
     """A grid of a few hundred tiles in place of the real one, so that brute force is quick."""
 
     def grid(setting, *, coarse):
-        rank = len(setting.shape)
+        rank = len(setting.facts.shape)
         axes = [[2, 4, 6, 8, 12, 20, 32], *([[1, 2, 3, 8, 17, 40]] * (rank > 1)), *([[1, 4, 9]] * (rank > 2))]
         axes.append([32, 64, 96, 256])
         grids = [np.array(g).ravel() for g in np.meshgrid(*axes, indexing="ij")]
         sizes = TileSizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
-        return sizes.take(sizes.space[0] >= setting.slopes[0])
+        return sizes.take(sizes.space[0] >= setting.facts.slopes[0])
 
     monkeypatch.setattr(codesign_tiles, "_grid", grid)
 
@@ -137,11 +144,7 @@ def test_the_time_equals_brute_force(seed):
             sizes = time_model.sizes_of(tiling, setting)
             untiled = tiling.family.untiled
             equations = EQUATIONS[options.form.model]
-            one = (
-                time_model.evaluate(family_named("none"), sizes, setting)
-                if untiled
-                else equations.evaluate(sizes, setting)
-            )
+            one = time_model.evaluate(family_named("none"), sizes, setting) if untiled else equations(sizes, setting)
             assert one.seconds[0] == pytest.approx(least, rel=rounding, abs=0.0)
     assert finite
 

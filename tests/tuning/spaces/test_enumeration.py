@@ -1,6 +1,5 @@
 """Large spaces: enumerated and ranked in pieces."""
 
-import dataclasses
 import itertools
 import tracemalloc
 
@@ -23,7 +22,7 @@ def setting(name, shape, steps, block_bytes=None):
     made = make_setting(make_problem(program(name), shape, steps), load("h200"))
     if block_bytes is None:
         return made
-    return dataclasses.replace(made, block_bytes=block_bytes, shared_bytes=block_bytes)
+    return made.at(block_bytes=block_bytes, shared_bytes=block_bytes)
 
 
 def test_pieces_are_cut_without_loss(monkeypatch):
@@ -45,12 +44,12 @@ def test_every_point_fits_and_every_one_left_out_does_not():
         for piece in enumeration.pieces(place)
         for t, *sizes in zip(piece.time.tolist(), *(axis.tolist() for axis in piece.space), strict=True)
     }
-    values = 2**17 // (place.itemsize * place.copies)
+    values = 2**17 // (place.facts.itemsize * place.facts.copies)
     expected = set()
     for t in range(2, 13, 2):
-        rows = int(enumeration.traffic.grown_rows(np.array([t * place.stages]), 3)[0])
-        a, b, c = (slope * rows for slope in place.slopes)
-        for s in itertools.product(range(place.slopes[0], 41), range(1, 31 + b), range(32, 132 + c + 32, 32)):
+        rows = int(enumeration.hexagonal.grown_rows(np.array([t * place.facts.stages]), 3)[0])
+        a, b, c = (slope * rows for slope in place.facts.slopes)
+        for s in itertools.product(range(place.facts.slopes[0], 41), range(1, 31 + b), range(32, 132 + c + 32, 32)):
             fits = (s[0] + a) * (s[1] + b) * (s[2] + c) <= values
             if fits and s[1] <= 30 + b and s[2] <= -(-(100 + c) // 32) * 32:
                 expected.add((t, *s))

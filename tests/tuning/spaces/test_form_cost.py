@@ -79,8 +79,8 @@ def test_predictions_take_the_form_that_is_asked_for(tiling, form, part):
     assert other > 1.02 * plain
     problem = make_problem(program("j3d27pt"), (256,) * 3, 64)
     setting, known = make_setting(problem, machine), _ratio("j3d27pt", asked, machine)
-    slower = getattr(setting, part)
-    setting = replace(setting, **{part: replace(slower, value=known * slower.value)})
+    slower = getattr(setting.rates, part)
+    setting = setting.at(**{part: replace(slower, value=known * slower.value)})
     whole = tw.predict("j3d27pt", shape=(256,) * 3, steps=64, tiling=asked, machine=machine).tiling
     result = time_model.evaluate(whole.family, time_model.sizes_of(whole, setting), setting)
     assert float(result.seconds[0]) == pytest.approx(other)

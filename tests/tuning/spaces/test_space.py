@@ -75,7 +75,7 @@ def test_points_fit_the_machine_and_are_legal(name, shape, machine, coarse):
     got = points(sizes)
     assert len(got) == len(set(got)) > 0
     assert not np.any(sizes.time % 2)
-    step = place.vector_width if place.cpu else 32
+    step = place.rates.vector_width if place.cpu else 32
     assert not np.any(sizes.space[-1] % step) or len(shape) == 1
     family = space.families(problem, every=False)[1]
     for index in range(0, len(got), max(1, len(got) // 40)):

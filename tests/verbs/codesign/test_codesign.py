@@ -10,10 +10,11 @@ from tilewright.base.errors import UsageError
 from tilewright.cli.app import app
 from tilewright.cli.jobs import codesign_output as files
 from tilewright.cli.jobs.codesign_parse import area_range, axes, values_of
-from tilewright.costs.hexagonal import exact
+from tilewright.costs.gpu import blocks
 from tilewright.costs.pipelines.separable import SeparableForm
 from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
+from tilewright.costs.work import hexagonal
 from tilewright.machines.files import load
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
@@ -177,7 +178,8 @@ def test_the_stock_chip_costs_what_the_equations_in_exact_geometry_say(workload)
     one = codesign(str(workload), axes=stock, area=(0.0, 500.0), options=DesignOptions(grid="coarse"))
     for row in one.tilings(one.best):
         setting = make_setting(make_problem(program(row["program"]), tuple(row["shape"]), row["steps"]), load("gtx980"))
-        said = exact.evaluate(sizes_of(parse(row["tiling"]), setting), setting)
+        sizes = sizes_of(parse(row["tiling"]), setting)
+        said = blocks.evaluate(hexagonal.blocks(sizes, setting.facts), sizes.k, setting.facts, setting.rates)
         assert said.seconds[0] == row["seconds"]
 
 

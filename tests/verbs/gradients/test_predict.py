@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import UsageError
-from tilewright.costs.history import bulk
+from tilewright.costs.facts import bulk
 from tilewright.programs.stencil.adjoint import adjoint_of
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.operators import SPECIAL

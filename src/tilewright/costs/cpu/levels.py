@@ -10,8 +10,9 @@ import numpy as np
 
 from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.facts import Facts
+from tilewright.costs.rates import CpuRates
 from tilewright.costs.reuse import lost_at_random
-from tilewright.costs.setting import Setting
 
 _OCCUPIED = np.linspace(0.0, 8.0, 801)
 
@@ -22,50 +23,45 @@ def _lost(ways: float) -> Floats:
     return np.array([lost_at_random(float(each), int(ways)) for each in _OCCUPIED])
 
 
-def data_bytes(setting: Setting) -> int:
-    """Bytes of every copy of every field, and of all states that are kept."""
-    return (setting.copies + setting.versions) * setting.cells * setting.itemsize
-
-
-def grid_seconds(setting: Setting) -> float:
+def grid_seconds(facts: Facts, rates: CpuRates) -> float:
     """Seconds per byte and core of the grid itself, from the first level that holds all its data."""
-    whole, usable = data_bytes(setting), setting.coefficients
-    if whole <= usable.cache_fraction * setting.sm_count * setting.shared_bytes:
-        return setting.cache_byte_seconds
-    if whole <= usable.l3_grid_fraction * setting.sm_count * setting.outer_bytes:
-        return setting.outer_byte_seconds
-    return setting.word_seconds / WORD
+    whole, usable = facts.data_bytes, rates.coefficients
+    if whole <= usable.cache_fraction * rates.sm_count * rates.shared_bytes:
+        return rates.cache_byte_seconds
+    if whole <= usable.l3_grid_fraction * rates.sm_count * rates.outer_bytes:
+        return rates.outer_byte_seconds
+    return rates.word_seconds / WORD
 
 
-def off_chip(setting: Setting) -> bool:
+def off_chip(facts: Facts, rates: CpuRates) -> bool:
     """Whether the grid lies in memory, and in no cache."""
-    usable = setting.coefficients
-    room = max(usable.cache_fraction * setting.shared_bytes, usable.l3_grid_fraction * setting.outer_bytes)
-    return data_bytes(setting) > setting.sm_count * room
+    usable = rates.coefficients
+    room = max(usable.cache_fraction * rates.shared_bytes, usable.l3_grid_fraction * rates.outer_bytes)
+    return facts.data_bytes > rates.sm_count * room
 
 
-def missed_outside(footprint: Ints | Floats, setting: Setting) -> Floats:
+def missed_outside(footprint: Ints | Floats, rates: CpuRates) -> Floats:
     """Share of what does not fit L2 that does not fit a core's part of L3 either; 1 without L3."""
-    room = setting.coefficients.l3_tile_fraction * setting.outer_bytes
+    room = rates.coefficients.l3_tile_fraction * rates.outer_bytes
     return share_missed(footprint, room) if room else np.ones(np.shape(footprint))
 
 
-def missed_inside(footprint: Ints | Floats, setting: Setting) -> Floats:
+def missed_inside(footprint: Ints | Floats, rates: CpuRates) -> Floats:
     """Share of a tile's footprint that L2 has lost when it is used again.
 
     Pages lie anywhere in memory, so that lines in a set are Poisson distributed, and some sets overflow long before the
     cache is full.
     """
-    occupied = np.asarray(footprint, dtype=np.float64) / setting.shared_bytes
-    return np.asarray(np.interp(occupied, _OCCUPIED, _lost(setting.coefficients.l2_ways)))
+    occupied = np.asarray(footprint, dtype=np.float64) / rates.shared_bytes
+    return np.asarray(np.interp(occupied, _OCCUPIED, _lost(rates.coefficients.l2_ways)))
 
 
-def missed_by_bands(touched: Floats, setting: Setting) -> Floats:
+def missed_by_bands(touched: Floats | float, rates: CpuRates) -> Floats:
     """Share of what one band of tiles leaves for the next that L3 has lost when all cores touched so many bytes."""
-    room = setting.coefficients.l3_grid_fraction * setting.sm_count * setting.outer_bytes
+    room = rates.coefficients.l3_grid_fraction * rates.sm_count * rates.outer_bytes
     return share_missed(touched, room) if room else np.ones(np.shape(touched))
 
 
-def share_missed(footprint: Ints | Floats, room: float) -> Floats:
+def share_missed(footprint: Ints | Floats | float, room: float) -> Floats:
     """Share of so many bytes that so much room does not hold."""
     return np.asarray(np.clip(1.0 - room / np.maximum(footprint, 1), 0.0, 1.0))

@@ -10,36 +10,35 @@ is waited for: its first cells, or the lines at its ends of which it writes a pa
 import numpy as np
 
 from tilewright.costs.arrays import Floats, TileSizes
-from tilewright.costs.cpu.hexagonal import overlapped
+from tilewright.costs.cpu.boxes import overlapped
 from tilewright.costs.cpu.levels import grid_seconds
-from tilewright.costs.setting import Setting
+from tilewright.costs.facts import Facts
+from tilewright.costs.rates import CpuRates
 
 _PER_FETCH = 1.5
 """Lines that pass in a copy per line that is fetched: one is read, one fetched to be written, and that one written
 back, which occupies no buffer. Bandwidths are those of copies."""
 
 
-def with_states(seconds: Floats, sizes: TileSizes, setting: Setting) -> Floats:
-    """Return what tiles take with the states."""
-    moved, series = state_seconds(setting), setting.storage.series
-    extent, size = setting.shape[-1], sizes.space[-1]
-    lines = setting.steps * setting.cells / extent * len(series or setting.problem.program.updated)
-    waits = lines * (extent / size + 1.0) * setting.fetch_seconds / setting.sm_count
-    whole = (size >= extent) & (len(setting.shape) > 1)
+def added_seconds(seconds: Floats, sizes: TileSizes, facts: Facts, rates: CpuRates) -> Floats:
+    """Return what the states add to the seconds of tiles."""
+    moved, series = state_seconds(facts, rates), facts.storage.series
+    extent, size = facts.shape[-1], sizes.space[-1]
+    lines = facts.steps * facts.cells / extent * len(series or facts.problem.program.updated)
+    waits = lines * (extent / size + 1.0) * rates.fetch_seconds / rates.sm_count
+    whole = (size >= extent) & (len(facts.shape) > 1)
     if not series:
-        return np.where(whole, seconds + moved, seconds + moved + waits)
-    held = buffer_seconds(setting)
-    beside = overlapped(moved, seconds + held, setting)
-    return np.where(whole, beside, seconds + max(moved, held) + waits)
+        return np.where(whole, moved, moved + waits)
+    held = buffer_seconds(facts, rates)
+    return np.where(whole, overlapped(moved, seconds + held, rates) - seconds, max(moved, held) + waits)
 
 
-def state_seconds(setting: Setting) -> float:
-    """Seconds in which all cores write or read the states, at the bandwidth of where they lie."""
-    moved = 1.0 * setting.cells * setting.steps * setting.state_bytes
-    return moved * grid_seconds(setting) / setting.sm_count
+def state_seconds(facts: Facts, rates: CpuRates) -> float:
+    """Return the seconds in which all cores write or read the states, at the bandwidth of where they lie."""
+    return 1.0 * facts.cells * facts.steps * facts.state_bytes * grid_seconds(facts, rates) / rates.sm_count
 
 
-def buffer_seconds(setting: Setting) -> float:
-    """Seconds in which the cores' buffers of lines are occupied with states that are read; 0 where L3 is unknown."""
-    moved = 1.0 * setting.cells * setting.steps * setting.state_bytes
-    return _PER_FETCH * moved * setting.outer_byte_seconds / setting.sm_count
+def buffer_seconds(facts: Facts, rates: CpuRates) -> float:
+    """Return the seconds in which the cores' buffers of lines hold states that are read; 0 where L3 is unknown."""
+    moved = 1.0 * facts.cells * facts.steps * facts.state_bytes
+    return _PER_FETCH * moved * rates.outer_byte_seconds / rates.sm_count

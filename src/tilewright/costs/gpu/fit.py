@@ -142,8 +142,8 @@ def calibrate(
 
 def _place(points: LogPoints) -> tuple[object, ...]:
     """Order stencils by name and size: sums of floating-point numbers then do not depend on the order of the logs."""
-    setting = points.case.setting
-    return points.case.program.name, setting.shape, setting.steps, len(points.seconds), *points.seconds.tolist()
+    facts = points.case.facts
+    return points.case.program.name, facts.shape, facts.steps, len(points.seconds), *points.seconds.tolist()
 
 
 def own_scale(points: LogPoints, gpu: Hardware, constants: GpuConstants) -> float:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.constants import WARP, WORD
-from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
+from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import launch
-from tilewright.costs.gpu.code import body
-from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import Setting
-from tilewright.schedules.streaming.block import BlockGrowth
+from tilewright.costs.rates import GpuRates
+from tilewright.costs.work.stream_blocks import footing
+from tilewright.costs.work.threads import body
 
 LEVEL_SLOTS, ADVANCE_SLOTS = {2: 70.0, 3: 96.0}, 100.0
 """Instructions of a warp per level of an advance, by rank, and per advance, that no cell needs."""
@@ -29,13 +28,6 @@ REGISTERS = 64
 CHAIN, ISSUE = 3.3, 1.2
 """Cycles per instruction of a warp that has a scheduler to itself, and of a scheduler that has many warps: by the
 simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`)."""
-
-
-def footing(setting: Setting) -> BlockGrowth:
-    """Return how a problem's streaming tiles grow."""
-    if setting.block is None:
-        raise UsageError("the cost of streaming tiles is known in 2D and 3D, and where such tiles are legal")
-    return setting.block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,74 +44,77 @@ class GeneralBlocks:
     fetches: Floats  # loads from memory that follow each other
     moved: Floats  # bytes between DRAM and chip
 
-    def cycles(self, together: Ints, gpu: Hardware, dram: float) -> Floats:
-        """Return the cycles of so many together on a multiprocessor, ``dram`` of them per byte that a block moves."""
+    def cycles(self, together: Ints, rates: GpuRates) -> Floats:
+        """Return the cycles of so many together on a multiprocessor, by part; shape (4, n)."""
+        gpu = rates.gpu
         alone = self.longest * CHAIN + self.fetches * gpu.fetch_latency
-        busy = together * np.maximum(np.maximum(ISSUE * self.slots, self.lanes) / gpu.schedulers, self.words)
-        return launch.combined(together, alone, busy, together * self.moved * dram)
+        issue = np.maximum(ISSUE * self.slots, self.lanes) / gpu.schedulers
+        busy = np.maximum(issue, self.words)
+        dram = self.moved * gpu.sm_count * gpu.clock * rates.byte_seconds
+        return launch.combined(together, alone, (together * issue, together * busy), together * dram)
 
-    def seconds(self, blocks: Ints, setting: Setting, gpu: Hardware) -> Floats:
-        """Return the seconds of a launch with so many of them at work; shape (n,), 0 where there are none."""
+    def seconds(self, blocks: Ints, rates: GpuRates) -> Floats:
+        """Return the seconds of a launch with so many at work, by part; shape (4, n), 0 where there are none."""
+        gpu = rates.gpu
         places = launch.resident(self.threads, np.full_like(self.threads, REGISTERS), self.chip_bytes, gpu)
-        dram = gpu.sm_count * gpu.clock * setting.byte_seconds
-        cycles = launch.in_waves(blocks, places, gpu, lambda together: self.cycles(together, gpu, dram))
-        return np.asarray(np.where(places > 0, cycles / gpu.clock, np.inf))
+        cycles = launch.in_waves(blocks, places, gpu, lambda together: self.cycles(together, rates))
+        return np.where(places > 0, cycles / gpu.clock, np.inf)
 
 
 def general_blocks(
-    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, setting: Setting, gpu: Hardware
+    tiles: tuple[TileSizes, tuple[Ints, ...]], levels: Ints, band: Ints, facts: Facts, rates: GpuRates
 ) -> GeneralBlocks:
     """Count what blocks do in bands of ``band`` levels, by a text for whole bands of ``levels``."""
     sizes, parts = tiles  # parts: sizes of what tiles are cut into
-    foot = footing(setting)
+    foot, gpu = footing(facts), rates.gpu
     count, own, plane = (np.ones_like(levels) for _ in range(3))
     for axis in range(1, len(parts)):
         count = count * ceil_div(sizes.space[axis], parts[axis])
-        own = own * np.minimum(parts[axis], setting.shape[axis])
+        own = own * np.minimum(parts[axis], facts.shape[axis])
         plane = plane * (parts[axis] + foot.halo_base[axis] + foot.halo_rate[axis] * levels)
     threads = np.asarray(np.prod(sizes.threads, axis=0))
     warps = ceil_div(threads, WARP)
-    first = np.minimum(sizes.space[0], setting.shape[0])
+    first = np.minimum(sizes.space[0], facts.shape[0])
     advances = first + foot.parts_base + foot.parts_rate * band
-    words, one = setting.itemsize / WORD, body(foot.program)
+    words, one = facts.itemsize / WORD, body(foot.program)
     double = gpu.double_cost if words > 1 else 1.0
     reads = foot.moving_reads + foot.constant_reads
     cell = one.arithmetic + foot.stores * RESULT_SLOTS + reads * READ_SLOTS + foot.bent_reads * BEND_SLOTS
     updates = np.zeros(len(levels))
     for left in range(int(band.max(initial=0))):
-        turns = _warp_turns(tiles, setting, left + 0 * levels)
+        turns = _warp_turns(tiles, facts, left + 0 * levels)
         rows = first + foot.halo_base[0] + foot.halo_rate[0] * left
         updates = updates + np.where(left < band, rows * turns, 0)
-    loads = 1.0 * _warp_turns(tiles, setting, levels) * foot.versions
+    loads = 1.0 * _warp_turns(tiles, facts, levels) * foot.versions
     loads = loads * (first + foot.halo_base[0] + foot.halo_rate[0] * band)
     idle = advances * (ADVANCE_SLOTS + band * foot.stages * LEVEL_SLOTS[len(parts)])
     work = updates * cell + loads * LOAD_SLOTS
     busiest = np.minimum(warps, np.maximum(1, updates / np.maximum(advances * band, 1)))
-    lanes = updates * one.arithmetic * double * WARP * gpu.schedulers / setting.vector_width
+    lanes = updates * one.arithmetic * double * WARP * gpu.schedulers / rates.vector_width
     moved = plane * (first + foot.halo_base[0] + foot.halo_rate[0] * band) * (foot.versions + foot.constants)
     return GeneralBlocks(
         count=count,
         threads=threads,
-        chip_bytes=foot.part_values(levels, parts) * setting.itemsize,
+        chip_bytes=foot.part_values(levels, parts) * facts.itemsize,
         slots=warps * idle + work,
         longest=idle + work / busiest,
         lanes=lanes,
         words=(updates * (reads + foot.stores) + 2.0 * loads) * words,
         fetches=advances * np.ceil(loads / np.maximum(warps * advances, 1)),
-        moved=(moved + 1.0 * own * first * foot.versions) * setting.itemsize,
+        moved=(moved + 1.0 * own * first * foot.versions) * facts.itemsize,
     )
 
 
-def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], setting: Setting, left: Ints) -> Ints:
+def _warp_turns(tiles: tuple[TileSizes, tuple[Ints, ...]], facts: Facts, left: Ints) -> Ints:
     """Times that warps go through the cells of a row or plane with so many levels to come, over all warps of a block.
 
     Cells go to threads in turn along every axis; in the last turn of the outermost of these some warps have none, and
     in 2D of the only one.
     """
-    (sizes, parts), foot = tiles, footing(setting)
+    (sizes, parts), foot = tiles, footing(facts)
     extents = [
         np.minimum(part + base + rate * left, extent)
-        for part, base, rate, extent in zip(parts, foot.halo_base, foot.halo_rate, setting.shape, strict=True)
+        for part, base, rate, extent in zip(parts, foot.halo_base, foot.halo_rate, facts.shape, strict=True)
     ][1:]
     threads = sizes.threads[1:]
     beside = np.ones_like(left)

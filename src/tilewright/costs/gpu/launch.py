@@ -5,14 +5,17 @@ a grid of tiles those in the middle take the time 1, those at its edges longer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.base.constants import REGISTER_UNIT, WARP, WARP_UNIT
 from tilewright.costs.arrays import Floats, Ints, ceil_div
 from tilewright.costs.hardware import Hardware
+from tilewright.costs.work.stream_blocks import TileGrid
 
+PARTS = ("arithmetic", "on-chip memory", "latency", "transfers")
+"""What the cycles of blocks are for: issuing instructions, and beyond that the path to shared memory, the last block's
+waits, and DRAM. They add up."""
 _TURNS = 6
 """Blocks of a place up to which they are dealt out one after the other; beyond, the mean of their times is near."""
 
@@ -33,17 +36,20 @@ def resident(threads: Ints, registers: Ints, chip_bytes: Ints, gpu: Hardware) ->
     return np.asarray(np.minimum(found, gpu.shared_bytes // np.maximum(chip_bytes + gpu.block_reserve, 1)))
 
 
-def combined(together: Ints | Floats, alone: Floats, busy: Floats, dram: Floats) -> Floats:
-    """Return the cycles of blocks that are resident together, one tile each; 0 for no block.
+def combined(together: Ints | Floats, alone: Floats, busy: tuple[Floats, Floats], dram: Floats) -> Floats:
+    """Return the cycles of blocks that are resident together, one tile each, by :data:`PARTS`; 0 for no block.
 
     Of blocks that share a scheduler the oldest goes first, and others fill what it leaves: together they are busy until
-    the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block, ``busy`` and
-    ``dram`` are those of all.
+    the last one runs alone, part of whose waiting nothing fills. ``alone`` is the cycles of one block; of all blocks
+    ``busy`` is those of their instructions and of these or shared memory, ``dram`` those of DRAM.
     """
-    some = np.maximum(np.asarray(together), 1)
-    each = busy / some
-    time = np.maximum(alone, busy + each * (1.0 - each / alone))
-    return np.where(np.asarray(together) > 0, np.maximum(time, dram), 0.0)
+    issue, work = busy
+    each = work / np.maximum(np.asarray(together), 1)
+    time = np.maximum(alone, work + each * (1.0 - each / alone))
+    work = np.minimum(work, time)  # of blocks whose schedulers are busier than one of them alone takes
+    issue = np.minimum(issue, work)
+    parts = np.stack([issue, work - issue, time - work, np.maximum(time, dram) - time])
+    return np.where(np.asarray(together) > 0, parts, 0.0)
 
 
 def in_waves(blocks: Ints, places: Ints, gpu: Hardware, cycles: Callable[[Ints], Floats]) -> Floats:
@@ -52,37 +58,6 @@ def in_waves(blocks: Ints, places: Ints, gpu: Hardware, cycles: Callable[[Ints],
     together = np.maximum(np.minimum(places, queue), 1)
     turns, rest = queue // together, queue % together
     return np.asarray(turns * cycles(together) + cycles(rest))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TileGrid:
-    """Tiles of n launches, numbered with the last axis fastest."""
-
-    counts: tuple[Ints, ...]  # tiles per axis, outermost first, each of shape (n,)
-    first: tuple[Ints, ...]  # the first of them that lies in the middle, per axis
-    inside: tuple[Ints, ...]  # how many lie there, per axis; 0 where none does
-
-    @property
-    def all(self) -> Ints:
-        """All tiles; shape (n,)."""
-        return np.asarray(np.prod(self.counts, axis=0))
-
-    @property
-    def middle(self) -> Ints:
-        """Those in the middle along every axis; shape (n,)."""
-        return np.asarray(np.prod(self.inside, axis=0))
-
-    def before(self, number: Ints) -> Ints:
-        """Return how many in the middle come before one of the tiles; shape (n,)."""
-        found, among = np.zeros_like(number), np.ones_like(number)
-        rest, size = number, self.all
-        each = self.middle
-        for count, first, inside in zip(self.counts, self.first, self.inside, strict=True):
-            size, each = size // count, np.where(inside > 0, each // np.maximum(inside, 1), 0)
-            place, rest = rest // size, rest % size
-            found = found + among * np.clip(place - first, 0, inside) * each
-            among = among * ((place >= first) & (place < first + inside))
-        return found
 
 
 def makespan(grid: TileGrid, places: Ints, slow: Floats) -> Floats:

@@ -23,23 +23,20 @@ here. This is our own, its counts those of machine code for sm_90; no GPU has co
 clock changes, and the code's way through the instruction cache.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tilewright.base.constants import SAFE_REGISTERS, STREAM_CELL_REGISTERS, STREAM_REGISTERS, WARP, WORD
-from tilewright.base.errors import UsageError
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.facts import Facts
 from tilewright.costs.gpu import launch
-from tilewright.costs.gpu.code import body
-from tilewright.costs.gpu.general import footing, general_blocks
+from tilewright.costs.gpu.general import general_blocks
 from tilewright.costs.gpu.terms import CompiledCounts
-from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import Setting
-from tilewright.schedules.streaming import block as stream_block
-from tilewright.schedules.streaming.block import BlockGrowth
+from tilewright.costs.rates import GpuRates
+from tilewright.costs.work.stream_blocks import StreamTiles, band_lengths, footing
+from tilewright.costs.work.threads import body
 
 END_SLOTS, ADVANCE_SLOTS = 2.0, 14.0
 """Further instructions per cell of a row that is loaded and stored, one each, and per advance: the barrier, pointers
@@ -52,62 +49,39 @@ BARRIER_CYCLES, SHARED_CYCLES = 250.0, 25.0
 is what the simulation of machine code (:mod:`tilewright.costs.machine_code.simulation`) shows between two rounds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamTiles:
-    """Tiles of n tilings, each of shape (n,)."""
-
-    levels: Ints  # steps of a whole band
-    rows: Floats  # advances of a tile
-    tested: Floats  # those of a tile in the middle of the grid that are computed in the loop with tests
-    row: Ints  # cells of a loaded row or plane
-    turns: Ints  # cells of a thread in it
-    threads: Ints
-    tiles: Ints  # tiles of a band
-    steady: launch.TileGrid  # those of whole bands that the steady kernel computes; its middle ones lie inside the grid
-    parts: tuple[Ints, ...]  # sizes of the general kernel's tiles, per axis
-    part_bytes: Ints  # shared memory of a block of that kernel
-    own: Floats  # a tile's own cells
-    loaded: Floats  # cells that it loads per version
-    chip_bytes: Ints  # shared memory
-    held: Ints  # registers that a thread's rows take
-    reads: Ints  # reads of a kernel that is written out
-    words: Ints  # values that a thread reads and stores on chip per advance
-    moves: Ints  # instructions for that
-    points: Floats  # cells that a tile computes over its levels
-
-
-def iteration_seconds(setting: Setting, gpu: Hardware) -> float:
+def iteration_seconds(facts: Facts, rates: GpuRates) -> float:
     """Return C_iter of these tiles: what a cell takes of one lane where nothing but its own instructions counts."""
-    foot = footing(setting)
-    issue = _cell_slots(setting, foot, gpu) / gpu.schedulers * setting.vector_width / WARP
-    return max(issue, body(foot.program).arithmetic * _double(setting, gpu) * foot.stages) / gpu.clock
+    foot, gpu = footing(facts), rates.gpu
+    issue = _cell_slots(facts, rates) / gpu.schedulers * rates.vector_width / WARP
+    return max(issue, body(foot.program).arithmetic * _double(facts, rates) * foot.stages) / gpu.clock
 
 
-def _double(setting: Setting, gpu: Hardware) -> float:
+def _double(facts: Facts, rates: GpuRates) -> float:
     """For how many times as long an operation occupies its pipe as one of float32 does."""
-    return gpu.double_cost if setting.itemsize > WORD else 1.0
+    return rates.gpu.double_cost if facts.itemsize > WORD else 1.0
 
 
-def _cell_slots(setting: Setting, foot: BlockGrowth, gpu: Hardware) -> float:
+def _cell_slots(facts: Facts, rates: GpuRates) -> float:
     """Instructions of a cell and level besides what threads hand to each other."""
+    foot, gpu = footing(facts), rates.gpu
     cell = body(foot.program).arithmetic + 3.0 * foot.constant_reads
-    if setting.blocked.source == "measured":
-        known = setting.blocked.value * gpu.clock * gpu.schedulers / (setting.vector_width / WARP)
-        cell = max(cell, known)
+    if rates.blocked.source == "measured":
+        cell = max(cell, rates.blocked.value * gpu.clock * gpu.schedulers / (rates.vector_width / WARP))
     return cell
 
 
-def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None = None) -> Breakdown:
+def evaluate(
+    block: StreamTiles, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None = None
+) -> Breakdown:
     """Evaluate the model; a wavefront is a band, a tile one tile of it."""
-    foot = footing(setting)
-    block = blocks_of(sizes, setting, foot)
-    run = _run(sizes, setting, gpu, (block, _resident(block, setting, gpu, compiled)))
-    parts = _Cycles(block=block, setting=setting, foot=foot, gpu=gpu, tested=block.tested)
+    foot, gpu = footing(facts), rates.gpu
+    run = launched(block, _resident(block, facts, rates, compiled), sizes, facts, rates)
+    parts = stream_cycles(block, block.tested, facts, rates)
     one = np.ones_like(block.tiles)
-    scale = setting.itemsize / WORD
-    sync = run.launches * gpu.launch_seconds
+    scale = facts.itemsize / WORD
     written = block.reads <= foot.most_reads  # else the general kernel is the only one
-    fits = ((run.resident > 0) | ~written) & (block.part_bytes <= setting.block_bytes) & (block.own > 0)
+    fits = ((run.resident > 0) | ~written) & (block.part_bytes <= rates.block_bytes) & (block.own > 0)
+    seconds = np.where(fits, run.seconds, np.inf)
     return Breakdown(
         wavefronts=run.bands,
         tiles_per_wavefront=block.tiles,
@@ -117,275 +91,135 @@ def evaluate(sizes: TileSizes, setting: Setting, gpu: Hardware, compiled: Compil
         output_words=block.own * foot.versions * scale,
         shared_bytes=block.chip_bytes,
         tiles_per_sm=run.resident,
-        io_seconds=parts.dram(one) / gpu.clock,
+        io_seconds=parts.dram / gpu.clock,
         compute_seconds=parts.work(one) / gpu.clock,
         prism_seconds=run.tile_seconds,
         dram_bytes=run.moved,
-        sync_seconds=sync,
-        seconds=np.where(fits, sync + run.seconds, np.inf),
-        shared_words=parts.words() * block.tiles * run.bands,
+        terms={
+            **dict(zip(launch.PARTS, seconds, strict=True)),
+            "synchronisation": run.launches * gpu.launch_seconds,
+        },
+        shared_words=block.rows * block.threads * chip_words(block, facts) * block.tiles * run.bands,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
+class StreamRun:
     """What runs launch, each of shape (n,)."""
 
     bands: Ints
     launches: Ints
     resident: Ints  # blocks of the steady kernel that a multiprocessor holds
     tile_seconds: Floats  # mean time of a tile in the middle of the grid
-    seconds: Floats  # seconds of all launches, without what it takes to start them
+    seconds: Floats  # seconds of all launches by part, without what it takes to start them; shape (4, n)
     moved: Floats  # bytes between DRAM and chip
 
 
-def _run(sizes: TileSizes, setting: Setting, gpu: Hardware, tiled: tuple[StreamTiles, Ints]) -> _Run:
+def launched(block: StreamTiles, resident: Ints, sizes: TileSizes, facts: Facts, rates: GpuRates) -> StreamRun:
     """Price all launches of a run, as :func:`tilewright.codegen.gpu.streaming.kernels.stream_launches` makes them."""
-    foot, (block, resident) = footing(setting), tiled
-    fast = _Cycles(block=block, setting=setting, foot=foot, gpu=gpu, tested=block.tested)
-    slow = replace(fast, tested=block.rows)
+    foot, gpu = footing(facts), rates.gpu
+    fast, slow = (stream_cycles(block, tested, facts, rates) for tested in (block.tested, block.rows))
     queue = np.maximum(ceil_div(block.steady.all, gpu.sm_count), 1)
     together = np.minimum(np.maximum(resident, 1), queue)
-    quick = launch.in_waves(block.steady.all, resident, gpu, fast.all) / gpu.clock
+    quick = launch.in_waves(block.steady.all, resident, gpu, fast.cycles) / gpu.clock
     turns = np.maximum(ceil_div(block.steady.all, together * gpu.sm_count), 1)
-    dealt = launch.makespan(block.steady, together * gpu.sm_count, slow.all(together) / fast.all(together))
-    steady = quick * dealt / turns
+    slower = slow.cycles(together).sum(axis=0) / fast.cycles(together).sum(axis=0)
+    dealt = launch.makespan(block.steady, together * gpu.sm_count, slower)
+    steady = quick * (dealt / turns)
     bands = launches = np.zeros_like(block.levels)
-    seconds, moved = np.zeros(len(bands)), np.zeros(len(bands))
-    for band, count in _lengths(block.levels, setting.steps, foot.most_versions):
+    seconds, moved = np.zeros(steady.shape), np.zeros(len(bands))
+    for band, count in band_lengths(block.levels, facts.steps, foot.most_versions):
         here = (band == block.levels) & (block.reads <= foot.most_reads)
         tiles = block.tiles - np.where(here, block.steady.all, 0)
         bands = bands + count
         seconds = seconds + count * np.where(here, steady, 0.0)
-        moved = moved + count * np.where(here, block.steady.all * fast.bytes(), 0.0)
+        moved = moved + count * np.where(here, block.steady.all * tile_bytes(block, facts), 0.0)
         launches = launches + count * (1 + here * bool(foot.bent))
         if tiles.any():
-            each = general_blocks((sizes, block.parts), block.levels, band, setting, gpu)
+            each = general_blocks((sizes, block.parts), block.levels, band, facts, rates)
             left = count * tiles > 0
-            seconds = seconds + count * np.where(left, each.seconds(tiles * each.count, setting, gpu), 0.0)
+            seconds = seconds + count * np.where(left, each.seconds(tiles * each.count, rates), 0.0)
             moved = moved + count * tiles * each.count * each.moved
-    return _Run(
+    return StreamRun(
         bands=bands,
         launches=launches,
         resident=resident,
-        tile_seconds=quick / queue,
+        tile_seconds=quick.sum(axis=0) / queue,
         seconds=seconds,
         moved=moved,
     )
 
 
-def _lengths(levels: Ints, steps: int, versions: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield lengths of the bands of some steps, and how many a run has, both of shape (n,)."""
-    times, places = np.unique(levels, return_inverse=True)
-    found = [stream_block.lengths(steps, time, versions) for time in times.tolist()]
-    for number in range(max(map(len, found), default=0)):
-        pairs = np.array([each[number] if number < len(each) else (0, 0) for each in found], dtype=np.int64)
-        yield pairs[places, 0], pairs[places, 1]
-
-
-def blocks_of(sizes: TileSizes, setting: Setting, foot: BlockGrowth) -> StreamTiles:
-    """Count what the tiles are."""
-    rank = len(setting.shape)
-    if len(sizes.threads) != rank:
-        raise UsageError("streaming tiles on a GPU have threads per axis", "write it like threads=1x256")
-    levels = foot.whole(sizes.time)
-    grown = [base + rate * levels for base, rate in zip(foot.halo_base, foot.halo_rate, strict=True)]
-    extents = [size + more for size, more in zip(sizes.space, grown, strict=True)]
-    turns, row, threads, own, tiles = (np.ones_like(levels) for _ in range(5))
-    points = np.zeros(len(levels))
-    for axis in range(1, rank):
-        turns = turns * ceil_div(extents[axis], sizes.threads[axis])
-        row, threads = row * extents[axis], threads * sizes.threads[axis]
-    for size, extent in zip(sizes.space, setting.shape, strict=True):
-        tiles, own = tiles * ceil_div(extent + 0 * size, size), own * np.minimum(size, extent)
-    for left in range(int(levels.max(initial=1))):
-        cells = np.ones(len(levels))
-        for size, base, rate in zip(sizes.space, foot.halo_base, foot.halo_rate, strict=True):
-            cells = cells * (size + base + rate * left)
-        points = points + cells * (left < levels)
-    inner = zip(extents[1:], sizes.threads[1:], strict=True)
-    of_thread = tuple(ceil_div(extent, count) for extent, count in inner)
-    held = _held(foot, levels, of_thread, sizes.threads[1:])
-    first = np.minimum(sizes.space[0], setting.shape[0])
-    rows = 1.0 * first + foot.rows_base + foot.rows_rate * levels
-    parts = foot.parts(levels, sizes.space)
-    untested = np.maximum(first - foot.stored_rows - held.rows + 1, 0)
-    return StreamTiles(
-        levels=levels,
-        rows=rows,
-        tested=rows - untested,
-        row=row,
-        turns=turns,
-        threads=threads,
-        tiles=tiles,
-        steady=_steady(sizes, setting, foot, of_thread),
-        parts=parts,
-        part_bytes=foot.part_values(levels, parts) * setting.itemsize,
-        own=1.0 * own,
-        loaded=1.0 * row * (first + grown[0]),
-        chip_bytes=held.chip * setting.itemsize,
-        held=(held.registers + turns * foot.versions) * setting.itemsize // WORD,
-        reads=foot.written(levels, held.rows, turns),
-        words=held.words,
-        moves=held.moves,
-        points=points,
-    )
-
-
-def _steady(sizes: TileSizes, setting: Setting, foot: BlockGrowth, cells: tuple[Ints, ...]) -> launch.TileGrid:
-    """The tiles that the steady kernel computes, by :func:`tilewright.codegen.gpu.streaming.steady.whole_test`.
-
-    In the middle are those that pass its ``inner_test``: all that they load lies in the grid. Whatever the extents are,
-    rows start in memory where vectors may (:func:`tilewright.runtime.devices.gpu.memory_shape`).
-    """
-    levels = foot.whole(sizes.time)
-    axes: list[tuple[Ints, Ints, Ints]] = []
-    for axis, (size, extent) in enumerate(zip(sizes.space, setting.shape, strict=True)):
-        count = ceil_div(extent + 0 * size, size)
-        first, among = 0 * count, count
-        if axis:
-            own, threads = cells[axis - 1], sizes.threads[axis]
-            low, covered = foot.low(axis, levels, size, own, threads), own * threads
-        else:
-            low = foot.low_base[0] + foot.low_rate[0] * levels
-            covered = size + foot.halo_base[0] + foot.halo_rate[0] * levels
-        if axis or axis in foot.bent:
-            first = np.minimum(ceil_div(low, size), count)
-            among = np.clip((extent - covered + low) // size + 1 - first, 0, count - first)
-        if axis in foot.bent:
-            count, first = among, 0 * count
-        axes.append((count, first, among))
-    counts, firsts, inside = zip(*axes, strict=True)
-    return launch.TileGrid(counts=counts, first=firsts, inside=inside)
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What blocks keep, each of shape (n,).
-
-    Rows in use, values in a thread's registers and on chip, and per advance: values that a thread reads and publishes
-    there, and the instructions for it.
-    """
-
-    rows: Ints
-    registers: Ints
-    chip: Ints
-    words: Ints
-    moves: Ints
-
-
-def _held(foot: BlockGrowth, levels: Ints, cells: tuple[Ints, ...], threads: tuple[Ints, ...]) -> _Held:
-    unique, places = np.unique(np.stack([levels, *cells]), axis=1, return_inverse=True)
-    found, rims = [], []
-    for time, *own in unique.T.tolist():
-        each, kept = foot.rims(tuple(own)), foot.kept(time)
-        rims.append(each)
-        registers = sum(n * held for n, held in zip(kept, each.held, strict=True)) + each.passing
-        counts = [(n, field) for field, n in enumerate(kept) if n]
-        words = sum(n * (len(each.ages[field]) + each.values_published(field)) for n, field in counts)
-        moves = sum(n * (each.loads(field) + len(each.published[field])) for n, field in counts)
-        rows = [n * each.chip_rows * bool(each.near[field]) for field, n in enumerate(kept)]
-        groups = [each.values_published(field) for field in range(len(kept))]
-        found.append((each.rows, registers, words, moves, *each.reach, *rows, *groups))
-    rank = len(cells)
-    table = np.array(found, dtype=np.int64).reshape(len(found), 4 + rank + 2 * len(foot.program.fields))
-    columns = table[places.ravel()].T
-    reaches, chip = columns[4 : 4 + rank], np.zeros_like(levels)
-    pitch = threads[-1]
-    for count, reach in zip(threads[:-1], reaches[:-1], strict=True):
-        pitch = pitch * (count + 2 * reach)
-    pitch = pitch + 2 * reaches[-1]
-    fields = len(foot.program.fields)
-    each_rows, each_groups = columns[4 + rank : 4 + rank + fields], columns[4 + rank + fields :]
-    for rows, groups in zip(each_rows, each_groups, strict=True):
-        chip = chip + rows * (ceil_div(groups * pitch, foot.lanes) * foot.lanes)
-    return _Held(columns[0], columns[1], chip, columns[2], columns[3])
-
-
-def _resident(block: StreamTiles, setting: Setting, gpu: Hardware, compiled: CompiledCounts | None) -> Ints:
+def _resident(block: StreamTiles, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None) -> Ints:
     """Blocks that are resident together on a multiprocessor; 0 where not even one fits."""
-    asked: Ints = STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(setting.shape)] * block.turns + block.held
+    asked: Ints = STREAM_REGISTERS + STREAM_CELL_REGISTERS[len(facts.shape)] * block.turns + block.held
     used, chip = asked, block.chip_bytes
-    spills = asked > np.minimum(SAFE_REGISTERS, launch.most_registers(block.threads, gpu))
+    spills = asked > np.minimum(SAFE_REGISTERS, launch.most_registers(block.threads, rates.gpu))
     if compiled is not None:
         used, chip, spills = compiled.registers, compiled.shared_bytes, np.zeros_like(spills)
-    found = launch.resident(block.threads, used, chip, gpu)
-    return np.where((chip <= setting.block_bytes) & ~spills, found, 0).astype(np.int64)
+    found = launch.resident(block.threads, used, chip, rates.gpu)
+    return np.where((chip <= rates.block_bytes) & ~spills, found, 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cycles:
-    """Cycles of a multiprocessor for so many blocks together, one tile each, so many advances of it with tests."""
+class StreamCycles:
+    """Cycles of a multiprocessor for blocks of n tilings, one tile each; every array has shape (n,)."""
 
-    block: StreamTiles
-    setting: Setting
-    foot: BlockGrowth
-    gpu: Hardware
-    tested: Floats
-
-    def all(self, together: Ints | Floats) -> Floats:
-        """All parts combined; 0 for no block."""
-        some = np.maximum(np.asarray(together), 1)
-        return launch.combined(together, self.alone(), self.work(some), self.dram(some))
-
-    def work(self, together: Ints | Floats) -> Floats:
-        """Of the busiest scheduler, or of the path to shared memory."""
-        return np.asarray(np.maximum(self.issue(together), self.access(together)))
-
-    def alone(self) -> Floats:
-        """Of one block: what it has to do and the waits at its barriers, and no advance sooner than its row comes."""
-        waits = self.block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
-        found = np.maximum(self.latency(), self.work(np.ones_like(self.block.tiles)) + waits)
-        return np.asarray(np.maximum(found, self.block.rows * self.gpu.fetch_latency))
-
-    def _slots(self, of_cell: float) -> Floats:
-        """Instructions of a thread per advance, with so many per cell and level."""
-        block = self.block
-        tests = TESTED_SLOTS[len(self.setting.shape)] * (self.setting.itemsize // WORD) * self.foot.stages
-        cell = of_cell + tests * self.tested / np.maximum(block.rows, 1)
-        return np.asarray(block.levels * block.turns * cell + block.moves + END_SLOTS * self._ends() + ADVANCE_SLOTS)
-
-    def _ends(self) -> Ints:
-        """Cells that a thread loads, and that it stores, per advance."""
-        return np.asarray(self.block.turns * self.foot.versions)
-
-    def _warps(self, together: Ints | Floats) -> Floats:
-        """Warps of a scheduler, over all advances: they stay with it, so that the one with the most is the last."""
-        warps = np.asarray(together) * ceil_div(self.block.threads, WARP)
-        return np.asarray(np.ceil(warps / self.gpu.schedulers) * self.block.rows)
+    rows: Floats  # advances of a tile
+    warps: Ints  # warps of a block
+    schedulers: float
+    instructions: Floats  # of a warp per advance, or the cycles in which its arithmetic occupies the lanes if more
+    access: Floats  # cycles of a block on the path to shared memory, by which rows from and to memory go as well
+    alone: Floats  # cycles of one block: its work and its waits at barriers, no advance sooner than its row comes
+    dram: Floats  # cycles in which a block's bytes pass at a multiprocessor's share of the bandwidth that is sustained
 
     def issue(self, together: Ints | Floats) -> Floats:
-        """Of a scheduler, and of its lanes, which the arithmetic alone occupies."""
-        cells = self.block.levels * self.block.turns * self.foot.stages
-        cycles = WARP * self.gpu.schedulers / self.setting.vector_width * _double(self.setting, self.gpu)
-        lanes = cells * body(self.foot.program).arithmetic * cycles
-        slots = self._slots(_cell_slots(self.setting, self.foot, self.gpu))
-        return np.asarray(self._warps(together) * np.maximum(slots, lanes))
+        """Return those of a scheduler: warps stay with it, so that the one with the most is the last."""
+        return np.asarray(np.ceil(together * self.warps / self.schedulers) * self.rows * self.instructions)
 
-    def access(self, together: Ints | Floats) -> Floats:
-        """Of the path to shared memory, by which rows from and to memory go as well."""
-        each = (self.block.words + 2 * self._ends()) * (self.setting.itemsize / WORD)
-        return np.asarray(together * self.block.rows * ceil_div(self.block.threads, WARP) * each)
+    def work(self, together: Ints | Floats) -> Floats:
+        """Return those of the busiest scheduler, or of the path to shared memory."""
+        return np.maximum(self.issue(together), together * self.access)
 
-    def words(self) -> Floats:
-        """4-byte words between on-chip memory and registers per tile: those of the path to shared memory."""
-        each = (self.block.words + 2 * self._ends()) * (self.setting.itemsize / WORD)
-        return np.asarray(self.block.rows * self.block.threads * each)
+    def cycles(self, together: Ints | Floats) -> Floats:
+        """Return all parts combined; shape (4, n), 0 for no block."""
+        some = np.maximum(np.asarray(together), 1)
+        return launch.combined(together, self.alone, (self.issue(some), self.work(some)), some * self.dram)
 
-    def latency(self) -> Floats:
-        """Of one warp alone: its own instructions and a barrier per advance."""
-        cell = _cell_slots(self.setting, self.foot, self.gpu)
-        cell += body(self.foot.program).arithmetic * (_double(self.setting, self.gpu) - 1.0)
-        return np.asarray(self.block.rows * (self._slots(cell) + BARRIER_CYCLES + SHARED_CYCLES))
 
-    def bytes(self) -> Floats:
-        """Between DRAM and chip per tile; halos in full, as a bound by machine code counts them."""
-        foot, block = self.foot, self.block
-        read = block.loaded * (foot.versions + foot.constants)
-        return np.asarray((read + block.own * foot.versions) * self.setting.itemsize)
+def stream_cycles(block: StreamTiles, tested: Floats, facts: Facts, rates: GpuRates) -> StreamCycles:
+    """Return what tiles take of a multiprocessor that compute so many of their advances in the loop with tests."""
+    foot, gpu, double = footing(facts), rates.gpu, _double(facts, rates)
+    arithmetic, cell = body(foot.program).arithmetic, _cell_slots(facts, rates)
+    cells, warps = block.levels * block.turns, ceil_div(block.threads, WARP)
+    tests = TESTED_SLOTS[len(facts.shape)] * (facts.itemsize // WORD) * foot.stages * tested / np.maximum(block.rows, 1)
+    ends = block.moves + END_SLOTS * block.turns * foot.versions + ADVANCE_SLOTS
+    lanes = cells * foot.stages * arithmetic * (WARP * gpu.schedulers / rates.vector_width * double)
+    waits = block.rows * (BARRIER_CYCLES + SHARED_CYCLES)
+    # A warp alone waits for each of its instructions, and for its arithmetic as long as that occupies the pipe.
+    latency = block.rows * (cells * (cell + arithmetic * (double - 1.0) + tests) + ends) + waits
+    sharers = np.minimum(block.tiles, gpu.sm_count)
+    found = StreamCycles(
+        rows=block.rows,
+        warps=warps,
+        schedulers=gpu.schedulers,
+        instructions=np.maximum(cells * (cell + tests) + ends, lanes),
+        access=block.rows * warps * chip_words(block, facts),
+        alone=latency,
+        dram=tile_bytes(block, facts) * sharers * gpu.clock * rates.byte_seconds,
+    )
+    work = found.work(np.ones_like(block.tiles)) + waits
+    return replace(found, alone=np.maximum(np.maximum(latency, work), block.rows * gpu.fetch_latency))
 
-    def dram(self, together: Ints | Floats) -> Floats:
-        """Of a multiprocessor's share of the bandwidth that is sustained."""
-        sharers = np.minimum(self.block.tiles, self.gpu.sm_count)
-        per_byte = sharers * self.gpu.clock * self.setting.byte_seconds
-        return np.asarray(together * self.bytes() * per_byte)
+
+def chip_words(block: StreamTiles, facts: Facts) -> Floats:
+    """Return the 4-byte words of a thread per advance on the path to shared memory."""
+    ends = 2 * block.turns * footing(facts).versions  # cells that it loads, and that it stores
+    return np.asarray((block.words + ends) * (facts.itemsize / WORD))
+
+
+def tile_bytes(block: StreamTiles, facts: Facts) -> Floats:
+    """Return the bytes between DRAM and chip per tile; halos in full, as a bound by machine code counts them."""
+    foot = footing(facts)
+    read = block.loaded * (foot.versions + foot.constants)
+    return np.asarray((read + block.own * foot.versions) * facts.itemsize)

@@ -11,9 +11,9 @@ import numpy as np
 
 from tilewright.base.constants import MOST_REGISTERS, WARP, WORD
 from tilewright.costs.arrays import Floats, Ints, ceil_div
-from tilewright.costs.gpu.code import TileWork
+from tilewright.costs.facts import Facts
 from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import Setting
+from tilewright.costs.work.threads import ThreadWork
 
 _REGISTER_STEP = 8
 TERMS = (
@@ -112,19 +112,19 @@ class CompiledCounts:
 
 
 def residency(
-    work: TileWork,
+    work: ThreadWork,
     gpu: Hardware,
-    setting: Setting,
+    facts: Facts,
     constants: GpuConstants,
     off: Collection[str] = (),
     compiled: CompiledCounts | None = None,
 ) -> Residency:
     """Estimate the resident blocks: limited by slots, threads, shared memory and registers (CUDA occupancy)."""
-    words = setting.itemsize / WORD
+    words = facts.itemsize / WORD
     each = np.where(work.even, constants.even_registers, constants.guarded_registers)
     need = constants.base_registers + words * each * work.statements
     used = np.minimum(MOST_REGISTERS, np.ceil(need / _REGISTER_STEP) * _REGISTER_STEP)
-    bytes_used = work.box_values * setting.itemsize
+    bytes_used = work.box_values * facts.itemsize
     if compiled is not None:
         bytes_used = np.asarray(compiled.shared_bytes, dtype=np.float64)
         used = np.maximum(1.0, np.ceil(compiled.registers / _REGISTER_STEP) * _REGISTER_STEP)

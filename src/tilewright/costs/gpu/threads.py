@@ -13,16 +13,16 @@ Better performance at lower occupancy, 2010). Every term can be switched off (:d
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
-from tilewright.costs.gpu.code import CodeCounts, Flags, Threads, TileWork, body, count
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.facts import Facts
 from tilewright.costs.gpu.terms import (
     TERMS,
     CompiledCounts,
@@ -33,7 +33,10 @@ from tilewright.costs.gpu.terms import (
     whole_tiles,
 )
 from tilewright.costs.hardware import Hardware
-from tilewright.costs.setting import Setting
+from tilewright.costs.rates import GpuRates
+from tilewright.costs.work import hexagonal
+from tilewright.costs.work.threads import CodeCounts, Flags, Threads, ThreadWork, body, count
+from tilewright.costs.work.tiles import BlockWork
 from tilewright.programs.stencil.program import Program
 
 _LINE_WORDS = 32
@@ -51,15 +54,15 @@ class TilingBatch:
     """Tilings of one problem with everything that does not depend on a machine's speed or on constants."""
 
     program: Program
-    setting: Setting
+    facts: Facts
     sizes: TileSizes  # shape (n,)
     threads: Threads  # threads per axis, outermost first; each of shape (n,)
-    work: TileWork  # what their code does per tile
+    work: ThreadWork  # what their code does per tile
 
     def take(self, index: Ints | Flags) -> "TilingBatch":
         """Return the case with some of its tilings."""
-        names = TileWork.__slots__
-        work = TileWork(**{name: getattr(self.work, name)[index] for name in names})
+        names = ThreadWork.__slots__
+        work = ThreadWork(**{name: getattr(self.work, name)[index] for name in names})
         threads = tuple(axis[index] for axis in self.threads)
         return replace(self, sizes=self.sizes.take(index), threads=threads, work=work)
 
@@ -81,6 +84,7 @@ class Terms:
     shared: Flags  # whether tiles live in shared memory
     waves: Floats  # turns of the busiest multiprocessor over those of an even share: 1 without loss
     boundary: Floats  # share of the time that tiles cut by a boundary add
+    shares: Mapping[str, Floats]  # the time by what it is for, in seconds that add up
 
     def bound_by(self, index: int) -> str:
         """Name the largest part of one tiling."""
@@ -88,17 +92,22 @@ class Terms:
 
     def to_dict(self, index: int) -> dict[str, object]:
         """Return one tiling's terms as plain data, the binding one named."""
-        plain = {name: getattr(self, name)[index].item() for name in self.__slots__}
+        plain = {name: getattr(self, name)[index].item() for name in self.__slots__ if name != "shares"}
         return {**plain, "bound_by": self.bound_by(index)}
 
 
-def make_case(program: Program, sizes: TileSizes, threads: Threads, setting: Setting) -> TilingBatch:
+def make_case(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) -> TilingBatch:
     """Count what the tilings' code does."""
-    rank = len(setting.shape)
+    rank = len(facts.shape)
     if rank < 2 or len(sizes.space) != rank or len(threads) != rank:
         raise UsageError(f"thread blocks need a hybrid tile and threads along each of {rank} axes (two or more)")
-    work = count(program, sizes, threads, setting)
-    return TilingBatch(program=program, setting=setting, sizes=sizes, threads=threads, work=work)
+    work = count(program, sizes, threads, facts)
+    return TilingBatch(program=program, facts=facts, sizes=sizes, threads=threads, work=work)
+
+
+def case_of(sizes: TileSizes, facts: Facts) -> TilingBatch:
+    """Count what the code of tilings does; where threads are left open, by those that it takes by itself."""
+    return make_case(facts.problem.program, sizes, sizes.threads or default_threads(sizes.space), facts)
 
 
 def evaluate(
@@ -113,10 +122,10 @@ def evaluate(
     if unknown:
         raise UsageError(f"the terms are {', '.join(TERMS)}, got {unknown[0]!r}")
     known = constants or GpuConstants()
-    here = residency(case.work, gpu, case.setting, known, off, compiled)
+    here = residency(case.work, gpu, case.facts, known, off, compiled)
     asked = case.sizes.k
     here = replace(here, blocks=np.where(asked > 0, np.minimum(here.blocks, asked), here.blocks))
-    fronts = traffic.tiles_per_wavefront(case.sizes, case.setting)
+    fronts = hexagonal.tiles_per_wavefront(case.sizes, case.facts)
     blocks = np.maximum(*fronts)
     queue = ceil_div(blocks, gpu.sm_count)
     together = np.minimum(here.blocks, queue)
@@ -125,8 +134,16 @@ def evaluate(
     total = {name: cycles * scale / gpu.clock for name, cycles in _front(model, blocks, queue, together).items()}
     launch = launches * gpu.launch_seconds
     even = blocks / gpu.sm_count / together
+    whole, busy, memory = total.pop("all"), total.pop("busy"), total.pop("memory")
     return Terms(
-        seconds=total.pop("all") + launch,
+        seconds=whole + launch,
+        shares={
+            "arithmetic": total["issue"],
+            "on-chip memory": busy - total["issue"],
+            "latency": whole - busy - memory,
+            "transfers": memory,
+            "synchronisation": launch,
+        },
         **total,
         launch=launch,
         resident=np.asarray(np.ceil(together), dtype=np.int64),
@@ -138,7 +155,26 @@ def evaluate(
     )
 
 
-def least_seconds(program: Program, sizes: TileSizes, setting: Setting, gpu: Hardware) -> Floats:
+def timed(
+    whole: Breakdown, work: BlockWork, sizes: TileSizes, facts: Facts, rates: GpuRates, compiled: CompiledCounts | None
+) -> Breakdown:
+    """Return what whole tiles take as blocks of threads, which the equations of tiles alone leave open."""
+    terms = evaluate(case_of(sizes, facts), rates.gpu, compiled=compiled)
+    queue = ceil_div(work.width, rates.sm_count) * work.fronts.count
+    each = np.maximum(1, queue * work.count)
+    fits = (whole.tiles_per_sm > 0) & (sizes.k <= np.maximum(whole.tiles_per_sm, terms.resident))
+    return replace(
+        whole,
+        terms=terms.shares,
+        compute_seconds=np.maximum(terms.issue, terms.access) / each,
+        io_seconds=np.maximum(terms.dram, terms.l2) / each,
+        prism_seconds=(terms.seconds - terms.launch) / np.maximum(1, queue),
+        tiles_per_sm=np.where(fits, terms.resident, 0),
+        parts={name: np.asarray(getattr(terms, name)) for name in PARTS},
+    ).where(fits)
+
+
+def least_seconds(program: Program, sizes: TileSizes, facts: Facts, gpu: Hardware) -> Floats:
     """Return a time below which no thread shape brings a tile, by the terms of :func:`evaluate`.
 
     Every wave takes ``(a^p + (b + c)^p)^(1/p)`` of its latency, issue and memory, and the sum of such norms is at least
@@ -150,24 +186,24 @@ def least_seconds(program: Program, sizes: TileSizes, setting: Setting, gpu: Har
       blocks that fill it take wait for their own instructions.
     """
     known = GpuConstants()
-    case = make_case(program, sizes, tuple(np.ones_like(sizes.time) for _ in sizes.space), setting)
-    here = residency(case.work, gpu, setting, known)
+    case = make_case(program, sizes, tuple(np.ones_like(sizes.time) for _ in sizes.space), facts)
+    here = residency(case.work, gpu, facts, known)
     cycles = _Model(case=case, gpu=gpu, constants=known, here=here, off=frozenset()).least()
     scale, _, launches = _tiles(case, known, ())
     return np.asarray(cycles * scale / gpu.clock + launches * gpu.launch_seconds)
 
 
-def ideal_seconds(program: Program, setting: Setting, gpu: Hardware) -> float:
+def ideal_seconds(program: Program, facts: Facts, gpu: Hardware) -> float:
     """Return the time of issuing every point's instructions with no lane idle, and of nothing else: a lower bound."""
     known = GpuConstants()
-    slots = _point_slots(program, setting, gpu, known) * known.issue / gpu.schedulers / WARP
-    return setting.cells * setting.steps * slots / (gpu.sm_count * gpu.clock)
+    slots = _point_slots(program, facts, gpu, known) * known.issue / gpu.schedulers / WARP
+    return facts.cells * facts.steps * slots / (gpu.sm_count * gpu.clock)
 
 
-def _point_slots(program: Program, setting: Setting, gpu: Hardware, known: GpuConstants) -> float:
+def _point_slots(program: Program, facts: Facts, gpu: Hardware, known: GpuConstants) -> float:
     """Instructions of a point at least: its arithmetic, an address, its stores, and a read per column."""
     one = body(program)
-    arithmetic = one.arithmetic * (gpu.double_cost if setting.itemsize > WORD else 1.0)
+    arithmetic = one.arithmetic * (gpu.double_cost if facts.itemsize > WORD else 1.0)
     return arithmetic + min(known.plain_slots, known.guarded_slots) + one.stores + len(one.columns)
 
 
@@ -206,11 +242,11 @@ def _front(model: "_Model", blocks: Ints, queue: Ints, together: Ints) -> dict[s
 
 def _tiles(case: TilingBatch, known: GpuConstants, off: Collection[str]) -> tuple[Floats, Floats, Floats]:
     """Return the whole tiles per block that all wavefronts are worth, the boundary's share of them, and launches."""
-    setting, sizes, rows = case.setting, case.sizes, case.work.rows
+    facts, sizes, rows = case.facts, case.sizes, case.work.rows
     slow = 1.0 if "boundary_tiles" in off else known.boundary
-    share = whole_tiles(setting.shape, sizes.space, setting.slopes, rows)
-    per_block = setting.cells / setting.shape[0] / sizes.inner
-    whole, rest, fronts = whole_fronts(setting.steps * setting.stages, rows)
+    share = whole_tiles(facts.shape, sizes.space, facts.slopes, rows)
+    per_block = facts.cells / facts.shape[0] / sizes.inner
+    whole, rest, fronts = whole_fronts(facts.steps * facts.stages, rows)
     plain = (whole + rest) * per_block
     scale = per_block * (whole * (share + slow * (1.0 - share)) + slow * rest)
     return scale, 1.0 - plain / np.maximum(scale, 1e-300), 1.0 * fronts
@@ -238,27 +274,22 @@ class _Model:
         l2 = together * self._l2(miss, together) * sharers * self.gpu.clock / (self.gpu.l2_bandwidth * known.l2_share)
         if "l2" in self.off:
             l2 = np.zeros_like(l2)
-        p = self.constants.overlap
-        everything = (latency**p + (np.maximum(issue, access) + np.maximum(dram, l2)) ** p) ** (1.0 / p)
+        p, busy, memory = self.constants.overlap, np.maximum(issue, access), np.maximum(dram, l2)
+        everything = (latency**p + (busy + memory) ** p) ** (1.0 / p)
         parts = {"all": everything, "latency": latency, "issue": issue, "access": access, "dram": dram, "l2": l2}
+        parts |= {"busy": busy, "memory": memory}
         return {name: np.where(np.asarray(together) > 0, value, 0.0) for name, value in parts.items()}
 
     def least(self) -> Floats:
         """Cycles of a wavefront that no thread shape goes below, of tilings with one thread: :func:`least_seconds`."""
-        work, known, gpu, setting, shared = (
-            self.case.work,
-            self.constants,
-            self.gpu,
-            self.case.setting,
-            self.here.shared,
-        )
-        blocks = np.maximum(*traffic.tiles_per_wavefront(self.case.sizes, setting))
+        work, known, gpu, facts, shared = self.case.work, self.constants, self.gpu, self.case.facts, self.here.shared
+        blocks = np.maximum(*hexagonal.tiles_per_wavefront(self.case.sizes, facts))
         each = blocks / gpu.sm_count
-        slots = work.points * _point_slots(self.case.program, setting, gpu, known)
+        slots = work.points * _point_slots(self.case.program, facts, gpu, known)
         inside = slots / WARP * np.where(shared, 1.0, known.global_access)
         copied = np.where(shared, work.copy_warps * min(known.copy_slots, known.guarded_copy_slots), 0.0)
         issue = each * (inside + work.rows * known.row_slots + copied) * known.issue / self._width
-        fitting = (gpu.shared_bytes // np.maximum(work.box_values * setting.itemsize, 1)).astype(np.int64)
+        fitting = (gpu.shared_bytes // np.maximum(work.box_values * facts.itemsize, 1)).astype(np.int64)
         most = min(gpu.max_blocks, gpu.max_threads // WARP)
         together = np.maximum(1, np.where(shared, np.minimum(most, fitting), most))
         chain = known.latency * gpu.pipeline * np.where(shared, 1.0, known.global_latency)
@@ -275,7 +306,7 @@ class _Model:
     def _slots(self) -> Floats:
         """Instructions of a thread for the points of a tile."""
         work, known = self.case.work, self.constants
-        per = self._body.arithmetic * (self.gpu.double_cost if self.case.setting.itemsize > WORD else 1.0)
+        per = self._body.arithmetic * (self.gpu.double_cost if self.case.facts.itemsize > WORD else 1.0)
         middle = 0.5 * (known.plain_slots + known.guarded_slots)
         overhead = np.where(work.straight, known.plain_slots, np.where(work.even, middle, known.guarded_slots))
         if "guards" in self.off:
@@ -328,7 +359,7 @@ class _Model:
 
     def _accesses(self) -> Floats:
         """Accesses of a thread to shared memory or L1 for the points of a tile."""
-        words = self.case.setting.itemsize / WORD
+        words = self.case.facts.itemsize / WORD
         return (self._reads + self.case.work.stores + self.here.spilled * self.constants.spill_slots) * words
 
     def _access_cost(self) -> Floats:
@@ -356,7 +387,7 @@ class _Model:
         core = self._segments(work.core_values, work.core_rows, pad)
         halo = np.maximum(0.0, self._box(pad) - core)
         share = 0.0 if "l2" in self.off else self.constants.halo_share
-        return np.asarray((core + share * halo + self._results(pad)) * self.case.setting.itemsize)
+        return np.asarray((core + share * halo + self._results(pad)) * self.case.facts.itemsize)
 
     @property
     def _pad(self) -> Floats:
@@ -372,7 +403,7 @@ class _Model:
     def _l2(self, miss: Floats, together: Floats | Ints) -> Floats:
         """Bytes between L2 and the multiprocessors per tile; without shared memory also stores and L1 misses."""
         work, pad = self.case.work, self.constants.segment_words
-        item = self.case.setting.itemsize
+        item = self.case.facts.itemsize
         copied = (self._box(pad) + self._results(pad)) * item
         stores = self._segments(work.points, work.point_rows, _SECTOR_WORDS - 1) * item
         again = self._segments(work.step_rows * work.last, work.step_rows, _SECTOR_WORDS - 1) * item
@@ -402,7 +433,7 @@ class _Model:
     @property
     def _pitch(self) -> int:
         """Bytes from a row to the next."""
-        return self.case.setting.shape[-1] * self.case.setting.itemsize
+        return self.case.facts.shape[-1] * self.case.facts.itemsize
 
     @property
     def _by_chance(self) -> bool:
@@ -415,14 +446,14 @@ class _Model:
         Rows meet in sets: those that lie a pitch apart begin in every g-th set only, g the greatest common divisor of
         the pitch and a way in lines, so that each takes the room of g lines, however short it is.
         """
-        wanted, way = words * self.case.setting.itemsize, self.gpu.l1_bytes // _L1_WAYS
+        wanted, way = words * self.case.facts.itemsize, self.gpu.l1_bytes // _L1_WAYS
         if "l1_sets" not in self.off and self._pitch < way:
             wanted = np.maximum(wanted, rows * math.gcd(self._pitch, way))
         return np.clip(1.0 - self._used / np.maximum(wanted * np.maximum(together, 1), 1), 0.0, 1.0)
 
     def _beyond_sets(self, words: Floats, together: Floats | Ints) -> Floats:
         """Share of lines that are lost where as many others as there are ways fall into their set, by chance."""
-        lines = _L1_WAYS * words * self.case.setting.itemsize * np.maximum(together, 1) / self._used
+        lines = _L1_WAYS * words * self.case.facts.itemsize * np.maximum(together, 1) / self._used
         fewer = sum(lines**others / math.factorial(others) for others in range(_L1_WAYS))
         return np.asarray(1.0 - np.exp(-lines) * fewer)
 

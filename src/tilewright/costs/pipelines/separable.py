@@ -2,22 +2,21 @@
 
 ``T = N_w T_sync + T_prism(tile, k, program; n_V, L) * rounds(tile, k, size; n_SM)``, and M_SM only decides which
 tiles and which k are possible. Nothing here is a further model: every formula is that of
-:mod:`tilewright.costs.hexagonal.exact` or :mod:`tilewright.costs.published.time`, called with arrays (tested to be
+:mod:`tilewright.costs.gpu.blocks` or :mod:`tilewright.costs.published.time`, called with arrays (tested to be
 bit-equal).
 """
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.costs import time as time_model
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
-from tilewright.costs.hexagonal import exact
+from tilewright.costs.gpu import blocks
 from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
+from tilewright.costs.work import hexagonal
 
 SINGLE = ("serial", "overlapped")
 
@@ -74,8 +73,12 @@ class Schedule:
 
 def tile_terms(sizes: TileSizes, setting: Setting, form: SeparableForm, vector_width: int) -> TileTerms:
     """Evaluate the papers' equations of tiles for one width of an SM; see :class:`TileTerms`."""
-    equations = exact if form.model == "exact" else published
-    result = equations.evaluate(sizes, dataclasses.replace(setting, vector_width=vector_width))
+    setting = setting.at(vector_width=vector_width)
+    if form.model == "exact":
+        work = hexagonal.blocks(sizes, setting.facts)
+        result = blocks.evaluate(work, sizes.k, setting.facts, setting.rates)
+    else:
+        result = published.evaluate(sizes, setting)
     return TileTerms(
         io_seconds=result.io_seconds,
         compute_seconds=result.compute_seconds,
@@ -86,17 +89,19 @@ def tile_terms(sizes: TileSizes, setting: Setting, form: SeparableForm, vector_w
 
 def schedule(sizes: TileSizes, setting: Setting, form: SeparableForm) -> Schedule:
     """Count wavefronts, prisms and tiles per prism; see :class:`Schedule`."""
-    extent = setting.shape[0] + 0 * sizes.time
+    extent = setting.facts.shape[0] + 0 * sizes.time
     pitch = form.pitch or form.model
     if form.model == "published":
-        distance = published.pitch(sizes) if pitch == "published" else traffic.pitch(sizes, setting)
+        distance = published.pitch(sizes) if pitch == "published" else hexagonal.pitch(sizes, setting.facts)
         fronts, tiles = published.wavefronts(sizes, setting), ceil_div(extent, distance)
         return Schedule(fronts=(fronts,), tiles=(tiles,), count=published.prism_tiles(sizes, setting))
-    per_colour = traffic.tiles_per_wavefront(sizes, setting)
+    per_colour = hexagonal.tiles_per_wavefront(sizes, setting.facts)
     if pitch == "published":
         per_colour = (ceil_div(extent, published.pitch(sizes)),) * 2
     return Schedule(
-        fronts=traffic.wavefronts(sizes, setting), tiles=per_colour, count=traffic.prism_tiles(sizes, setting)
+        fronts=hexagonal.wavefronts(sizes, setting.facts),
+        tiles=per_colour,
+        count=hexagonal.prism_tiles(sizes, setting.facts),
     )
 
 
@@ -109,4 +114,4 @@ def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, for
         return np.asarray(np.minimum(io_seconds, compute) + k * count * longer)
     if form.model == "published":
         return published.prism_seconds(io_seconds, compute, k, count, rank)
-    return exact.prism_seconds(io_seconds, compute, k, count)
+    return blocks.prism_seconds(io_seconds, compute, k, count)

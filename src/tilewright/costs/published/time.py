@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div, ceil_sum
 from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.gpu.blocks import resident
 from tilewright.costs.setting import Setting
 
 
@@ -18,18 +19,19 @@ def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
     t, base, inner = sizes.time, sizes.space[0], sizes.inner
     fronts = wavefronts(sizes, setting)
     tile_width = base + t - 2  # (4), (21)
-    tiles = ceil_div(setting.shape[0] + 0 * t, pitch(sizes))  # (5), (22)
-    words = (base + 2 * t) * inner * (setting.itemsize / WORD)  # (7), (13), (24)
-    io_seconds = 2 * words * setting.word_seconds + 2 * setting.barrier_seconds  # (8), (14), (25)
-    rows = 2 * ceil_sum(t // 2, base * inner, 2 * inner, setting.vector_width)
-    compute = rows * setting.c_iter.value + t * setting.barrier_seconds  # (9), (15), (27)
-    shared = shared_values(sizes) * setting.itemsize
-    k = resident_tiles(sizes, setting, shared)
+    tiles = ceil_div(setting.facts.shape[0] + 0 * t, pitch(sizes))  # (5), (22)
+    words = (base + 2 * t) * inner * (setting.facts.itemsize / WORD)  # (7), (13), (24)
+    io_seconds = 2 * words * setting.rates.word_seconds + 2 * setting.rates.barrier_seconds  # (8), (14), (25)
+    rows = 2 * ceil_sum(t // 2, base * inner, 2 * inner, setting.rates.vector_width)
+    compute = rows * setting.rates.c_iter.value + t * setting.rates.barrier_seconds  # (9), (15), (27)
+    shared = shared_values(sizes) * setting.facts.itemsize
+    k = resident(sizes.k, shared, setting.rates)
     count = prism_tiles(sizes, setting)
     together = prism_seconds(io_seconds, compute, k, count, len(sizes.space))
-    sync = fronts * setting.launch_seconds
-    rounds = ceil_div(ceil_div(tiles, np.maximum(k, 1)), setting.sm_count)
-    seconds = sync + fronts * together * rounds  # (6), (17), (30)
+    sync = fronts * setting.rates.launch_seconds
+    rounds = ceil_div(ceil_div(tiles, np.maximum(k, 1)), setting.rates.sm_count)
+    tiled = fronts * together * rounds  # what (6), (17) and (30) add to it
+    computed = 1.0 * fronts * rounds * np.maximum(k, 1) * count * compute
     return Breakdown(
         wavefronts=fronts,
         tiles_per_wavefront=tiles,
@@ -43,14 +45,17 @@ def evaluate(sizes: TileSizes, setting: Setting) -> Breakdown:
         compute_seconds=compute,
         prism_seconds=together,
         dram_bytes=2.0 * words * WORD * count * tiles * fronts,
-        sync_seconds=sync,
-        seconds=np.where(k > 0, seconds, np.inf),
+        terms={
+            "arithmetic": computed,
+            "transfers": np.where(k > 0, tiled - computed, np.inf),
+            "synchronisation": sync,
+        },
     )
 
 
 def wavefronts(sizes: TileSizes, setting: Setting) -> Ints:
     """N_w of both colours (3), (20)."""
-    return 2 * ceil_div(setting.steps + 0 * sizes.time, sizes.time)
+    return 2 * ceil_div(setting.facts.steps + 0 * sizes.time, sizes.time)
 
 
 def pitch(sizes: TileSizes) -> Ints:
@@ -69,7 +74,7 @@ def shared_values(sizes: TileSizes) -> Ints:
 def prism_tiles(sizes: TileSizes, setting: Setting) -> Ints:
     """Tiles in sequence: 1 in 1D, ceil((S_2 + t_T) / t_S2) in 2D, the ceiling of the product in 3D (23)."""
     above, below = np.ones_like(sizes.time), np.ones_like(sizes.time)
-    for size, extent in zip(sizes.space[1:], setting.shape[1:], strict=True):
+    for size, extent in zip(sizes.space[1:], setting.facts.shape[1:], strict=True):
         above, below = above * (extent + sizes.time), below * size
     return ceil_div(above, below)
 
@@ -82,17 +87,10 @@ def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints, ran
     return np.where(k > 1, io_seconds + k * longer * count, (io_seconds + compute) * count)
 
 
-def resident_tiles(sizes: TileSizes, setting: Setting, shared_bytes: Ints) -> Ints:
-    """Tiles per SM: as asked, else as many as fit (11), (31); 0 where a tile, or what was asked, does not fit."""
-    fits = np.minimum(setting.shared_bytes // np.maximum(shared_bytes, 1), setting.max_tiles)
-    fits = np.where(shared_bytes <= setting.block_bytes, fits, 0)
-    return np.where(sizes.k > 0, np.where(sizes.k <= fits, sizes.k, 0), fits)
-
-
 def overhead_estimate(sizes: TileSizes, setting: Setting) -> Floats:
     """Overhead over the ideal time after the thesis' equation 8.5: C_iter S_1 T / (t_S1 + t_T / 2).
 
     It drops the tiles in sequence and the quantisation of wavefronts, so it bounds neither way and is no selector.
     """
     face = sizes.space[0] + sizes.time / 2
-    return np.asarray(setting.c_iter.value * setting.shape[0] * setting.steps / face)
+    return np.asarray(setting.rates.c_iter.value * setting.facts.shape[0] * setting.facts.steps / face)

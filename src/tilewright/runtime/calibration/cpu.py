@@ -15,7 +15,8 @@ import numpy as np
 
 from tilewright.base.errors import TilewrightError
 from tilewright.costs import capacity, fit
-from tilewright.costs.setting import iteration_seconds, make_setting
+from tilewright.costs.rates import iteration_seconds
+from tilewright.costs.setting import make_setting
 from tilewright.costs.time import sizes_of
 from tilewright.machines.host import host_machine
 from tilewright.machines.machine import Machine, Quantity

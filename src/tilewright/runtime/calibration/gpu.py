@@ -22,9 +22,10 @@ from tilewright.base.intmath import ceil_div
 from tilewright.codegen.gpu import micro as gpu_micro
 from tilewright.codegen.gpu.chip import values_of
 from tilewright.costs import fit
-from tilewright.costs.hexagonal import exact
+from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
 from tilewright.costs.time import sizes_of
+from tilewright.costs.work import hexagonal
 from tilewright.machines.device import gpu_machine
 from tilewright.machines.machine import Machine
 from tilewright.programs.stencil.dependences import slopes
@@ -225,14 +226,15 @@ def _design(problem: Problem, tiling: Tiling, machine: Machine) -> tuple[float, 
     """Seconds per second of C_iter, and of everything else but transfers, by the equations in exact geometry."""
     setting = make_setting(problem, machine)
     sizes = sizes_of(tiling, setting)
+    work = hexagonal.blocks(sizes, setting.facts)
 
     def seconds(setting: Setting, iteration: float) -> float:
-        still = replace(setting, word_seconds=0.0, byte_seconds=0.0, energy=None)
-        still = replace(still, c_iter=replace(setting.c_iter, value=iteration, low=None, high=None))
-        return float(exact.evaluate(sizes, still).seconds[0])
+        c_iter = replace(setting.rates.c_iter, value=iteration, low=None, high=None)
+        still = setting.at(word_seconds=0.0, byte_seconds=0.0, c_iter=c_iter)
+        return float(blocks.evaluate(work, sizes.k, still.facts, still.rates).seconds[0])
 
     rest = seconds(setting, 0.0)
-    silent = replace(setting, barrier_seconds=0.0, launch_seconds=0.0)
+    silent = setting.at(barrier_seconds=0.0, launch_seconds=0.0)
     return seconds(silent, 1.0), rest
 
 

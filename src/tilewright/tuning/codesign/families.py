@@ -7,15 +7,17 @@ the innermost one up to 1024 in multiples of 32 (in 1D up to 16384); k is 1, 2, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.base.constants import WARP, WORD
 from tilewright.base.errors import UsageError
-from tilewright.costs import strategies, strategy_work
 from tilewright.costs.arrays import Floats, Ints, TileSizes
+from tilewright.costs.gpu import blocks
 from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.work.families import tiles_of
+from tilewright.costs.work.tiles import Fronts
 from tilewright.machines.machine import Machine
 from tilewright.schedules.family import Family, family_named
 from tilewright.schedules.tiling import NONE
@@ -70,8 +72,8 @@ def others_of(
     found = []
     for family in wanted:
         tiles = _grid(family, setting, coarse=options.grid == "coarse")
-        footprint = np.minimum(strategies.shared_bytes(family, tiles, setting), 2.0**62).astype(np.int64)
-        most = options.most_tiles or setting.max_tiles
+        footprint = blocks.shared_bytes(tiles_of(family).blocks(tiles, setting.facts), setting.facts)
+        most = options.most_tiles or setting.rates.max_tiles
         ks = np.array(
             [k for k in range(1, most + 1) if k & (k - 1) == 0 or (k % 3 == 0 and k // 3 & (k // 3 - 1) == 0)]
         )
@@ -85,21 +87,22 @@ def family_search(
     case: WeightedProblem, family: Family, held: Configurations, setting: Setting, asked: DesignQuery
 ) -> tuple[FamilySearch, Sequence[Floats]]:
     """Prepare the search of a family's configurations; return it, and c per n_V, each of shape (tiles,)."""
-    works = [strategy_work.work_of(family, held.tiles, replace(setting, vector_width=width)) for width in asked.widths]
-    computes = [strategies.gpu_seconds(work, setting)[1] for work in works]
-    work = works[0]
-    words = (work.input_values + work.output_values) * setting.itemsize / WORD * work.count * work.tiles
-    spread = {name: getattr(work, name)[held.tile] for name in type(work).__slots__}
-    repeated = type(work)(**spread)
-    rounds = np.stack([strategies.rounds(repeated, held.k * int(count)) for count in asked.sm_count])
+    facts, rates = setting.facts, setting.rates
+    work = tiles_of(family).blocks(held.tiles, facts)
+    computes = [blocks.computation(work, facts, setting.at(vector_width=width).rates) for width in asked.widths]
+    words = (work.input_values + work.output_values) * facts.itemsize / WORD * work.count * work.tiles
+    ((count, width),) = work.fronts.kinds
+    ramp = (work.fronts.ramp + 0 * count)[held.tile]
+    fronts = Fronts(kinds=((count[held.tile], width[held.tile]),), ramp=ramp)
+    rounds = np.stack([fronts.turns(held.k * int(each)) for each in asked.sm_count])
     joules: Floats = np.zeros(len(held.k))
     if asked.energy is not None:
         joules = asked.energy.dynamic(case, words)[held.tile]
     search = FamilySearch(
         configurations=held,
-        io_seconds=strategies.gpu_seconds(work, setting)[0][held.tile],
+        io_seconds=blocks.io(work, facts, rates)[held.tile],
         count=work.count[held.tile],
-        sync=(work.wavefronts * setting.launch_seconds)[held.tile],
+        sync=(work.fronts.count * rates.launch_seconds)[held.tile],
         fronts=(),
         groups=(),
         turns=(rounds * asked.sm_count[:, None]).min(axis=0),
@@ -112,8 +115,8 @@ def family_search(
 
 
 def _grid(family: Family, setting: Setting, *, coarse: bool) -> TileSizes:
-    rank, density = len(setting.shape), 1 if coarse else 2
-    heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.steps)), 2, density)]
+    rank, density = len(setting.facts.shape), 1 if coarse else 2
+    heights = [int(t) for t in _geometric(2, min(_HIGHEST, 2 * max(1, setting.facts.steps)), 2, density)]
     last = _geometric(WARP, _LAST_1D if rank == 1 else _LAST, WARP, density)
     axes: list[Ints] = [np.array(heights, dtype=np.int64)]
     axes += [_geometric(1, size, 1, density) for size in (_FIRST, _MIDDLE)[: rank - 1]]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from tilewright.base.constants import WORD
 from tilewright.costs.arrays import Floats, ceil_div
-from tilewright.costs.cpu import untiled
 from tilewright.costs.pipelines import separable
 from tilewright.costs.setting import Setting, make_setting
+from tilewright.costs.time import evaluate, sizes_of
 from tilewright.machines.machine import Machine, Quantity
 from tilewright.programs.stencil.program import Program
 from tilewright.schedules.family import Family
@@ -204,13 +204,13 @@ def _solve_case(
     best = np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, NOTHING, dtype=np.int32)
     if "tiled" in chosen and families(case.problem) != (NONE.family,):
         hexagons = [tiles.compute_seconds for tiles in terms.widths]
-        best = _searched(_search(case, terms, setting, part, plan), hexagons, part, plan, len(setting.shape))
+        best = _searched(_search(case, terms, setting, part, plan), hexagons, part, plan, len(setting.facts.shape))
     start = len(terms.configurations.k)
     for family, held in others:
         search, computes = family_search(case, family, held, setting, DesignQuery(
             sm_count=part.sm_count, widths=axes.vector_width, energy=plan.energy, metric=options.metric
         ))  # fmt: skip
-        found = _searched(search, computes, part, plan, len(setting.shape))
+        found = _searched(search, computes, part, plan, len(setting.facts.shape))
         _keep_better(best, found, start, part.watts, options.metric)
         start += len(held.k)
     if "none" in chosen:
@@ -269,7 +269,7 @@ def _search(case: WeightedProblem, terms: _Terms, setting: Setting, part: _Part,
         configurations=held,
         io_seconds=terms.widths[0].io_seconds[held.tile],
         count=order.count[held.tile],
-        sync=(order.wavefronts * setting.launch_seconds)[held.tile],
+        sync=(order.wavefronts * setting.rates.launch_seconds)[held.tile],
         fronts=fronts,
         groups=groups,
         turns=np.asarray(sum(n * w for n, w in zip(fronts, groups, strict=True))),
@@ -284,11 +284,12 @@ def _without_tiles(
 ) -> None:
     """Put sweeps without time tiling wherever they cost less."""
     energy, widths = plan.energy, plan.axes.vector_width
+    plain, none = replace(setting, energy=None), sizes_of(NONE, setting)
     sweeps = [
-        [untiled.evaluate(replace(setting, sm_count=int(count), vector_width=width)) for width in widths]
+        [evaluate(NONE.family, none, plain.at(sm_count=int(count), vector_width=width)) for width in widths]
         for count in part.sm_count.tolist()
     ]
-    seconds = np.array([[float(sweep.seconds[0]) for sweep in row] for row in sweeps])[:, :, None]
+    seconds = np.array([[float(each.seconds[0]) for each in row] for row in sweeps])[:, :, None]
     dynamic = np.zeros(()) if energy is None else energy.dynamic(case, sweeps[0][0].dram_bytes / WORD)
     whole = part.watts * seconds + dynamic
     held = plan.options.metric

@@ -12,10 +12,10 @@ import numpy as np
 
 from tilewright.base.constants import WARP
 from tilewright.base.errors import UsageError
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.published import time as published
 from tilewright.costs.setting import Setting
+from tilewright.costs.work import hexagonal
 from tilewright.tuning.codesign.design import DesignOptions
 
 _HIGHEST, _WIDEST, _WIDEST_MIDDLE, _LONGEST = 128, 1024, 128, 1024
@@ -39,15 +39,15 @@ def configurations(setting: Setting, shared_kb: tuple[float, ...], options: Desi
     sizes = np.array([int(kb * 1024) for kb in shared_kb], dtype=np.int64)
     tiles = _grid(setting, coarse=options.grid == "coarse")
     printed = options.form.model == "published"
-    values = published.shared_values(tiles) if printed else traffic.shared_values(tiles, setting)
-    footprint = values * setting.itemsize
+    values = published.shared_values(tiles) if printed else hexagonal.shared_values(tiles, setting.facts)
+    footprint = values * setting.facts.itemsize
     fits = footprint * options.blocks_per_sm <= sizes[-1]
     if not fits.any():
         raise UsageError(
             f"no tile fits {shared_kb[-1]:g} kB of shared memory for {options.blocks_per_sm} blocks",
             f"the smallest needs {int(footprint.min()) * options.blocks_per_sm / 1024:.3g} kB",
         )
-    every = np.arange(1, (options.most_tiles or setting.max_tiles) + 1)
+    every = np.arange(1, (options.most_tiles or setting.rates.max_tiles) + 1)
     return arranged(tiles, footprint, every, shared_kb, options.blocks_per_sm)
 
 
@@ -75,19 +75,19 @@ def arranged(
 
 
 def _grid(setting: Setting, *, coarse: bool) -> TileSizes:
-    rank = len(setting.shape)
+    rank = len(setting.facts.shape)
     per_doubling, dense = (4, 8) if coarse else (8, 16)
     heights = _steps(2, 2 * dense, _HIGHEST, per_doubling, 2)
     if rank == 1:
         axes = [_steps(WARP, WARP * dense, _LONGEST_1D, per_doubling, WARP)]
     else:
-        base = max(1, setting.slopes[0])
+        base = max(1, setting.facts.slopes[0])
         axes = [_steps(base, max(base, dense), _WIDEST, per_doubling, 1)]
         axes += [_steps(1, dense, _WIDEST_MIDDLE, per_doubling, 1) for _ in range(rank - 2)]
         axes.append(_steps(WARP, WARP * dense // 2, _LONGEST, per_doubling, WARP))
     grids = [grid.ravel() for grid in np.meshgrid(heights, *axes, indexing="ij")]
     sizes = TileSizes(time=grids[0], space=tuple(grids[1:]), k=np.zeros_like(grids[0]))
-    return sizes.take(sizes.space[0] >= setting.slopes[0])
+    return sizes.take(sizes.space[0] >= setting.facts.slopes[0])
 
 
 def _steps(first: int, dense: int, last: int, per_doubling: int, step: int) -> Ints:

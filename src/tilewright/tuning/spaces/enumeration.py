@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tilewright.base.constants import WARP
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Ints, TileSizes
 from tilewright.costs.setting import Setting
+from tilewright.costs.work import hexagonal
 
 PIECE_POINTS = 2**18
 """About this many points are yielded at a time, whatever the size of the set."""
@@ -22,18 +22,18 @@ _PER_DOUBLING = 8
 
 def pieces(setting: Setting, *, coarse: bool = False) -> Iterator[TileSizes]:
     """Yield the feasible sizes, or a geometric grid of them, in lexicographic order of (t_T, t_S1, …), k left open."""
-    values = setting.block_bytes // (setting.itemsize * max(1, setting.copies))
-    rank = len(setting.shape)
-    for time in grid(2, 2 * max(1, setting.steps), 2, coarse=coarse).tolist():
-        rows = int(traffic.grown_rows(np.array([time * setting.stages], dtype=np.int64), rank)[0])
-        grown = [slope * rows for slope in setting.slopes]
-        smallest = [max(1, setting.slopes[0]), *(1,) * (rank - 2), WARP] if rank > 1 else [WARP]
+    values = setting.rates.block_bytes // (setting.facts.itemsize * max(1, setting.facts.copies))
+    rank = len(setting.facts.shape)
+    for time in grid(2, 2 * max(1, setting.facts.steps), 2, coarse=coarse).tolist():
+        rows = int(hexagonal.grown_rows(np.array([time * setting.facts.stages], dtype=np.int64), rank)[0])
+        grown = [slope * rows for slope in setting.facts.slopes]
+        smallest = [max(1, setting.facts.slopes[0]), *(1,) * (rank - 2), WARP] if rank > 1 else [WARP]
         least = [size + more for size, more in zip(smallest, grown, strict=True)]
         if math.prod(least) > values:
             return
         rooms = [values // (math.prod(least) // least[axis]) - grown[axis] for axis in range(rank)]
         axes = [_axis(setting, axis, smallest[axis], grown[axis], room, coarse) for axis, room in enumerate(rooms)]
-        axes[0] = axes[0][axes[0] >= setting.slopes[0]]
+        axes[0] = axes[0][axes[0] >= setting.facts.slopes[0]]
         everything = np.full(1, values, dtype=np.int64)
         for columns in _extend(axes, grown, least, (), everything):
             count = np.full(len(columns[0]), time, dtype=np.int64)
@@ -58,8 +58,8 @@ def grid(first: int, last: int, step: int, *, coarse: bool) -> Ints:
 
 def _axis(setting: Setting, axis: int, first: int, grown: int, room: int, coarse: bool) -> Ints:
     """Return the sizes of one axis, from ``first`` to ``room``, none going a whole tile beyond the grid."""
-    extent = setting.shape[axis] + (grown if axis else 0)
-    step = WARP if axis == len(setting.shape) - 1 else 1
+    extent = setting.facts.shape[axis] + (grown if axis else 0)
+    step = WARP if axis == len(setting.facts.shape) - 1 else 1
     return grid(first, min(room, max(first, -(-extent // step) * step)), step, coarse=coarse)
 
 

@@ -72,19 +72,19 @@ def parts(
         yield strategy_space.points(family, setting)
     elif setting.cpu:
         yield _product(_cpu_axes(setting))
-    elif model == "exact" and len(setting.shape) > 1:
+    elif model == "exact" and len(setting.facts.shape) > 1:
         from tilewright.tuning.spaces import thread_shapes
 
         yield from thread_shapes.points(setting, coarse=coarse, rival=math.inf if coarse else _rival(setting))
     else:
         empty = np.zeros(0, dtype=np.int64)
-        yield TileSizes(time=empty, space=(empty,) * len(setting.shape), k=empty)
-        yield from pieces(setting, coarse=coarse or len(setting.shape) == 1)
+        yield TileSizes(time=empty, space=(empty,) * len(setting.facts.shape), k=empty)
+        yield from pieces(setting, coarse=coarse or len(setting.facts.shape) == 1)
 
 
 def named(family: Family, setting: Setting) -> TileSizes:
     """The tilings that a family calls worth a look, in lexicographic order."""
-    found = sorted({(each.time, *each.space) for each in family.candidates(setting.problem)})
+    found = sorted({(each.time, *each.space) for each in family.candidates(setting.facts.problem)})
     time, *space = np.array(found, dtype=np.int64).T.copy()
     return TileSizes(time=time, space=tuple(space), k=np.zeros_like(time))
 
@@ -99,21 +99,21 @@ def best_blocks(setting: Setting, rival: float, fewest: int) -> TileSizes:
 def _rival(setting: Setting) -> float:
     """Seconds of the best tiling of a GPU that is not hybrid."""
     plain, found = replace(setting, energy=None), [(NONE.family, sizes_of(NONE, setting))]
-    if setting.block is not None:
+    if setting.facts.block is not None:
         found.append((streaming.FAMILY, feasible(setting, family=streaming.FAMILY)))
     return min(float(np.min(evaluate(family, sizes, plain).seconds, initial=np.inf)) for family, sizes in found)
 
 
 def possible(family: Family, sizes: TileSizes, setting: Setting) -> NDArray[np.bool_]:
     """Say at which sizes a family has a legal tile, whatever the machine can hold; shape (n,)."""
-    even, reach = sizes.time % 2 == 0, setting.slopes[0]
+    even, reach = sizes.time % 2 == 0, setting.facts.slopes[0]
     if family.hexagons:
         return np.asarray(even & (sizes.space[0] >= max(1, reach)))
     if family.diamonds:
-        least = np.maximum(2, reach * sizes.time * setting.stages)
+        least = np.maximum(2, reach * sizes.time * setting.facts.stages)
         return np.asarray(even & (sizes.space[0] % 2 == 0) & (sizes.space[0] >= least))
     if family.streams:
-        return np.asarray(sizes.time <= max(1, setting.steps))
+        return np.asarray(sizes.time <= max(1, setting.facts.steps))
     return np.ones(len(sizes.time), dtype=bool)
 
 
@@ -131,15 +131,18 @@ def tiling_at(family: Family, sizes: TileSizes, index: int) -> Tiling:
 
 
 def _cpu_axes(setting: Setting) -> list[Ints]:
-    steps, reach, lanes = setting.steps, max(1, setting.slopes[0]), setting.vector_width
+    steps, reach, lanes = setting.facts.steps, max(1, setting.facts.slopes[0]), setting.rates.vector_width
     heights = [t for t in _CPU_HEIGHTS if t == 2 or t < 2 * steps]
-    if len(setting.shape) == 1:
+    if len(setting.facts.shape) == 1:
         bases = sorted({lanes * n for n in (*_CPU_ROWS, 1024, 2048, 4096, 8192) if lanes * n >= reach} | {reach})
-        return [_ints(heights), _clip(bases, setting.shape[0], reach)]
-    axes = [_ints(heights), _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.shape[0], reach)]
-    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.shape[1:-1]]
-    innermost = -(-setting.shape[-1] // lanes) * lanes
-    longest = -(-(innermost + setting.slopes[-1] * max(heights) * setting.stages) // lanes) * lanes
+        return [_ints(heights), _clip(bases, setting.facts.shape[0], reach)]
+    axes = [
+        _ints(heights),
+        _clip([b for b in _CPU_BASES if b >= reach] + [reach, 2 * reach], setting.facts.shape[0], reach),
+    ]
+    axes += [_clip([*_CPU_MIDDLES, extent], extent, 1) for extent in setting.facts.shape[1:-1]]
+    innermost = -(-setting.facts.shape[-1] // lanes) * lanes
+    longest = -(-(innermost + setting.facts.slopes[-1] * max(heights) * setting.facts.stages) // lanes) * lanes
     axes.append(_clip([lanes * n for n in _CPU_ROWS] + [innermost, longest], longest, 1))
     return axes
 

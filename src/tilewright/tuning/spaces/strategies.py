@@ -4,9 +4,10 @@ import numpy as np
 
 from tilewright.base.constants import WARP
 from tilewright.base.intmath import round_up
-from tilewright.costs import strategies
 from tilewright.costs.arrays import Ints, TileSizes
+from tilewright.costs.gpu.blocks import shared_bytes
 from tilewright.costs.setting import Setting
+from tilewright.costs.work.families import tiles_of
 from tilewright.schedules.family import Family
 
 _PITCHES = (2, 3, 4, 6, 8, 16)
@@ -30,12 +31,14 @@ def points(family: Family, setting: Setting) -> TileSizes:
         own = np.maximum(1, space[0] - (family.diamonds))
         for size in space[1:]:
             own = own * size
-        kept = own * setting.copies * setting.itemsize <= setting.block_bytes
+        kept = own * setting.facts.copies * setting.facts.itemsize <= setting.rates.block_bytes
         time, space = time[kept], [size[kept] for size in space]
     sizes = ordered(family, [time, *space])
     if setting.cpu or not len(sizes.time):
         return sizes
-    return sizes.take(strategies.shared_bytes(family, sizes, setting) <= setting.block_bytes)
+    return sizes.take(
+        shared_bytes(tiles_of(family).blocks(sizes, setting.facts), setting.facts) <= setting.rates.block_bytes
+    )
 
 
 def crossed(family: Family, axes: list[Ints], setting: Setting) -> list[Ints]:
@@ -44,7 +47,7 @@ def crossed(family: Family, axes: list[Ints], setting: Setting) -> list[Ints]:
         axes = [axes[0], np.array(_PITCHES, dtype=np.int64), *axes[2:]]
     time, *space = (grid.ravel() for grid in np.meshgrid(*axes, indexing="ij"))
     if family.diamonds:
-        pitch = np.maximum(1, setting.slopes[0] * time * setting.stages // 2) * space[0]
+        pitch = np.maximum(1, setting.facts.slopes[0] * time * setting.facts.stages // 2) * space[0]
         space[0] = pitch + pitch % 2
     return [time, *space]
 
@@ -67,30 +70,35 @@ def _geometric(first: int, last: int, step: int, per_doubling: int) -> Ints:
 
 def _gpu_axes(setting: Setting) -> list[Ints]:
     """Heights and sizes per axis: none so large that a tile of it alone would not fit."""
-    rank = len(setting.shape)
+    rank = len(setting.facts.shape)
     density = _PER_DOUBLING[rank]
-    values = setting.block_bytes // (setting.itemsize * max(1, setting.copies))
+    values = setting.rates.block_bytes // (setting.facts.itemsize * max(1, setting.facts.copies))
     if rank == 1:
-        most = min(values, round_up(setting.shape[0], WARP), 8 * _LARGEST)
-        return [_geometric(2, min(2 * max(1, setting.steps), values), 2, 4), _geometric(WARP, most, WARP, density)]
-    tallest = min(2 * max(1, setting.steps), max(2, values // WARP))
+        most = min(values, round_up(setting.facts.shape[0], WARP), 8 * _LARGEST)
+        return [
+            _geometric(2, min(2 * max(1, setting.facts.steps), values), 2, 4),
+            _geometric(WARP, most, WARP, density),
+        ]
+    tallest = min(2 * max(1, setting.facts.steps), max(2, values // WARP))
     axes = [_geometric(2, tallest, 2, density)]
-    axes += [_geometric(1, min(extent, values // WARP), 1, density) for extent in setting.shape[:-1]]
-    last = min(round_up(setting.shape[-1], WARP), values // 4)
+    axes += [_geometric(1, min(extent, values // WARP), 1, density) for extent in setting.facts.shape[:-1]]
+    last = min(round_up(setting.facts.shape[-1], WARP), values // 4)
     axes.append(_geometric(WARP, last, WARP, density))
     return axes
 
 
 def _cpu_axes(setting: Setting) -> list[Ints]:
-    rank, lanes = len(setting.shape), setting.vector_width
-    times = [t for t in _CPU_TIMES[rank] if t == _CPU_TIMES[rank][0] or t < 2 * setting.steps]
-    axes = [times, _within([*_CPU_FIRST[rank], setting.shape[0]], setting.shape[0])]
+    rank, lanes = len(setting.facts.shape), setting.rates.vector_width
+    times = [t for t in _CPU_TIMES[rank] if t == _CPU_TIMES[rank][0] or t < 2 * setting.facts.steps]
+    axes = [times, _within([*_CPU_FIRST[rank], setting.facts.shape[0]], setting.facts.shape[0])]
     if rank == 3:
-        axes.append(_within([*_CPU_MIDDLE, setting.shape[1]], setting.shape[1]))
+        axes.append(_within([*_CPU_MIDDLE, setting.facts.shape[1]], setting.facts.shape[1]))
     if rank > 1:
         # A line that is not cut: what leans out of the grid on the left still belongs to the first tile.
-        whole = setting.shape[-1] + setting.slopes[-1] * max(times) * setting.stages
-        axes.append(_within([*_CPU_LAST, round_up(setting.shape[-1], lanes), round_up(whole, lanes)], whole + lanes))
+        whole = setting.facts.shape[-1] + setting.facts.slopes[-1] * max(times) * setting.facts.stages
+        axes.append(
+            _within([*_CPU_LAST, round_up(setting.facts.shape[-1], lanes), round_up(whole, lanes)], whole + lanes)
+        )
     return [np.array(axis, dtype=np.int64) for axis in axes]
 
 

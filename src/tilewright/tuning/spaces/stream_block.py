@@ -10,8 +10,8 @@ from tilewright.base.constants import WARP, WARP_UNIT
 from tilewright.base.errors import UsageError
 from tilewright.base.intmath import ceil_div, round_up
 from tilewright.costs.arrays import TileSizes
-from tilewright.costs.gpu import streaming as streaming_gpu
 from tilewright.costs.setting import Setting
+from tilewright.costs.work import stream_blocks
 from tilewright.schedules.streaming.block import BlockGrowth
 
 _LEVELS = {2: (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24), 3: (1, 2, 3, 4, 5, 6, 8)}
@@ -33,11 +33,11 @@ _LEAST_ROWS = 16
 
 def points(setting: Setting) -> TileSizes:
     """Enumerate sizes with threads that a GPU can hold, in lexicographic order; possibly none."""
-    foot, rank = setting.block, len(setting.shape)
+    foot, rank = setting.facts.block, len(setting.facts.shape)
     if foot is None:
         raise UsageError("streaming tiles on a GPU are for 2D and 3D programs without recurrences")
-    wanted = sorted({*_LEVELS[rank], *_even_bands(setting.steps, _LEVELS[rank][-1])})
-    times = sorted({int(t) for t in foot.whole(np.array(wanted)) if t <= max(1, setting.steps)})
+    wanted = sorted({*_LEVELS[rank], *_even_bands(setting.facts.steps, _LEVELS[rank][-1])})
+    times = sorted({int(t) for t in foot.whole(np.array(wanted)) if t <= max(1, setting.facts.steps)})
     rows = []
     for time, cells in itertools.product(times, _CELLS[rank]):
         reads = foot.written(np.array(time), np.array(foot.rims(cells).rows), np.array(math.prod(cells)))
@@ -50,7 +50,7 @@ def points(setting: Setting) -> TileSizes:
         for choice in itertools.product(*axes):
             own, threads = [size for size, _ in choice], [count for _, count in choice]
             if _counts(math.prod(threads), rank, most):
-                across = math.prod(ceil_div(n, size) for n, size in zip(setting.shape[1:], own, strict=True))
+                across = math.prod(ceil_div(n, size) for n, size in zip(setting.facts.shape[1:], own, strict=True))
                 rows += [(time, height, *own, 1, *threads) for height in _heights(setting, across)]
     table = np.unique(np.array(rows, dtype=np.int64).reshape(len(rows), 2 * rank + 1), axis=0)
     columns = [table[:, column].copy() for column in range(table.shape[1])]
@@ -60,8 +60,8 @@ def points(setting: Setting) -> TileSizes:
         k=np.zeros_like(columns[0]),
         threads=tuple(columns[rank + 1 :]),
     )
-    block = streaming_gpu.blocks_of(sizes, setting, foot)
-    fits = (block.chip_bytes <= setting.block_bytes) & (block.reads <= foot.most_reads)
+    block = stream_blocks.blocks(sizes, setting.facts)
+    fits = (block.chip_bytes <= setting.rates.block_bytes) & (block.reads <= foot.most_reads)
     return sizes.take(fits)
 
 
@@ -75,7 +75,7 @@ def _axis(setting: Setting, foot: BlockGrowth, time: int, axis: int, cells: int)
 
     Own cells and those that are loaded below them are multiples of what an instruction moves.
     """
-    extent, rank = setting.shape[axis], len(setting.shape)
+    extent, rank = setting.facts.shape[axis], len(setting.facts.shape)
     unit = math.gcd(cells, foot.lanes) if axis == rank - 1 else 1
     grown = foot.halo_base[axis] + foot.halo_rate[axis] * time
     low = round_up(ceil_div(grown, 2), unit)
@@ -103,7 +103,7 @@ def _counts(threads: int, rank: int, most: int) -> bool:
 
 def _heights(setting: Setting, across: int) -> list[int]:
     """Rows of a tile such that the tiles of a band, so many beside each other, fill whole waves of blocks."""
-    extent, count = setting.shape[0], 1 if setting.gpu is None else setting.gpu.sm_count
+    extent, count = setting.facts.shape[0], 1 if setting.gpu is None else setting.gpu.sm_count
     pieces = {max(1, waves * blocks * count // across) for waves, blocks in itertools.product(_WAVES, _BLOCKS)}
     found = {ceil_div(extent, number) for number in pieces}
     return sorted(height for height in found if height >= _LEAST_ROWS) or [extent]

@@ -15,12 +15,12 @@ _WIDTHS = (256, 352, 512, 704, 1024, 2048, 4096, 8192)
 
 def points(setting: Setting) -> TileSizes:
     """Enumerate levels and tile sizes worth a look on a CPU; shape (n,)."""
-    rank, unit = len(setting.shape), max(1, CACHE_LINE // setting.itemsize)
-    times = sorted({min(t, max(1, setting.steps)) for t in _LEVELS[rank]})
-    axes = [_parts(setting.shape[0], 1, _STRIPS, 16)] if rank > 1 else []
+    rank, unit = len(setting.facts.shape), max(1, CACHE_LINE // setting.facts.itemsize)
+    times = sorted({min(t, max(1, setting.facts.steps)) for t in _LEVELS[rank]})
+    axes = [_parts(setting.facts.shape[0], 1, _STRIPS, 16)] if rank > 1 else []
     if rank == 3:
-        axes.append(_parts(setting.shape[1], 1, _MIDDLE, 8))
-    last = setting.shape[-1]
+        axes.append(_parts(setting.facts.shape[1], 1, _MIDDLE, 8))
+    last = setting.facts.shape[-1]
     counts = sorted({1, *(max(1, round(last / width)) for width in _WIDTHS)})
     axes.append(_parts(last, unit, tuple(counts), unit))
     grids = [grid.ravel() for grid in np.meshgrid(np.array(times), *map(np.array, axes), indexing="ij")]

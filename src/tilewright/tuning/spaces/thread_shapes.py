@@ -86,7 +86,7 @@ def _row(sizes: TileSizes, place: int) -> Shape:
 
 def _joined(setting: Setting, *, coarse: bool) -> TileSizes:
     none = np.zeros(0, dtype=np.int64)
-    empty = TileSizes(time=none, space=(none,) * len(setting.shape), k=none)
+    empty = TileSizes(time=none, space=(none,) * len(setting.facts.shape), k=none)
     return TileSizes.join([empty, *pieces(setting, coarse=coarse)])
 
 
@@ -101,7 +101,7 @@ def near_best(setting: Setting, rival: float = math.inf, *, share: float = NEAR,
     if setting.gpu is None or not len(tiles.time):
         return none
     plain = replace(setting, energy=None)
-    bound = selector.least_seconds(setting.problem.program, tiles, setting, setting.gpu)
+    bound = selector.least_seconds(setting.facts.problem.program, tiles, setting.facts, setting.gpu)
     order = np.argsort(bound, kind="stable")
     found, best = [none], rival
     costs: list[Floats] = [np.zeros(0)]
@@ -126,7 +126,7 @@ def _with_shapes(tiles: TileSizes, setting: Setting) -> TileSizes:
     """Return tiles with every shape that they can keep busy, and with the one of their code."""
     most = WARP if setting.gpu is None else setting.gpu.block_threads
     own = np.stack(selector.default_threads(tiles.space)) if len(tiles.time) else np.zeros((len(tiles.space), 0))
-    extents = [tiles.space[0] + tiles.time * setting.stages * max(1, setting.slopes[0]), *tiles.space[1:]]
+    extents = [tiles.space[0] + tiles.time * setting.facts.stages * max(1, setting.facts.slopes[0]), *tiles.space[1:]]
     listed = np.zeros(len(tiles.time), dtype=bool)
     parts = []
     for shape in shapes(len(tiles.space), most):

@@ -171,7 +171,7 @@ def _with_states(
     step = problem.cells * problem.itemsize
     setting = make_setting(problem, machine)
     # What is copied is read, fetched and written.
-    copy = 3.0 * step * setting.word_seconds / 4 / setting.sm_count * setting.levels
+    copy = 3.0 * step * setting.rates.word_seconds / 4 / setting.rates.sm_count * setting.facts.levels
 
     @functools.cache
     def kernel(form: Problem, steps: int, storage: Storage = PLAIN) -> tuple[float, bool]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from tilewright.base.errors import UsageError
 from tilewright.base.units import format_bytes
-from tilewright.costs import bottleneck
 from tilewright.costs import time as time_model
 from tilewright.costs.arrays import Floats, Ints, TileSizes
 from tilewright.costs.breakdown import Breakdown
@@ -73,7 +72,7 @@ class Supertuning:
 
     def _reason(self, entry: Entry) -> str:
         mine = dict(self.winner.parts)
-        more = {name: value - mine[name] for name, value in entry.parts}
+        more = {name: value - mine.get(name, 0.0) for name, value in entry.parts}
         worst = max(more, key=lambda name: more[name])
         if entry.loss < 0:
             less = f"it says {-entry.loss:.1%} less"
@@ -83,7 +82,7 @@ class Supertuning:
             return f"{entry.tiling.family} costs the same as {self.winner.tiling.family}"
         unit = {"time": "s", "traffic": "B"}.get(self.metric, "J")
         there = dict(entry.parts)[worst]
-        text += f": {worst} {there:.3g} {unit} against {mine[worst]:.3g} {unit}"
+        text += f": {worst} {there:.3g} {unit} against {mine.get(worst, 0.0):.3g} {unit}"
         if self.metric == "time":
             text += f" ({_facts(entry.costs)}, against {_facts(self.winner.costs)})"
         return text
@@ -230,16 +229,15 @@ def _best(family: Family, sizes: TileSizes | None, setting: Setting, how: _How) 
         value=float(cost[index]),
         costs=costs,
         points=int(np.isfinite(cost).sum()),
-        parts=_parts(result, index, setting, (family, how[1])),
+        parts=_parts(result, index, setting, how[1]),
         loss=0.0,
     )
 
 
-def _parts(result: Breakdown, index: int, setting: Setting, what: tuple[Family, str]) -> tuple[tuple[str, float], ...]:
+def _parts(result: Breakdown, index: int, setting: Setting, metric: str) -> tuple[tuple[str, float], ...]:
     """Return what a metric is made of for one tiling of a family."""
-    family, metric = what
     if metric == "time":
-        return bottleneck.parts_of_time(result, index, setting, family)
+        return tuple((name, float(term[index])) for name, term in result.terms.items())
     if metric == "traffic":
         return (("traffic", float(result.dram_bytes[index])),)
     costs = time_model.costs_at(result, index, setting).energy

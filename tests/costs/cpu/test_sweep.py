@@ -6,18 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.costs.cpu import untiled
+from tilewright.costs.cpu import sweep
 from tilewright.costs.setting import make_setting
-from tilewright.costs.time import predict
+from tilewright.costs.time import evaluate, predict, sizes_of
 from tilewright.machines.host import CpuDescription, host_machine
 from tilewright.programs.stencil.catalogue import program
 from tilewright.programs.stencil.problem import make_problem
+from tilewright.schedules.family import family_named
 from tilewright.schedules.tiling import NONE
 
 HOST = host_machine(
     CpuDescription(cores=2, simd_bits=512, l1_bytes=2**15, l2_bytes=2**20, l3_bytes=2**25, clock_hz=2.6e9)
 )
 ROW = 64 * 4
+
+
+def swept(setting):
+    return evaluate(family_named("none"), sizes_of(NONE, setting), setting)
 
 
 def counted(name, planes, rows, lines):
@@ -53,12 +58,12 @@ def counted(name, planes, rows, lines):
     ],
 )
 def test_what_is_fetched_again_is_what_a_cache_of_rows_counts(name, shape, lines):
-    setting = make_setting(make_problem(program(name), shape, 8), HOST)
+    facts = make_setting(make_problem(program(name), shape, 8), HOST).facts
     exact = counted(name, shape[0], shape[-2] if len(shape) == 3 else shape[0], lines)
     # A share of misses stands for a sharp limit: it is exact where all fits, and rises towards the count.
-    model = 1.0 + untiled.fetched_again(lines * ROW, setting)
+    model = 1.0 + sweep.fetched_again(lines * ROW, facts)
     assert model == pytest.approx(exact, rel=0.35)
-    assert untiled.fetched_again(1e12, setting) == 0.0
+    assert sweep.fetched_again(1e12, facts) == 0.0
 
 
 def test_planes_that_no_cache_holds_make_a_sweep_slower_than_its_arithmetic_and_memory():
@@ -83,10 +88,10 @@ def test_a_sweep_in_l2_takes_its_arithmetic_or_the_lines_that_it_fetches():
     """In place nothing is fetched only to be overwritten; what goes back to L2 takes another way."""
     for name, lines in (("j2d5pt", 2), ("wave2d", 2), ("fdtd2d", 7)):
         setting = make_setting(make_problem(program(name), (256, 256), 8), HOST)
-        per_line = 64 * setting.cache_byte_seconds
-        assert untiled._line_seconds(setting) == pytest.approx(lines * per_line)
-        slow = replace(setting, cache_byte_seconds=1e3 * setting.cache_byte_seconds)
-        result = untiled.evaluate(slow)
+        per_line = 64 * setting.rates.cache_byte_seconds
+        assert sweep._line_seconds(setting.facts, setting.rates) == pytest.approx(lines * per_line)
+        slow = setting.at(cache_byte_seconds=1e3 * setting.rates.cache_byte_seconds)
+        result = swept(slow)
         vectors = 256 * 256 / 2 / 16
         assert result.io_seconds[0] < 0.01 * result.prism_seconds[0]
         assert result.prism_seconds[0] == pytest.approx(1e3 * lines * per_line * vectors, rel=0.05)
@@ -96,7 +101,7 @@ def test_what_comes_from_memory_adds_to_the_arithmetic_and_from_l3_a_part_does()
     times = {}
     for edge in (1024, 4096):
         setting = make_setting(make_problem(program("j2d5pt"), (edge, edge), 8), HOST)
-        result = untiled.evaluate(setting)
+        result = swept(setting)
         compute, moved = float(result.compute_seconds[0]), float(result.io_seconds[0])
         times[edge] = (float(result.prism_seconds[0]), compute, moved)
     whole, compute, moved = times[4096]
@@ -109,16 +114,14 @@ def test_a_grid_leaves_the_caches_gradually_and_rows_have_whole_vectors():
     """No jump where a grid is just too large for L3; 48 and 46 cells are three vectors each, 49 four."""
     seconds = []
     for edge in range(1600, 2600, 50):
-        result = untiled.evaluate(make_setting(make_problem(program("j2d5pt"), (edge, edge), 8), HOST))
+        result = swept(make_setting(make_problem(program("j2d5pt"), (edge, edge), 8), HOST))
         seconds.append(float(result.seconds[0]) / edge**2)
     assert all(later > 0.97 * earlier for earlier, later in itertools.pairwise(seconds))
     assert max(later / earlier for earlier, later in itertools.pairwise(seconds)) < 1.25
     counted = [
-        untiled.evaluate(
-            replace(
-                make_setting(make_problem(program("j2d5pt"), (64, edge), 8), HOST),
-                swept_row_seconds=0.0,
-                swept_box_seconds=0.0,
+        swept(
+            make_setting(make_problem(program("j2d5pt"), (64, edge), 8), HOST).at(
+                swept_row_seconds=0.0, swept_box_seconds=0.0
             )
         ).compute_seconds[0]
         for edge in (46, 48, 49)

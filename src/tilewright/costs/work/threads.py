@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tilewright.base.constants import BANKS, WARP
 from tilewright.base.facts import fact
-from tilewright.costs import traffic
 from tilewright.costs.arrays import Floats, Ints, TileSizes, ceil_div
-from tilewright.costs.setting import Setting
+from tilewright.costs.facts import Facts
+from tilewright.costs.work import hexagonal
 from tilewright.programs.stencil.expression import Apply
 from tilewright.programs.stencil.operators import SPECIAL
 from tilewright.programs.stencil.program import Program
@@ -48,7 +48,7 @@ class CodeCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TileWork:
+class ThreadWork:
     """What the code of n tilings does per tile; arrays of shape (n,)."""
 
     threads: Ints  # threads per block
@@ -109,31 +109,31 @@ def body(program: Program) -> CodeCounts:
     )
 
 
-def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting) -> TileWork:
+def count(program: Program, sizes: TileSizes, threads: Threads, facts: Facts) -> ThreadWork:
     """Count what the code of every tiling does."""
     one = body(program)
-    rows = traffic.height(sizes, setting)
+    rows = hexagonal.height(sizes, facts)
     classic = [ceil_div(size, n) for size, n in zip(sizes.space[1:], threads[1:], strict=True)]
     across = functools.reduce(np.multiply, classic, np.ones_like(rows))
-    along, reads = _along(one, sizes, threads[0], setting)
+    along, reads = _along(one, sizes, threads[0], facts)
     block = functools.reduce(np.multiply, threads, np.ones_like(rows))
-    reach = setting.slopes[0]
+    reach = facts.slopes[0]
     alone = across == 1
-    boxes = _box(sizes, setting)
-    fields = float(setting.copies)
-    out = traffic.live_out(sizes, setting) * setting.levels * sizes.inner
+    boxes = _box(sizes, facts)
+    fields = float(facts.copies)
+    out = hexagonal.live_out(sizes, facts) * facts.levels * sizes.inner
     turns = functools.reduce(np.multiply, [ceil_div(b, n) for b, n in zip(boxes, threads, strict=True)])
     segments = fields * functools.reduce(np.multiply, boxes[:-1])
     inner = sizes.inner // sizes.space[-1]
-    read, written = _step_rows(sizes, setting)
-    return TileWork(
+    read, written = _step_rows(sizes, facts)
+    return ThreadWork(
         threads=block,
         warps=ceil_div(block, WARP),
         rows=rows,
-        statements=along * across / setting.stages,
-        reads=np.where(alone, reads, along * across * one.reads) / setting.stages,
-        reads_plain=along * across * one.reads / setting.stages,
-        stores=along * across * one.stores / setting.stages,
+        statements=along * across / facts.stages,
+        reads=np.where(alone, reads, along * across * one.reads) / facts.stages,
+        reads_plain=along * across * one.reads / facts.stages,
+        stores=along * across * one.stores / facts.stages,
         straight=alone & (threads[0] == 1),
         even=alone & ((2 * reach) % threads[0] == 0),
         copies=fields * turns + out / block,
@@ -144,14 +144,14 @@ def count(program: Program, sizes: TileSizes, threads: Threads, setting: Setting
         core_rows=fields * boxes[0] * inner,
         out_values=1.0 * out,
         out_rows=out / sizes.space[-1],
-        point_rows=1.0 * sizes.inner * traffic.face_points(sizes, setting) / sizes.space[-1] / setting.stages,
-        points=1.0 * sizes.inner * traffic.face_points(sizes, setting) / setting.stages,
+        point_rows=1.0 * sizes.inner * hexagonal.face_points(sizes, facts) / sizes.space[-1] / facts.stages,
+        points=1.0 * sizes.inner * hexagonal.face_points(sizes, facts) / facts.stages,
         last=sizes.space[-1],
         conflicts=bank_conflicts(boxes[-1], threads[-1]),
         segments=np.maximum(1.0, WARP / threads[-1]),
         step_rows=read,
         held_rows=read + written,
-        near_rows=_near_rows(sizes, setting),
+        near_rows=_near_rows(sizes, facts),
         again=np.where(alone, one.rows_kept, one.rows) - 1.0,
     )
 
@@ -197,42 +197,42 @@ def distinct_reads(columns: tuple[tuple[int, ...], ...], stride: int, most: int)
     return total
 
 
-def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, setting: Setting) -> tuple[Floats, Floats]:
+def _along(one: CodeCounts, sizes: TileSizes, threads: Ints, facts: Facts) -> tuple[Floats, Floats]:
     """Count the busiest thread's points and reads along the hexagon's axis, over all rows."""
-    half = traffic.height(sizes, setting) // 2
+    half = hexagonal.height(sizes, facts) // 2
     strides, which = np.unique(threads, return_inverse=True)
-    widest = int((traffic.width(sizes, setting) // threads).max(initial=0)) + 1
+    widest = int((hexagonal.width(sizes, facts) // threads).max(initial=0)) + 1
     tables = np.stack([distinct_reads(one.columns, int(stride), widest) for stride in strides])
     points, reads = np.zeros(len(half)), np.zeros(len(half))
     for row in range(int(half.max(initial=0))):
-        turns = ceil_div(sizes.space[0] + 2 * setting.slopes[0] * row, threads) * (row < half)
+        turns = ceil_div(sizes.space[0] + 2 * facts.slopes[0] * row, threads) * (row < half)
         points += 2 * turns
         reads += 2 * tables[which, turns]
     return points, reads
 
 
-def _box(sizes: TileSizes, setting: Setting) -> list[Ints]:
+def _box(sizes: TileSizes, facts: Facts) -> list[Ints]:
     """Return the extents of the bounding box of what a tile touches (19): t_S1 + r t_T, then t_Si + r (t_T + 1)."""
-    rows = traffic.height(sizes, setting)
-    first = sizes.space[0] + setting.slopes[0] * rows
-    others = zip(sizes.space[1:], setting.slopes[1:], strict=True)
+    rows = hexagonal.height(sizes, facts)
+    first = sizes.space[0] + facts.slopes[0] * rows
+    others = zip(sizes.space[1:], facts.slopes[1:], strict=True)
     return [first, *(size + slope * (rows + 1) for size, slope in others)]
 
 
-def _step_rows(sizes: TileSizes, setting: Setting) -> tuple[Floats, Floats]:
+def _step_rows(sizes: TileSizes, facts: Facts) -> tuple[Floats, Floats]:
     """Count the segments that a row of the hexagon reads and those that it writes, on average over the rows."""
-    width = traffic.face_points(sizes, setting) / traffic.height(sizes, setting)
-    middle = list(zip(sizes.space[1:-1], setting.slopes[1:-1], strict=True))
-    read = functools.reduce(np.multiply, [size + 2 * reach for size, reach in middle], width + 2 * setting.slopes[0])
+    width = hexagonal.face_points(sizes, facts) / hexagonal.height(sizes, facts)
+    middle = list(zip(sizes.space[1:-1], facts.slopes[1:-1], strict=True))
+    read = functools.reduce(np.multiply, [size + 2 * reach for size, reach in middle], width + 2 * facts.slopes[0])
     written = functools.reduce(np.multiply, [size for size, _ in middle], width)
-    updated = setting.copies - setting.levels - setting.constants
-    return np.asarray((setting.levels + setting.constants) * read), np.asarray(max(1, updated) * written)
+    updated = facts.copies - facts.levels - facts.constants
+    return np.asarray((facts.levels + facts.constants) * read), np.asarray(max(1, updated) * written)
 
 
-def _near_rows(sizes: TileSizes, setting: Setting) -> Floats:
+def _near_rows(sizes: TileSizes, facts: Facts) -> Floats:
     """Count the segments of the planes that a point reads, and of the one that it writes."""
-    middle = list(zip(sizes.space[1:-1], setting.slopes[1:-1], strict=True))
+    middle = list(zip(sizes.space[1:-1], facts.slopes[1:-1], strict=True))
     one = np.ones(len(sizes.time))
     read = functools.reduce(np.multiply, [size + 2 * reach for size, reach in middle], one)
     written = functools.reduce(np.multiply, [size for size, _ in middle], one)
-    return np.asarray((setting.levels + setting.constants) * (2 * setting.slopes[0] + 1) * read + written)
+    return np.asarray((facts.levels + facts.constants) * (2 * facts.slopes[0] + 1) * read + written)

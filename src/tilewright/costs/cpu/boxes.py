@@ -1,0 +1,193 @@
+"""The time of tiles on a CPU: boxes of rows in vectors over cores, tiles in the cache of a core, for any family's work.
+
+The papers' structure with n_SM = cores, n_V = SIMD lanes, M_SM = L2 per core and k = 1, and what differs from a GPU:
+rows are clipped at the grid, so partial tiles cost what they compute; a row of the innermost axis has a start-up cost
+and a last vector that is half empty on average; a footprint above the cache does not fail but streams from memory.
+This is our own extension; nothing of it is printed.
+"""
+
+import numpy as np
+
+from tilewright.base.constants import WORD
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.cpu.levels import (
+    grid_seconds,
+    missed_by_bands,
+    missed_inside,
+    missed_outside,
+    off_chip,
+    share_missed,
+)
+from tilewright.costs.facts import Facts
+from tilewright.costs.rates import CpuRates
+from tilewright.costs.work.tiles import BoxWork
+
+SHORT_ROW = 7
+"""Vectors of a piece of a row below which neighbours are loaded, not put together from vectors in registers."""
+
+
+def evaluate(work: BoxWork, facts: Facts, rates: CpuRates) -> Breakdown:
+    """Evaluate the model; seconds and words of a block are a tile's over its number of blocks.
+
+    What another band wrote comes from L3 if little enough was touched in between; the first band's data do not.
+    """
+    arithmetic, starts, waits = computation(work, facts, rates)
+    footprint = footprint_bytes(work, facts)
+    near = (1.0 - missed_by_bands(work.between * facts.itemsize, rates)) * (1.0 - 1.0 / work.bands)
+    far = grid_seconds(facts, rates)
+    moved = (work.read_values + work.written_values) * facts.itemsize
+    move = moved * (far + near * np.minimum(0.0, rates.outer_byte_seconds - far))
+    spilled = spilled_bytes(work, facts, rates)
+    turns, compute = work.turns(rates.sm_count), arithmetic + starts + waits
+    words = facts.itemsize / WORD
+    read = work.input_values * words + (spilled / WORD / work.count if work.streamed else 0.0)
+    off = off_chip(facts, rates)
+    return Breakdown(
+        wavefronts=work.wavefronts,
+        tiles_per_wavefront=work.width,
+        tiles_per_prism=work.count,
+        tile_points=work.points,
+        input_words=read,
+        output_words=work.output_values * words,
+        shared_bytes=footprint,
+        tiles_per_sm=np.ones_like(work.wavefronts),
+        io_seconds=move / work.count,
+        compute_seconds=compute / work.count,
+        prism_seconds=compute + move,
+        dram_bytes=(moved * (1.0 - near) + spilled) * work.tiles
+        if off
+        else np.full(moved.shape, 2.0 * facts.data_bytes),
+        terms={
+            "arithmetic": turns * arithmetic,
+            "starts": turns * starts,
+            "transfers": turns * (waits + move),
+            "synchronisation": work.wavefronts * rates.launch_seconds,
+        },
+    )
+
+
+def computation(work: BoxWork, facts: Facts, rates: CpuRates) -> tuple[Floats, Floats, Floats]:
+    """Return the seconds of one tile's arithmetic, of starting its rows and boxes, and of waiting for its lines."""
+    arithmetic = rates.c_iter.value + facts.further[-1] * rates.short_row_seconds * short(work, rates)
+    vectors = work.vectors(rates.vector_width) / facts.stages
+    missed = missed_inside(footprint_bytes(work, facts), rates)
+    # In L2 the first line of a cut plane of a box is waited for, and those behind it are fetched ahead.
+    first = (missed * work.breaks + (1.0 - missed) * work.planes) * rates.fetch_seconds
+    cut = (facts.writes - facts.fetches) * rates.cut_seconds / facts.stages
+    start = work.pieces * rates.row_seconds + work.cuts * cut
+    wait = vectors * (vector_seconds(work, facts, rates) - arithmetic) + first
+    longer = beyond(facts, rates) if work.apart else 1.0
+    wait = wait + (longer - 1.0) * (vectors * arithmetic + start + wait)
+    starts = work.lines * start + work.boxes * rates.barrier_seconds
+    return work.lines * vectors * arithmetic, np.asarray(starts), np.asarray(work.lines * wait)
+
+
+def beyond(facts: Facts, rates: CpuRates) -> float:
+    """Return how many times as long rows take because L2, or no cache, does not hold the grid.
+
+    What a tile begins with comes from afar row by row, each on pages of its own, and nothing is fetched ahead beyond
+    the ends of its pieces.
+    """
+    data, known = np.array(facts.data_bytes), rates.coefficients
+    own, outer = known.cache_fraction * rates.shared_bytes, known.l3_grid_fraction * rates.outer_bytes
+    near, far = rates.sm_count * own, rates.sm_count * max(own, outer)
+    return 1.0 + (known.far_row_ratio - 1.0) * 0.5 * float(share_missed(data, near) + share_missed(data, far))
+
+
+def short(work: BoxWork, rates: CpuRates) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Say where pieces of rows are so short that neighbours are loaded."""
+    return np.asarray(work.row < SHORT_ROW * rates.vector_width)
+
+
+def vector_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
+    """Return the time per vector and time step of a tile: arithmetic, and the lines that travel to and from L1.
+
+    A tile computes box after box. What a box reads was mostly written by the box before it, so it comes from where two
+    boxes fit; a strip as wide as the reach along every classic axis was written by the tile before, and comes from
+    where a whole tile fits. In 3D a line is fetched once per plane that reads it, unless those planes fit L1 together.
+    A box that is one run of memory is fetched ahead as much as in streaming tiles.
+    """
+    known = rates.coefficients
+    exposed = np.where(work.runs > 0, known.l3_exposed_fraction, known.l3_exposed_fraction_boxes)
+    lines = read_again(work, facts, rates) + work.rim
+    places = work.box_values * facts.itemsize, footprint_bytes(work, facts)
+    hidden, felt = _transfers(places[0], lines, exposed, facts, rates)
+    if np.any(work.strip):
+        far = _transfers(places[1], lines, exposed, facts, rates)
+        hidden, felt = ((1.0 - work.strip) * a + work.strip * b for a, b in zip((hidden, felt), far, strict=True))
+    felt = felt + again_seconds(work, facts, rates) + beside_seconds(work.around, places[1], facts, rates)
+    compute = rates.c_iter.value + facts.further[-1] * rates.short_row_seconds * short(work, rates)
+    return np.asarray(overlapped(compute, hidden, rates) + felt)
+
+
+def read_again(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
+    """Return the lines that come from L2 once more per vector: in 3D once per further plane, or two, that read them.
+
+    The planes that a result reads are passed one after the other; between them a line stays in L1 only if all of them
+    fit there together.
+    """
+    window = (sum(facts.sides[0]) + 1.0) * work.plane_values * facts.itemsize
+    return np.asarray(facts.again * (window > rates.coefficients.cache_fraction * rates.l1_bytes) * 1.0)
+
+
+def again_seconds(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
+    """Return what is felt, per vector and time step, of the planes that L2 has lost before the next result reads them.
+
+    Between two results that read a line lie all planes that one result reads and writes.
+    """
+    planes = (facts.reads + facts.further[0] + facts.fetches) / facts.stages
+    between = planes * work.plane_values * facts.itemsize
+    return beside_seconds(read_again(work, facts, rates), between, facts, rates)
+
+
+def beside_seconds(values: Floats | float, footprint: Ints | Floats, facts: Facts, rates: CpuRates) -> Floats:
+    """Return what is felt, per vector, of values read once more while so many bytes are touched; nothing goes back."""
+    if not np.any(values):
+        return np.zeros(np.shape(footprint))
+    lost, far = missed_inside(footprint, rates), missed_outside(footprint, rates)
+    outer = rates.coefficients.l3_exposed_fraction_boxes * (1.0 - far) * rates.outer_byte_seconds
+    vector = rates.vector_width * facts.itemsize
+    return np.asarray(vector * values * lost * (outer + far * rates.word_seconds / WORD))
+
+
+def overlapped(compute: float | Floats, stream: Floats, rates: CpuRates) -> Floats:
+    """Return the time of arithmetic and transfers that overlap: where the two are alike, both are felt.
+
+    Hexagons whose boxes lie in L2 take as long as those whose boxes fit L1: little more than the longer one is felt.
+    """
+    power = rates.coefficients.overlap_exponent
+    return np.asarray((compute**power + stream**power) ** (1.0 / power))
+
+
+def _transfers(
+    footprint: Ints | Floats, again: Floats, exposed: Floats, facts: Facts, rates: CpuRates
+) -> tuple[Floats, Floats]:
+    """Time of the lines of one vector where data of this size lie: what hides behind arithmetic, and what is felt.
+
+    A line is fetched for what is read, and for what is written unless it has been read. All pass from L2 to L1, where
+    the hardware fetches ahead; of those from L3 the share ``exposed`` is felt, of those from memory all, since boxes'
+    rows are too short to fetch them ahead.
+    """
+    missed, far = missed_inside(footprint, rates), missed_outside(footprint, rates)
+    vector = np.where(footprint > rates.l1_bytes, rates.vector_width * facts.itemsize, 0.0)
+    fills = facts.reads + facts.fetches
+    own = max(0, fills - facts.state_fills)  # what states take is no tile's
+    hidden = (fills + again) * rates.cache_byte_seconds
+    felt = exposed * (1.0 - far) * rates.outer_byte_seconds + far * rates.word_seconds / WORD
+    return vector * hidden, vector * missed * rates.coefficients.bytes_per_fetch * own * felt
+
+
+def footprint_bytes(work: BoxWork, facts: Facts) -> Ints:
+    """Return the bytes that a tile touches."""
+    return np.asarray(work.tile_values * facts.itemsize).astype(np.int64)
+
+
+def spilled_bytes(work: BoxWork, facts: Facts, rates: CpuRates) -> Floats:
+    """Return the further bytes per tile because its footprint exceeds L2.
+
+    The share of the footprint that does not fit is streamed again in every row, as without time tiling.
+    """
+    footprint = footprint_bytes(work, facts)
+    missed = missed_inside(footprint, rates) * missed_outside(footprint, rates)
+    return np.asarray(missed * work.updates * (facts.swept_bytes / facts.cells / facts.stages))

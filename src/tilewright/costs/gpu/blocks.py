@@ -1,0 +1,84 @@
+"""The time of whole tiles on a GPU: Prajapati et al., PPoPP 2017, section 4, corrected, for the work of any family.
+
+A block transfers its words and computes row by row, k tiles share an SM, and wavefronts follow each other. k tiles of N
+blocks each take ``min(m', c) + k N max(m', c)`` for k > 1, which is (12) for N = 1, while one tile at a time overlaps
+nothing. What differs from the printed form besides is exact geometry, see :mod:`tilewright.costs.work.hexagonal`.
+"""
+
+import numpy as np
+
+from tilewright.base.constants import WORD
+from tilewright.costs.arrays import Floats, Ints
+from tilewright.costs.breakdown import Breakdown
+from tilewright.costs.facts import Facts
+from tilewright.costs.rates import Rates
+from tilewright.costs.work.tiles import BlockWork
+
+
+def evaluate(work: BlockWork, k: Ints, facts: Facts, rates: Rates) -> Breakdown:
+    """Evaluate the corrected model; ``k`` are the tiles that share an SM, 0 for as many as fit."""
+    scale = facts.itemsize / WORD
+    read, written = work.input_values * scale, work.output_values * scale
+    io_seconds, compute = io(work, facts, rates), computation(work, facts, rates)
+    shared = shared_bytes(work, facts)
+    k = resident(k, shared, rates)
+    together = prism_seconds(io_seconds, compute, k, work.count)
+    turns = work.fronts.turns(np.maximum(k, 1) * rates.sm_count)
+    # Of what the tiles of an SM compute, one after the other, the barriers are between rows.
+    blocks = turns * np.maximum(k, 1) * work.count
+    barriers = blocks * work.meetings * rates.barrier_seconds
+    computed = blocks * compute
+    return Breakdown(
+        wavefronts=work.fronts.count,
+        tiles_per_wavefront=work.width,
+        tiles_per_prism=work.count,
+        tile_points=np.minimum(work.points / facts.stages, 2.0**62).astype(np.int64),
+        input_words=read,
+        output_words=written,
+        shared_bytes=shared,
+        tiles_per_sm=k,
+        io_seconds=io_seconds,
+        compute_seconds=compute,
+        prism_seconds=together,
+        dram_bytes=1.0 * (read + written) * WORD * work.count * work.tiles,
+        terms={
+            "arithmetic": computed - barriers,
+            "barriers": barriers,
+            "transfers": np.where(k > 0, turns * together - computed, np.inf),
+            "synchronisation": work.fronts.count * rates.launch_seconds,
+        },
+    )
+
+
+def io(work: BlockWork, facts: Facts, rates: Rates) -> Floats:
+    """Return m' of a block."""
+    words = (work.input_values + work.output_values) * facts.itemsize / WORD
+    return np.asarray(words * rates.word_seconds + 2 * rates.barrier_seconds)
+
+
+def computation(work: BlockWork, facts: Facts, rates: Rates) -> Floats:
+    """Return c of a block."""
+    iteration = (rates.c_iter if work.printed else rates.other).value / facts.stages
+    return np.asarray(work.vectors(rates.vector_width) * iteration + work.meetings * rates.barrier_seconds)
+
+
+def shared_bytes(work: BlockWork, facts: Facts) -> Ints:
+    """Return what a block keeps on chip, M_tile."""
+    return np.asarray(np.minimum(1.0 * work.shared_values * facts.itemsize, 2.0**62), dtype=np.int64)
+
+
+def resident(k: Ints, shared: Ints, rates: Rates) -> Ints:
+    """Return the tiles per SM: as asked, else as many as fit (11), (31); 0 where one, or what was asked, does not."""
+    fits = np.minimum(rates.shared_bytes // np.maximum(shared, 1), rates.max_tiles)
+    fits = np.where(shared <= rates.block_bytes, fits, 0)
+    return np.where(k > 0, np.where(k <= fits, k, 0), fits)
+
+
+def prism_seconds(io_seconds: Floats, compute: Floats, k: Ints, count: Ints) -> Floats:
+    """Return the time of k prisms of N tiles each, together on one SM.
+
+    One prism alone: (m' + c) N. More of them overlap transfers with computation all along, but for the first transfer
+    or the last computation: m' + c + (k N - 1) max(m', c).
+    """
+    longer, shorter = np.maximum(io_seconds, compute), np.minimum(io_seconds, compute)
+    return np.where(k > 1, shorter + k * count * longer, (io_seconds + compute) * count)

@@ -1,1 +1,0 @@
-"""Time models of hexagonal tiles on GPUs: exact, and as published."""

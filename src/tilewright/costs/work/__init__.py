@@ -1,0 +1,1 @@
+"""What tiles move and compute, by family and for arrays of sizes, whatever the machine."""
